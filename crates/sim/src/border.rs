@@ -40,6 +40,15 @@ pub(crate) enum Mail {
     Call { sent: Time, at: Time, message: Message },
 }
 
+/// The effects of mail.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Effects {
+    /// Time of the first one.
+    pub(crate) first: Option<Time>,
+    /// Number of events that it ends.
+    pub(crate) ends: u64,
+}
+
 /// The border of the part that a simulation is of; a simulation of a whole network has none.
 #[derive(Default)]
 pub(crate) struct Border {
@@ -47,9 +56,9 @@ pub(crate) struct Border {
     part: usize,
     /// Mail for each part.
     out: Vec<Vec<Mail>>,
-    /// Time of the first effect of the mail that was not handed out, and number of events that it ends.
-    first_effect: Option<Time>,
-    ends: u64,
+    /// What the mail does that was not handed out, and that of the window before.
+    effects: Effects,
+    before: Effects,
 }
 
 impl Partition {
@@ -210,7 +219,7 @@ impl Mail {
 impl Border {
     pub(crate) fn new(partition: Arc<Partition>, part: usize) -> Self {
         let out = (0..partition.parts).map(|_| Vec::new()).collect();
-        Self { partition: Some(partition), part, out, first_effect: None, ends: 0 }
+        Self { partition: Some(partition), part, out, effects: Effects::default(), before: Effects::default() }
     }
 
     /// True in a simulation of a part.
@@ -243,10 +252,11 @@ impl Border {
     pub(crate) fn post(&mut self, part: usize, mail: Mail) {
         let switch_delay = self.partition.as_ref().map_or(Span::ZERO, |partition| partition.switch_delay);
         if let Some(effect) = mail.effect(switch_delay) {
-            self.first_effect = Some(self.first_effect.map_or(effect, |first| first.min(effect)));
+            let first = &mut self.effects.first;
+            *first = Some(first.map_or(effect, |first| first.min(effect)));
         }
         if let Mail::Call { message, .. } = &mail {
-            self.ends += message.body.ends();
+            self.effects.ends += message.body.ends();
         }
         self.out[part].push(mail);
     }
@@ -257,13 +267,10 @@ impl Border {
         std::mem::swap(&mut self.out[part], into);
     }
 
-    /// Number of events that all mail since the last call ends.
-    pub(crate) fn take_ends(&mut self) -> u64 {
-        std::mem::take(&mut self.ends)
-    }
-
-    /// Time of the first effect of all mail since the last call.
-    pub(crate) fn take_first_effect(&mut self) -> Option<Time> {
-        self.first_effect.take()
+    /// The effects of all mail since the call before the last one: no part has taken it yet.
+    pub(crate) fn take_effects(&mut self) -> Effects {
+        let before = std::mem::replace(&mut self.before, std::mem::take(&mut self.effects));
+        let first = before.first.into_iter().chain(self.before.first).min();
+        Effects { first, ends: before.ends + self.before.ends }
     }
 }

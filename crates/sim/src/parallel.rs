@@ -1,9 +1,10 @@
 //! One simulation on several cores: each has a part of the network, with some switches and the hosts on them.
 //!
 //! Nothing that happens in one part has an effect in another one before the lookahead has passed, which the delays of the
-//! links between them give. So all parts can go on at the same time from the earliest happening in any of them up to the
-//! lookahead after it; then they exchange mail (R. M. Fujimoto, Parallel discrete event simulation, Communications of the
-//! ACM 33, 1990: conservative, synchronous).
+//! links between them give. So all parts can go on at the same time from the earliest happening in any of them, and exchange
+//! mail before the lookahead is over (R. M. Fujimoto, Parallel discrete event simulation, Communications of the ACM 33, 1990:
+//! conservative, synchronous). They do so in windows of half the lookahead, and take the mail of the window before the last
+//! one: so none waits for the others to end the window that it has just ended itself.
 //!
 //! The record does not depend on the number of parts. What happens in different parts at one time does not depend on each
 //! other; what comes from another part has its place among what happens at that time by its own time and sender. The few
@@ -23,7 +24,7 @@ use evb_core::Time;
 use evb_experiment::Plan;
 use evb_fabric::Network;
 use evb_protocol::Shaping;
-use meeting::Meeting;
+use meeting::{Attendance, Meeting};
 use std::{
     num::NonZeroUsize,
     sync::{
@@ -106,28 +107,69 @@ pub(crate) fn in_parts<'a>(
 struct Table<'a> {
     partition: &'a Partition,
     meeting: Meeting,
-    /// Two sides, used in turn: while the mail on one is taken, the other is filled.
-    sides: [Side; 2],
-    /// Time up to which the other parts may go when the first one has gone first.
-    goes_until: AtomicU64,
+    /// Sides, used in turn, one for each window.
+    sides: [Side; SIDES],
     /// Links taken by the packets in each part, from time to time.
     hops: Vec<AtomicU64>,
 }
 
-/// What the parts lay down before a meeting.
+/// What the parts lay down after a window.
 struct Side {
+    /// Notices of the parts.
+    notices: Vec<Notice>,
     /// Mail, by the part that it comes from and then by that for which it is.
-    mail: Vec<Vec<Mutex<Vec<Mail>>>>,
-    /// The next effect of each part.
-    next: Vec<AtomicU64>,
-    /// Events that end by the mail of each part.
-    ends: Vec<AtomicU64>,
+    mail: Vec<Vec<MailBox>>,
+    /// Time up to which the other parts may go when the first one has gone first.
+    goes_until: AtomicU64,
+}
+
+/// What one part has to say to all, on cache lines of its own (two, because of the adjacent-line prefetcher).
+#[derive(Default)]
+#[repr(align(128))]
+struct Notice {
+    /// Time of its next happening, and of the first effect of its mail that nobody has taken.
+    next: AtomicU64,
+    /// Events that this mail ends.
+    ends: AtomicU64,
     /// Events that no control message on its way in the first part ends.
     stay_open: AtomicU64,
-    has_ended: AtomicBool,
     gives_up: AtomicBool,
+    /// The first part knows that everything is over.
+    has_ended: AtomicBool,
     is_interrupted: AtomicBool,
 }
+
+/// Mail from one part to another.
+#[derive(Default)]
+#[repr(align(128))]
+struct MailBox(Mutex<Vec<Mail>>);
+
+/// The windows of time of a simulation in parts, in picoseconds.
+///
+/// The mail of a window is taken two windows later. So a part does not wait for the others to do what it has just done, but
+/// only what it did before, and works while they catch up.
+struct Windows {
+    lookahead: u64,
+    /// The ends of the last window and of the one before it.
+    last: u64,
+    before: u64,
+}
+
+impl Windows {
+    /// The end of the next window. Nothing happens from the end of the window before the last one until `start`.
+    ///
+    /// Mail of the last window has no effect before the lookahead has passed since then. Two windows are as long as the
+    /// lookahead, so that one is as long as the other.
+    fn next(&mut self, start: u64) -> Time {
+        let latest = start.max(self.before).saturating_add(self.lookahead);
+        let half = start.max(self.last).saturating_add(self.lookahead.div_ceil(2));
+        (self.before, self.last) = (self.last, latest.min(half));
+        Time(self.last)
+    }
+}
+
+/// Number of sides. While one part takes the mail of a window, another may lay down that of three windows later.
+const SIDES: usize = 4;
 
 /// No time.
 const NEVER: u64 = u64::MAX;
@@ -146,23 +188,13 @@ type Watch<'a> = dyn FnMut(&Simulation<'_>) -> bool + 'a;
 impl<'a> Table<'a> {
     fn new(partition: &'a Partition) -> Self {
         let parts = partition.parts;
-        let times = |time| (0..parts).map(|_| AtomicU64::new(time)).collect();
-        let side = || Side {
-            mail: (0..parts).map(|_| (0..parts).map(|_| Mutex::default()).collect()).collect(),
-            next: times(NEVER),
-            ends: times(0),
-            stay_open: AtomicU64::new(NEVER),
-            has_ended: AtomicBool::new(false),
-            gives_up: AtomicBool::new(false),
-            is_interrupted: AtomicBool::new(false),
-        };
-        Self {
-            partition,
-            meeting: Meeting::new(parts),
-            sides: [side(), side()],
+        let side = |_| Side {
+            notices: (0..parts).map(|_| Notice::default()).collect(),
+            mail: (0..parts).map(|_| (0..parts).map(|_| MailBox::default()).collect()).collect(),
             goes_until: AtomicU64::new(NEVER),
-            hops: times(0),
-        }
+        };
+        let hops = (0..parts).map(|_| AtomicU64::new(0)).collect();
+        Self { partition, meeting: Meeting::new(parts), sides: [0; SIDES].map(side), hops }
     }
 
     /// Simulates all parts, the first of them in this thread, and joins them. There is no simulation if they gave up, or if
@@ -219,51 +251,41 @@ impl<'a> Table<'a> {
 
     /// Simulates one part to the end.
     fn work(&self, index: usize, part: &mut Simulation<'_>, watch: &mut Watch<'_>) -> End {
-        let _panics_are_told = self.meeting.attend();
+        let mut attendance = self.meeting.attend(index);
         part.begin(&mut |_| true);
-        let (mut windows, mut goes_on) = (0_u64, true);
+        let (mut number, mut goes_on) = (0_u64, true);
+        let mut windows = Windows { lookahead: self.partition.lookahead.0, last: 0, before: 0 };
+        // The beginning is as a window, and so is the time after it, in which nothing happens.
+        self.side(number).lay_down(index, part, goes_on);
+        attendance.arrive();
         loop {
-            let side = &self.sides[windows as usize % 2];
-            side.lay_down(index, part, goes_on);
-            self.meeting.meet();
+            number += 1;
+            self.side(number).lay_down(index, part, goes_on);
+            attendance.arrive();
+            attendance.wait_for_last_but_one();
+            let side = self.side(number - 1);
             side.take_mail(index, part);
-            let start = side.next.iter().map(|next| next.load(Relaxed)).min().unwrap_or(NEVER);
-            // A part that gives up has not handled all, also when everything is over.
-            if side.gives_up.load(Relaxed) {
-                return End::GaveUp;
-            } else if side.has_ended.load(Relaxed) {
-                return End::Ended;
-            } else if start == NEVER {
-                return if part.ends_in_silence() { End::Ended } else { End::GaveUp };
-            } else if side.is_interrupted.load(Relaxed) {
-                return End::Interrupted;
+            if let Some(end) = side.end(part) {
+                attendance.wait_for_last();
+                self.side(number).take_mail(index, part);
+                return end;
             }
-            let end = Time(start.saturating_add(self.partition.lookahead.0));
+            let end = windows.next(side.next());
             if side.may_end() {
-                self.run_in_turn(index, part, end);
+                self.side(number).run_in_turn(index, part, end, &mut attendance);
             } else {
                 part.run_before(end);
                 part.must_not_have_ended();
             }
-            windows += 1;
-            if windows.is_multiple_of(STRIDE) {
+            if number.is_multiple_of(STRIDE) {
                 goes_on = watch(part);
             }
         }
     }
 
-    /// Handles what happens before `end`, or up to the time at which the simulation is over, which the first part finds
-    /// out before the others go on.
-    fn run_in_turn(&self, index: usize, part: &mut Simulation<'_>, end: Time) {
-        if index == 0 {
-            part.run_before(end);
-            let until = if part.has_ended() { Time(part.now().0 + 1) } else { end };
-            self.goes_until.store(until.0, Relaxed);
-        }
-        self.meeting.meet();
-        if index != 0 {
-            part.run_before(Time(self.goes_until.load(Relaxed)));
-        }
+    /// The side of a window.
+    fn side(&self, window: u64) -> &Side {
+        &self.sides[window as usize % SIDES]
     }
 }
 
@@ -271,31 +293,82 @@ impl Side {
     /// Lays down what a part has for the others.
     fn lay_down(&self, index: usize, part: &mut Simulation<'_>, goes_on: bool) {
         for (to, mail) in self.mail[index].iter().enumerate().filter(|(to, _)| *to != index) {
-            part.hand_out(to, &mut mail.lock().unwrap_or_else(PoisonError::into_inner));
+            part.hand_out(to, &mut mail.0.lock().unwrap_or_else(PoisonError::into_inner));
         }
-        self.next[index].store(part.next_effect().map_or(NEVER, |time| time.0), Relaxed);
-        self.ends[index].store(part.take_ends(), Relaxed);
-        if part.gives_up() {
-            self.gives_up.store(true, Relaxed);
-        }
+        let (notice, effects) = (&self.notices[index], part.next_effects());
+        notice.next.store(effects.first.map_or(NEVER, |time| time.0), Relaxed);
+        notice.ends.store(effects.ends, Relaxed);
+        notice.gives_up.store(part.gives_up(), Relaxed);
         if index == 0 {
-            self.stay_open.store(part.stays_open(), Relaxed);
-            self.has_ended.store(part.has_ended(), Relaxed);
-            self.is_interrupted.store(!goes_on, Relaxed);
+            notice.stay_open.store(part.stays_open(), Relaxed);
+            notice.has_ended.store(part.has_ended(), Relaxed);
+            notice.is_interrupted.store(!goes_on, Relaxed);
         }
     }
 
-    /// True if all events may have ended at the next meeting.
+    /// The time of the next happening in any part.
+    fn next(&self) -> u64 {
+        self.notices.iter().map(|notice| notice.next.load(Relaxed)).min().unwrap_or(NEVER)
+    }
+
+    /// The end of the simulation, if it is over.
+    fn end(&self, part: &Simulation<'_>) -> Option<End> {
+        let [first, ..] = &self.notices[..] else { return Some(End::GaveUp) };
+        // A part that gives up has not handled all, also when everything is over.
+        if self.notices.iter().any(|notice| notice.gives_up.load(Relaxed)) {
+            Some(End::GaveUp)
+        } else if first.has_ended.load(Relaxed) {
+            Some(End::Ended)
+        } else if self.next() == NEVER {
+            Some(if part.ends_in_silence() { End::Ended } else { End::GaveUp })
+        } else {
+            first.is_interrupted.load(Relaxed).then_some(End::Interrupted)
+        }
+    }
+
+    /// Handles what happens before `end`, or up to the time at which the simulation is over, which the first part finds
+    /// out before the others go on.
+    fn run_in_turn(&self, index: usize, part: &mut Simulation<'_>, end: Time, attendance: &mut Attendance<'_>) {
+        if index == 0 {
+            part.run_before(end);
+            let until = if part.has_ended() { Time(part.now().0 + 1) } else { end };
+            self.goes_until.store(until.0, Relaxed);
+        }
+        attendance.meet();
+        if index != 0 {
+            part.run_before(Time(self.goes_until.load(Relaxed)));
+        }
+    }
+
+    /// True if all events may have ended before more mail is taken.
     fn may_end(&self) -> bool {
-        let stay_open = self.stay_open.load(Relaxed);
-        stay_open <= self.ends.iter().map(|ends| ends.load(Relaxed)).sum()
+        let stay_open = self.notices[0].stay_open.load(Relaxed);
+        stay_open <= self.notices.iter().map(|notice| notice.ends.load(Relaxed)).sum()
     }
 
     /// Takes the mail for a part.
     fn take_mail(&self, index: usize, part: &mut Simulation<'_>) {
         for (from, boxes) in self.mail.iter().enumerate().filter(|(from, _)| *from != index) {
-            let mut mail = boxes[index].lock().unwrap_or_else(PoisonError::into_inner);
+            let mut mail = boxes[index].0.lock().unwrap_or_else(PoisonError::into_inner);
             mail.drain(..).for_each(|mail| part.take_mail(from, mail));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_are_half_the_lookahead_and_no_effect_comes_before_its_mail_is_taken() {
+        let mut windows = Windows { lookahead: 100, last: 0, before: 0 };
+        let starts = [0, 3, 50, 104, 900, 900, 910, 2000, NEVER - 1];
+        let ends = starts.map(|start| {
+            let before = windows.before;
+            let end = windows.next(start).0;
+            assert!(end <= start.max(before).saturating_add(100), "{start}: {end}");
+            end
+        });
+        assert_eq!(ends, [50, 100, 150, 200, 950, 1000, 1050, 2050, NEVER]);
     }
 }

@@ -13,14 +13,12 @@ use std::{
 /// Looks at the others before a thread sleeps, where each has a core.
 const LOOKS: u32 = 1 << 13;
 
-/// A barrier at which threads spin for a while before they sleep.
+/// The meeting of some members: each counts its arrivals, and waits for those of the others.
 pub(super) struct Meeting {
-    members: usize,
+    /// Arrivals of each member.
+    arrivals: Vec<Arrivals>,
     /// Looks before a member sleeps: none where members are more than cores, since one that looks keeps a core from another.
     looks: u32,
-    arrived: AtomicUsize,
-    /// Meetings so far.
-    number: AtomicU64,
     /// A member has panicked and will never come.
     broken: AtomicBool,
     /// Members that sleep, or are about to.
@@ -29,17 +27,24 @@ pub(super) struct Meeting {
     woken: Condvar,
 }
 
+/// The arrivals of a member, on cache lines of their own (two, because of the adjacent-line prefetcher).
+#[derive(Default)]
+#[repr(align(128))]
+struct Arrivals(AtomicU64);
+
 /// The attendance of a member. If it ends by a panic, so does that of all others.
-pub(super) struct Attendance<'a>(&'a Meeting);
+pub(super) struct Attendance<'a> {
+    meeting: &'a Meeting,
+    member: usize,
+    arrivals: u64,
+}
 
 impl Meeting {
     pub(super) fn new(members: usize) -> Self {
         let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
         Self {
-            members,
+            arrivals: (0..members).map(|_| Arrivals::default()).collect(),
             looks: if members > cores { 0 } else { LOOKS },
-            arrived: AtomicUsize::new(0),
-            number: AtomicU64::new(0),
             broken: AtomicBool::new(false),
             asleep: AtomicUsize::new(0),
             lock: Mutex::new(()),
@@ -47,43 +52,22 @@ impl Meeting {
         }
     }
 
-    pub(super) const fn attend(&self) -> Attendance<'_> {
-        Attendance(self)
+    pub(super) const fn attend(&self, member: usize) -> Attendance<'_> {
+        Attendance { meeting: self, member, arrivals: 0 }
     }
 
-    /// Waits until all members are here. What each has done before, all see after it.
-    ///
-    /// # Panics
-    /// If a member has panicked.
-    pub(super) fn meet(&self) {
-        // Nobody counts on before this member has come.
-        let number = self.number.load(Ordering::Relaxed);
-        if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.members {
-            self.arrived.store(0, Ordering::Relaxed);
-            self.number.store(number + 1, Ordering::SeqCst);
-            return self.wake();
-        }
-        for _ in 0..self.looks {
-            if !self.is_before(number) {
-                return;
-            }
-            hint::spin_loop();
-        }
-        self.sleep(number);
-    }
-
-    /// True while the members do not meet after this number of meetings.
-    fn is_before(&self, number: u64) -> bool {
+    /// True if all members have arrived so often.
+    fn are_there(&self, arrivals: u64) -> bool {
         assert!(!self.broken.load(Ordering::Relaxed), "another part of the simulation has panicked");
-        self.number.load(Ordering::SeqCst) == number
+        self.arrivals.iter().all(|member| member.0.load(Ordering::SeqCst) >= arrivals)
     }
 
-    /// Sleeps until the members meet.
-    fn sleep(&self, number: u64) {
+    /// Sleeps until all members have arrived so often.
+    fn sleep(&self, arrivals: u64) {
         let mut guard = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
-        // Whoever ends the wait does so before it looks for sleepers; so it sees this one, or this one sees the end.
+        // Whoever arrives does so before it looks for sleepers; so it sees this one, or this one sees it.
         self.asleep.fetch_add(1, Ordering::SeqCst);
-        while self.is_before(number) {
+        while !self.are_there(arrivals) {
             guard = self.woken.wait(guard).unwrap_or_else(PoisonError::into_inner);
         }
         self.asleep.fetch_sub(1, Ordering::SeqCst);
@@ -97,11 +81,54 @@ impl Meeting {
     }
 }
 
+impl Attendance<'_> {
+    /// Arrives, and waits for nobody. What this member has done before, all see that have waited for it.
+    pub(super) fn arrive(&mut self) {
+        self.arrivals += 1;
+        self.meeting.arrivals[self.member].0.store(self.arrivals, Ordering::SeqCst);
+        self.meeting.wake();
+    }
+
+    /// Waits until all have arrived as often as this member.
+    ///
+    /// # Panics
+    /// If a member has panicked.
+    pub(super) fn wait_for_last(&self) {
+        self.wait(self.arrivals);
+    }
+
+    /// Waits until all have arrived as often as this member before its last arrival.
+    ///
+    /// # Panics
+    /// If a member has panicked.
+    pub(super) fn wait_for_last_but_one(&self) {
+        self.wait(self.arrivals.saturating_sub(1));
+    }
+
+    fn wait(&self, arrivals: u64) {
+        for _ in 0..self.meeting.looks {
+            if self.meeting.are_there(arrivals) {
+                return;
+            }
+            hint::spin_loop();
+        }
+        if !self.meeting.are_there(arrivals) {
+            self.meeting.sleep(arrivals);
+        }
+    }
+
+    /// Arrives and waits for all.
+    pub(super) fn meet(&mut self) {
+        self.arrive();
+        self.wait_for_last();
+    }
+}
+
 impl Drop for Attendance<'_> {
     fn drop(&mut self) {
         if thread::panicking() {
-            self.0.broken.store(true, Ordering::SeqCst);
-            self.0.wake();
+            self.meeting.broken.store(true, Ordering::SeqCst);
+            self.meeting.wake();
         }
     }
 }
@@ -114,14 +141,34 @@ mod tests {
     fn all_see_what_the_others_did_before() {
         let (meeting, counts) = (Meeting::new(3), [const { AtomicU64::new(0) }; 3]);
         thread::scope(|scope| {
-            for count in &counts {
-                scope.spawn(|| {
-                    let _attendance = meeting.attend();
+            for member in 0..counts.len() {
+                let (meeting, counts) = (&meeting, &counts);
+                scope.spawn(move || {
+                    let mut attendance = meeting.attend(member);
                     for round in 1..=1000 {
-                        count.store(round, Ordering::Relaxed);
-                        meeting.meet();
+                        counts[member].store(round, Ordering::Relaxed);
+                        attendance.meet();
                         assert!(counts.iter().all(|count| count.load(Ordering::Relaxed) == round));
-                        meeting.meet();
+                        attendance.meet();
+                    }
+                });
+            }
+        });
+    }
+
+    #[test]
+    fn one_who_waits_for_the_last_arrival_but_one_is_ahead_by_one_at_most() {
+        let (meeting, counts) = (Meeting::new(2), [const { AtomicU64::new(0) }; 2]);
+        thread::scope(|scope| {
+            for member in 0..counts.len() {
+                let (meeting, counts) = (&meeting, &counts);
+                scope.spawn(move || {
+                    let mut attendance = meeting.attend(member);
+                    for round in 1..=1000 {
+                        counts[member].store(round, Ordering::Relaxed);
+                        attendance.arrive();
+                        attendance.wait_for_last_but_one();
+                        assert!(counts.iter().all(|count| count.load(Ordering::Relaxed) + 1 >= round));
                     }
                 });
             }
@@ -131,13 +178,13 @@ mod tests {
     #[test]
     fn nobody_waits_for_one_who_panicked() {
         let meeting = Meeting::new(2);
-        let attend = |panics: bool| {
-            let _attendance = meeting.attend();
-            assert!(!panics, "as told");
-            meeting.meet();
+        let attend = |member| {
+            let mut attendance = meeting.attend(member);
+            assert!(member > 0, "as told");
+            attendance.meet();
         };
         thread::scope(|scope| {
-            let threads = [true, false].map(|panics| scope.spawn(move || attend(panics)));
+            let threads = [0, 1].map(|member| scope.spawn(move || attend(member)));
             assert!(threads.into_iter().all(|thread| thread.join().is_err()));
         });
     }

@@ -2,7 +2,7 @@
 
 use super::Simulation;
 use crate::{
-    border::{Mail, Partition},
+    border::{Effects, Mail, Partition},
     event::Event,
     message::{Body, Message, MessageId},
     packet::Packet,
@@ -24,9 +24,11 @@ impl Simulation<'_> {
         self.queue.now()
     }
 
-    /// Time of the next happening in this part, or of the first effect of the mail that it handed out last.
-    pub(crate) fn next_effect(&mut self) -> Option<Time> {
-        self.queue.next_time().into_iter().chain(self.net.border.take_first_effect()).min()
+    /// Time of the next happening in this part, or of the first effect of its mail that no part has taken yet, and the number
+    /// of events that this mail ends. To be called once after the mail was handed out.
+    pub(crate) fn next_effects(&mut self) -> Effects {
+        let mail = self.net.border.take_effects();
+        Effects { first: self.queue.next_time().into_iter().chain(mail.first).min(), ..mail }
     }
 
     /// Gives up if everything is over: the other parts have gone on.
@@ -68,11 +70,6 @@ impl Simulation<'_> {
         }
         let coming: u64 = self.control.waiting().map(|place| self.messages.get(place).body.ends()).sum();
         self.manager().map_or(0, |manager| manager.machine.counts().open().saturating_sub(coming))
-    }
-
-    /// Number of events that end by the mail that was handed out last.
-    pub(crate) fn take_ends(&mut self) -> u64 {
-        self.net.border.take_ends()
     }
 
     /// Takes mail from another part.
