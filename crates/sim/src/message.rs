@@ -30,6 +30,8 @@ pub(crate) enum Body {
     Traffic(TrafficMessage),
     /// A time slot of the barrel shifter.
     Bucket(Box<Bucket>),
+    /// The part of the network with the receiver has it.
+    Abroad,
 }
 
 /// A bucket of the barrel shifter.
@@ -51,7 +53,7 @@ impl Body {
         match self {
             Self::Protocol(message) => message.is_data(),
             Self::Traffic(message) => matches!(message, TrafficMessage::Data { .. }),
-            Self::Bucket(_) => true,
+            Self::Bucket(_) | Self::Abroad => true,
         }
     }
 
@@ -100,6 +102,16 @@ impl Message {
     /// A message of no bytes.
     pub(crate) const fn new(from: NodeId, to: NodeRange, body: Body) -> Self {
         Self { from, to, body, unsent: 0, missing: 0, payload: 0, priority: 0, is_abroad: false, order: 0 }
+    }
+
+    /// The message for the part of the network with its receiver. A bucket leaves its content to it.
+    pub(crate) fn go_abroad(&mut self) -> Self {
+        self.is_abroad = true;
+        let body = match &mut self.body {
+            body @ Body::Bucket(_) => std::mem::replace(body, Body::Abroad),
+            body => body.clone(),
+        };
+        Self { body, ..*self }
     }
 }
 

@@ -29,7 +29,7 @@ fn fragments(body: &Body) -> u64 {
     match body {
         Body::Protocol(ProtocolMessage::Fragment(fragment)) => fragment.payload.fragments() as u64,
         Body::Protocol(ProtocolMessage::Packet(all)) => all.iter().map(|one| one.payload.fragments() as u64).sum(),
-        Body::Protocol(_) | Body::Traffic(_) | Body::Bucket(_) => 1,
+        _ => 1,
     }
 }
 

@@ -111,13 +111,25 @@ impl Simulation<'_> {
     }
 
     fn export(&mut self, part: usize, place: MessageId) {
-        if std::mem::replace(&mut self.messages.get_mut(place).is_abroad, true) {
+        let message = self.messages.get_mut(place);
+        if message.is_abroad {
             return;
         }
-        let message = self.messages.get(place).clone();
+        let message = message.go_abroad();
         if let Body::Bucket(bucket) = &message.body {
-            bucket.parts.iter().for_each(|&(place, _)| self.export(part, place));
+            bucket.parts.iter().for_each(|&(place, _)| self.export_in_bucket(part, place));
         }
+        self.net.border.post(part, Mail::Message { place, message });
+    }
+
+    /// Gives a message, a part of which is in a bucket, to the part of its receiver.
+    fn export_in_bucket(&mut self, part: usize, place: MessageId) {
+        let message = self.messages.get(place);
+        if message.is_abroad || message.unsent > 0 {
+            return self.export(part, place);
+        }
+        // It is in this bucket whole: nobody here asks for it any more, and nobody there need tell when it was taken.
+        let message = self.messages.remove(place);
         self.net.border.post(part, Mail::Message { place, message });
     }
 

@@ -101,7 +101,7 @@ impl Simulation<'_> {
         let lost = self.messages.get(id);
         let bytes = size(match &lost.body {
             Body::Protocol(message) => wire::length(message),
-            Body::Traffic(_) | Body::Bucket(_) => 0,
+            Body::Traffic(_) | Body::Bucket(_) | Body::Abroad => 0,
         });
         let (from, to) = (lost.from, lost.to.first);
         // Packets of the lost message may still be on their way: they belong to none.

@@ -24,7 +24,7 @@ impl Simulation<'_> {
             Body::Protocol(message) => wire::length(message),
             Body::Traffic(TrafficMessage::Data { .. }) => payload,
             Body::Traffic(_) => CONTROL_BYTES,
-            Body::Bucket(_) => 0,
+            Body::Bucket(_) | Body::Abroad => 0,
         };
         let (bytes, payload, is_data) = (size(bytes), size(payload), body.is_data());
         let is_building = matches!(self.plan.workload, Workload::EventBuilding);
