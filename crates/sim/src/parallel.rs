@@ -26,6 +26,7 @@ use evb_fabric::Network;
 use evb_protocol::Shaping;
 use meeting::{Attendance, Meeting};
 use std::{
+    array,
     num::NonZeroUsize,
     sync::{
         Arc, Mutex, PoisonError,
@@ -127,14 +128,13 @@ struct Side {
 #[derive(Default)]
 #[repr(align(128))]
 struct Notice {
-    /// Time of its next happening, and of the first effect of its mail that nobody has taken.
+    /// Time of its next happening, or of the first effect of its mail that nobody has taken.
     next: AtomicU64,
     /// Events that this mail ends.
     ends: AtomicU64,
-    /// Events that no control message on its way in the first part ends.
-    stay_open: AtomicU64,
     gives_up: AtomicBool,
-    /// The first part knows that everything is over.
+    /// Events that no control message on its way in this part ends; only the first part knows, and what follows, too.
+    stay_open: AtomicU64,
     has_ended: AtomicBool,
     is_interrupted: AtomicBool,
 }
@@ -156,10 +156,10 @@ struct Windows {
 }
 
 impl Windows {
-    /// The end of the next window. Nothing happens from the end of the window before the last one until `start`.
+    /// The end of the next window. `start` is the time of what came next after the window before the last one.
     ///
-    /// Mail of the last window has no effect before the lookahead has passed since then. Two windows are as long as the
-    /// lookahead, so that one is as long as the other.
+    /// The last window had nothing before that time, so its mail has no effect before the lookahead has passed since. Each
+    /// window is half as long as the lookahead, so that all have the same length.
     fn next(&mut self, start: u64) -> Time {
         let latest = start.max(self.before).saturating_add(self.lookahead);
         let half = start.max(self.last).saturating_add(self.lookahead.div_ceil(2));
@@ -188,13 +188,13 @@ type Watch<'a> = dyn FnMut(&Simulation<'_>) -> bool + 'a;
 impl<'a> Table<'a> {
     fn new(partition: &'a Partition) -> Self {
         let parts = partition.parts;
-        let side = |_| Side {
+        let side = || Side {
             notices: (0..parts).map(|_| Notice::default()).collect(),
             mail: (0..parts).map(|_| (0..parts).map(|_| MailBox::default()).collect()).collect(),
             goes_until: AtomicU64::new(NEVER),
         };
         let hops = (0..parts).map(|_| AtomicU64::new(0)).collect();
-        Self { partition, meeting: Meeting::new(parts), sides: [0; SIDES].map(side), hops }
+        Self { partition, meeting: Meeting::new(parts), sides: array::from_fn(|_| side()), hops }
     }
 
     /// Simulates all parts, the first of them in this thread, and joins them. There is no simulation if they gave up, or if
@@ -255,7 +255,7 @@ impl<'a> Table<'a> {
         part.begin(&mut |_| true);
         let (mut number, mut goes_on) = (0_u64, true);
         let mut windows = Windows { lookahead: self.partition.lookahead.0, last: 0, before: 0 };
-        // The beginning is as a window, and so is the time after it, in which nothing happens.
+        // The beginning counts as a window, and so does one without length after it.
         self.side(number).lay_down(index, part, goes_on);
         attendance.arrive();
         loop {
@@ -313,7 +313,7 @@ impl Side {
 
     /// The end of the simulation, if it is over.
     fn end(&self, part: &Simulation<'_>) -> Option<End> {
-        let [first, ..] = &self.notices[..] else { return Some(End::GaveUp) };
+        let first = &self.notices[0];
         // A part that gives up has not handled all, also when everything is over.
         if self.notices.iter().any(|notice| notice.gives_up.load(Relaxed)) {
             Some(End::GaveUp)

@@ -56,9 +56,8 @@ impl Simulation<'_> {
         self.tally.end_part(end, self.net.packets_left());
     }
 
-    /// Number of events that are still open when all control messages on their way here have come, in the part with the
-    /// event manager: before more mail is taken, they do not end. It is endless where more events begin, and where no event
-    /// manager tells the end.
+    /// Number of events that are still open when all control messages on their way here have come, for the part with the
+    /// event manager. It is `u64::MAX` while more events may begin, and where no event manager tells the end.
     pub(crate) fn stays_open(&mut self) -> u64 {
         let has_all = self.stopped || self.manager().is_some_and(|manager| manager.has_all_triggers());
         if !has_all || self.ends_in_silence() {
@@ -128,7 +127,7 @@ impl Simulation<'_> {
         if message.is_abroad || message.unsent > 0 {
             return self.export(part, place);
         }
-        // It is in this bucket whole: nobody here asks for it any more, and nobody there need tell when it was taken.
+        // Its last bytes leave with this bucket: nobody here needs it any more, nor has to hear when it was taken.
         let message = self.messages.remove(place);
         self.net.border.post(part, Mail::Message { place, message });
     }
