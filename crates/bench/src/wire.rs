@@ -98,6 +98,9 @@ pub(crate) fn fill(message: &mut [u8], stamped: bool, from: NodeId) {
 pub(crate) fn is_whole(message: &[u8], stamped: bool, from: NodeId) -> bool {
     let rest = message.get(prefix(stamped)..).and_then(|rest| rest.split_first_chunk());
     let Some((first, rest)) = rest else { return false };
+    if rest.is_empty() {
+        return true;
+    }
     let mut value = seed(u64::from_le_bytes(*first), message.len(), from);
     let (words, tail) = rest.as_chunks();
     let mut difference = 0;
