@@ -83,6 +83,17 @@ fn nor_with_shaped_traffic() {
     check(&[("[run]", "[shaping]\ntype = \"rate-division\"\n[run]")]);
 }
 
+/// The interface reads buckets ahead, and a fragment may be in two of them.
+#[test]
+fn nor_with_buckets_that_wait_in_the_interface() {
+    let shaping = "[shaping]\ntype = \"barrel-shifter\"\nstep = \"link\"\nbucket = \"1 KiB\"\n[run]";
+    let memory = "nic = { packet = \"1 KiB\", dma = { read = \"300 MB/s\", write = \"300 MB/s\" } }";
+    let nic = "nic = { packet = \"8 KiB\" }";
+    check(&[("[run]", shaping), (nic, memory)]);
+    check(&[("[run]", shaping), (nic, memory), ("[builder]\nunits = 8", "[builder]\nunits = 2")]);
+    check(&[("[run]", shaping), (nic, memory), REGULAR[0], REGULAR[1]]);
+}
+
 #[test]
 fn nor_with_the_event_manager_in_the_network() {
     let shared = (

@@ -116,18 +116,18 @@ impl Simulation<'_> {
         }
         let message = message.go_abroad();
         if let Body::Bucket(bucket) = &message.body {
-            bucket.parts.iter().for_each(|&(place, _)| self.export_in_bucket(part, place));
+            bucket.parts.iter().for_each(|&(place, bytes)| self.export_in_bucket(part, place, bytes));
         }
         self.net.border.post(part, Mail::Message { place, message });
     }
 
-    /// Gives a message, a part of which is in a bucket, to the part of its receiver.
-    fn export_in_bucket(&mut self, part: usize, place: MessageId) {
+    /// Gives a message, of which a bucket has this number of bytes, to the part of its receiver.
+    fn export_in_bucket(&mut self, part: usize, place: MessageId, bytes: u32) {
         let message = self.messages.get(place);
-        if message.is_abroad || message.unsent > 0 {
+        if bytes < message.missing {
             return self.export(part, place);
         }
-        // Its last bytes leave with this bucket: nobody here needs it any more, nor has to hear when it was taken.
+        // The bucket has all of it: nobody here needs it any more, nor has to hear when it was taken.
         let message = self.messages.remove(place);
         self.net.border.post(part, Mail::Message { place, message });
     }
