@@ -151,11 +151,9 @@ impl<L: MessageLayer + ?Sized> Node<'_, L> {
     /// Writes the data message that follows the last one if it is known: a node that waits for an answer has the time for
     /// it now, and not when the answer has come.
     pub(super) fn write_ahead(&mut self) {
-        if self.batch > 1 || self.is_stamped || self.size.is_none() {
-            return;
-        }
+        let (1, false, Some(length)) = (self.batch, self.is_stamped, self.size) else { return };
         let Some(Content::Traffic(TrafficMessage::Data { number, born })) = Content::read(&self.buffer) else { return };
-        let (message, length) = (TrafficMessage::Data { number: number + 1, born }, self.sizes.length(number + 1));
+        let message = TrafficMessage::Data { number: number + 1, born };
         self.write(message, length);
         self.written = Some((Content::Traffic(message).word(), length));
     }
