@@ -7,7 +7,7 @@ use std::{fmt, str::FromStr};
 /// EtherType of all frames: the first of the two that IEEE 802 sets aside for experiments.
 pub const ETHERTYPE: u16 = 0x88b5;
 /// EtherType of a VLAN tag.
-const VLAN: u16 = 0x8100;
+pub(crate) const VLAN: u16 = 0x8100;
 /// Version of the protocol.
 pub(crate) const VERSION: u8 = 1;
 /// Bytes of the header behind the Ethernet header.

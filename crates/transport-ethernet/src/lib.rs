@@ -11,6 +11,7 @@
 mod endpoint;
 mod frame;
 mod hello;
+mod interface;
 mod keys;
 mod layer;
 mod link;
@@ -20,13 +21,14 @@ mod packet;
 mod registered;
 mod rest;
 mod wire;
+mod xdp;
 
 pub use endpoint::Endpoint;
 pub use frame::{ETHERTYPE, HEADER_BYTES, Mac};
+pub use interface::{Interface, InterfaceError, SocketKind};
 pub use layer::EndpointLayer;
 pub use machine::{Counts, Port};
 pub use options::EthernetOptions;
-pub use packet::{Interface, InterfaceError};
 pub use registered::Ethernet;
 pub use wire::Wire;
 
@@ -36,10 +38,15 @@ use evb_transport::Token;
 /// Memory for frames that arrive at a node, in bytes.
 pub const RING_BYTES: usize = 2 << 20;
 
-/// Opens the interface of this name for a node of the run with this token.
+/// Opens the interface of this name for a node of the run with this token, through a socket of this kind.
 ///
 /// # Errors
 /// [`InterfaceError`] if there is no such interface, or this process may not use it.
-pub fn open_interface(interface: &str, local: NodeId, token: &Token) -> Result<Interface, InterfaceError> {
-    Interface::open(interface, local, keys::Keys::new(token).run(), RING_BYTES)
+pub fn open_interface(
+    interface: &str,
+    local: NodeId,
+    token: &Token,
+    kind: SocketKind,
+) -> Result<Interface, InterfaceError> {
+    Interface::open(interface, local, keys::Keys::new(token).run(), RING_BYTES, kind)
 }

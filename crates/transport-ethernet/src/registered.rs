@@ -1,7 +1,7 @@
 //! Ethernet in a registry.
 
 use crate::{
-    Endpoint, EndpointLayer, EthernetOptions, Interface, InterfaceError, RING_BYTES, open_interface,
+    Endpoint, EndpointLayer, EthernetOptions, Interface, InterfaceError, RING_BYTES, SocketKind, open_interface,
     options::HIGHEST_PRIORITY,
 };
 use evb_core::NodeId;
@@ -9,6 +9,7 @@ use evb_transport::{
     About, Layer, LayerOptions, MemoryOfNode, NodeOptions, Nodes, OpenError, Parameter, Registered, Setting,
     SettingValue, Settings, Token, UseEndpoint, UseLayer,
 };
+use std::io;
 
 /// The endpoint of one node on an interface of its machine.
 pub type Ethernet = Endpoint<Interface>;
@@ -23,48 +24,68 @@ const PRIORITY: Setting = Setting {
     value: SettingValue::Integer { min: 0, max: HIGHEST_PRIORITY as i64, default: 0 },
     doc: "priority of all frames in a VLAN tag, 0 for no tag",
 };
+const SOCKET: Setting = Setting {
+    name: "socket",
+    value: SettingValue::Text { default: SocketKind::Packet.name() },
+    doc: "the socket of Linux through which frames go: `packet`, or `xdp` for AF_XDP",
+};
 const MEGABITS: Setting = Setting {
     name: "megabits",
     value: SettingValue::Integer { min: 0, max: 1_000_000, default: 0 },
     doc: "most megabits that a node sends to a peer in a second, 0 for no limit",
 };
 
+const LAYER: Layer = Layer {
+    usage: "ethernet:INTERFACE such as ethernet:eth0",
+    parameter: Some(Parameter { setting: &INTERFACE, read: |text| Ok(text.to_owned()), shows_default: true }),
+    ..Layer::new("ethernet")
+};
+/// The layer with another socket than the default.
+const BY_XDP: Layer = Layer {
+    usage: "ethernet-xdp:..",
+    note: "through AF_XDP",
+    parameter: LAYER.parameter,
+    ..Layer::new("ethernet-xdp")
+};
+
 impl Registered for Ethernet {
     const ABOUT: About = About {
-        settings: &[INTERFACE, PRIORITY, MEGABITS],
+        settings: &[INTERFACE, SOCKET, PRIORITY, MEGABITS],
         gives_up_peers: true,
         memory: |_| {
             let EthernetOptions { send_queue_bytes, .. } = EthernetOptions::new(0, Token::new([0; Token::BYTES]));
             MemoryOfNode { own: 2 * RING_BYTES, for_each_peer: send_queue_bytes }
         },
-        layers: &[Layer {
-            usage: "ethernet:INTERFACE such as ethernet:eth0",
-            parameter: Some(Parameter { setting: &INTERFACE, read: |text| Ok(text.to_owned()), shows_default: true }),
-            ..Layer::new("ethernet")
-        }],
+        layers: &[LAYER, BY_XDP],
         ..About::new("ethernet", "frames of Ethernet with a protocol of their own", Nodes::Processes)
     };
 
     fn open<V: UseEndpoint>(settings: &Settings, options: NodeOptions, use_it: V) -> Result<V::Output, V::Error> {
-        use_it.with(open(settings, options)?)
+        let socket = socket_of(settings)?;
+        let (node, ethernet, wire) = parts(settings, socket, options)?;
+        use_it.with(Endpoint::open(node, ethernet, wire).map_err(OpenError::new)?)
     }
 
     fn open_layer<V: UseLayer>(settings: &Settings, options: LayerOptions, use_it: V) -> Result<V::Output, V::Error> {
-        use_it.with(open_layer(settings, options.of_transport()?)?)
+        let socket = match options.layer {
+            name if name == BY_XDP.name => SocketKind::Xdp,
+            _ => socket_of(settings)?,
+        };
+        let (node, ethernet, wire) = parts(settings, socket, options.of_transport()?)?;
+        use_it.with(EndpointLayer::open(node, ethernet, wire).map_err(OpenError::new)?)
     }
 }
 
-fn open(settings: &Settings, options: NodeOptions) -> Result<Ethernet, OpenError> {
-    let (node, ethernet, wire) = parts(settings, options)?;
-    Endpoint::open(node, ethernet, wire).map_err(OpenError::new)
+fn socket_of(settings: &Settings) -> Result<SocketKind, OpenError> {
+    let hint = format!("use one of {}", SocketKind::ALL.map(SocketKind::name).join(", "));
+    SOCKET.read(settings).map_err(|error| error.hint(hint))
 }
 
-fn open_layer(settings: &Settings, options: NodeOptions) -> Result<EndpointLayer<Interface>, OpenError> {
-    let (node, ethernet, wire) = parts(settings, options)?;
-    EndpointLayer::open(node, ethernet, wire).map_err(OpenError::new)
-}
-
-fn parts(settings: &Settings, options: NodeOptions) -> Result<(NodeId, EthernetOptions, Interface), OpenError> {
+fn parts(
+    settings: &Settings,
+    socket: SocketKind,
+    options: NodeOptions,
+) -> Result<(NodeId, EthernetOptions, Interface), OpenError> {
     let ethernet = EthernetOptions {
         peer_timeout: options.peer_timeout,
         connect_timeout: options.connect_timeout,
@@ -75,7 +96,7 @@ fn parts(settings: &Settings, options: NodeOptions) -> Result<(NodeId, EthernetO
         ..EthernetOptions::new(options.nodes, options.token)
     };
     let interface = interface_of(&INTERFACE.text(settings), options.node);
-    let wire = open_interface(&interface, options.node, &options.token).map_err(explain)?;
+    let wire = open_interface(&interface, options.node, &options.token, socket).map_err(explain)?;
     Ok((options.node, ethernet, wire))
 }
 
@@ -88,9 +109,23 @@ fn explain(error: InterfaceError) -> OpenError {
     let hint = match &error {
         InterfaceError::NotPermitted => "`sudo setcap cap_net_raw+ep` with the path of `evb`, or start it as root",
         InterfaceError::System { .. } => "`ip link` lists the interfaces; `--set transport.interface=NAME` chooses one",
+        InterfaceError::NoXdp { source, .. } => no_xdp(source),
         InterfaceError::ShortFrames { .. } => "`ip link set NAME mtu 1500`",
     };
     OpenError::new(&error).hint(hint)
+}
+
+/// What to do where AF_XDP does not work.
+fn no_xdp(error: &io::Error) -> &'static str {
+    match error.raw_os_error() {
+        Some(libc::EPERM) => "it needs CAP_NET_ADMIN and CAP_BPF, too; `--set transport.socket=packet` does not",
+        Some(libc::EBUSY) => "each node needs an interface of its own; `--set transport.socket=packet` does not",
+        Some(libc::ERANGE) => {
+            "frames are too long for the driver: `ip link set NAME mtu 1500`, or `--set transport.socket=packet`"
+        }
+        Some(libc::EOPNOTSUPP) => "the driver cannot do it; `--set transport.socket=packet` works on each interface",
+        _ => "`--set transport.socket=packet` works on each interface",
+    }
 }
 
 #[cfg(test)]

@@ -1,8 +1,7 @@
 //! The filter of a packet socket, which the kernel runs for each frame of the interface: frames of other protocols, runs and
 //! nodes never reach the ring.
 
-use crate::frame::ETHERTYPE;
-use evb_core::NodeId;
+use crate::{frame::ETHERTYPE, interface::Address};
 
 /// An instruction of the classic packet filter: code, offset if true, offset if not, and its constant.
 pub(super) type Instruction = (u16, u8, u8, u32);
@@ -18,7 +17,7 @@ const RUN_AT: u32 = 18;
 const TO_AT: u32 = 22;
 
 /// The program that accepts frames for this node of this run.
-pub(super) fn program(local: NodeId, run: u32) -> [Instruction; 8] {
+pub(super) fn program(Address { local, run }: Address) -> [Instruction; 8] {
     [
         (LOAD_HALF, 0, 0, TYPE_AT),
         (JUMP_IF_EQUAL, 0, 5, ETHERTYPE.into()),
@@ -35,6 +34,7 @@ pub(super) fn program(local: NodeId, run: u32) -> [Instruction; 8] {
 mod tests {
     use super::*;
     use crate::frame::{HEADER_BYTES, Header, Kind, Mac, ethernet};
+    use evb_core::NodeId;
 
     /// Runs the program as the kernel does.
     fn accepts(program: &[Instruction], frame: &[u8]) -> bool {
@@ -55,7 +55,7 @@ mod tests {
     #[test]
     fn only_frames_for_this_node_of_this_run_are_accepted() {
         let (run, local) = (0x1234_5678, NodeId(0x0102));
-        let program = program(local, run);
+        let program = program(Address { local, run });
         for (run_of_frame, to, type_changes) in
             [(run, local, false), (run + 1, local, false), (run, NodeId(0x0201), false), (run, local, true)]
         {

@@ -22,22 +22,22 @@ const MOST_AT_ONCE: usize = 64;
 
 /// The socket.
 #[derive(Debug)]
-pub(super) struct Socket {
+pub(crate) struct Socket {
     file: OwnedFd,
 }
 
 /// An interface of the machine.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Found {
-    pub(super) index: c_int,
-    pub(super) mac: Mac,
-    pub(super) mtu: usize,
-    pub(super) is_loopback: bool,
+pub(crate) struct Found {
+    pub(crate) index: c_int,
+    pub(crate) mac: Mac,
+    pub(crate) mtu: usize,
+    pub(crate) is_loopback: bool,
 }
 
 impl Socket {
     /// Opens a socket that receives nothing until it is bound.
-    pub(super) fn open() -> io::Result<Self> {
+    pub(crate) fn open() -> io::Result<Self> {
         let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
         // SAFETY: there are no pointers; a file that is not negative belongs to nobody else.
         let file = unsafe {
@@ -51,7 +51,7 @@ impl Socket {
     }
 
     /// Finds an interface by its name.
-    pub(super) fn find(&self, name: &str) -> io::Result<Found> {
+    pub(crate) fn find(&self, name: &str) -> io::Result<Found> {
         let mut request = ifreq(name)?;
         let index = self.ask(libc::SIOCGIFINDEX, &mut request, |answer| {
             // SAFETY: this request fills that field.
