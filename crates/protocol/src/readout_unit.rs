@@ -147,6 +147,9 @@ struct Held<B> {
     early: bool,
 }
 
+// A simulation of hundreds of units has millions of them.
+const _: () = assert!(Events::<Held<u64>>::EVENT_BYTES == 48);
+
 impl<B> Default for Held<B> {
     fn default() -> Self {
         Self { fragment: None, asked: false, postponed: false, wanted_by: None, sent: None, early: false }

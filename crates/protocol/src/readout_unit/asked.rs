@@ -7,6 +7,7 @@
 use super::{Held, ReadoutUnit};
 use crate::{Fault, Fragment, FragmentStatus, Message};
 use alloc::vec::Vec;
+use core::num::NonZeroU32;
 use evb_core::{EventId, NodeId};
 
 /// The state of one builder at a readout unit.
@@ -22,8 +23,8 @@ pub(super) struct Asker {
 #[derive(Clone, Copy, PartialEq)]
 pub(super) struct Sent {
     to: NodeId,
-    /// Number of the answer that the fragment travels before.
-    before: u32,
+    /// Number of the answer that the fragment travels before, from 1.
+    before: NonZeroU32,
 }
 
 impl Sent {
@@ -49,7 +50,7 @@ impl<B: Clone + Default> ReadoutUnit<B> {
 
     /// The transmission of a fragment that goes to this builder now.
     pub(super) fn sent_now(&self, to: NodeId, builder: usize) -> Sent {
-        Sent { to, before: self.askers[builder].answered + 1 }
+        Sent { to, before: NonZeroU32::MIN.saturating_add(self.askers[builder].answered) }
     }
 
     /// Answers a question. The builder has received the answer with number `heard`.
@@ -76,7 +77,7 @@ impl<B: Clone + Default> ReadoutUnit<B> {
         let Some(held) = self.entry(event) else { return true };
         match *held {
             Held { fragment: Some(_), sent, .. } => {
-                let is_under_way = sent.is_some_and(|sent| sent.is_to(builder) && sent.before > heard);
+                let is_under_way = sent.is_some_and(|sent| sent.is_to(builder) && sent.before.get() > heard);
                 if !is_under_way {
                     self.counts.repeated += u64::from(sent.is_some_and(|sent| sent.is_to(builder)));
                     if let Some(held) = self.entry(event) {

@@ -6,10 +6,13 @@ use core::array;
 /// Events in a block: few enough that those which are over hardly hold memory beside one that is open for long.
 const BLOCK: usize = 8;
 
-/// The states of the events of a block. There are `left` of them.
+/// The states of consecutive events. A count among them would make their memory a little longer than a size that allocators
+/// have.
 struct Block<T> {
-    left: usize,
-    states: [Option<T>; BLOCK],
+    /// Number of events that are not over.
+    left: u8,
+    /// Their states; no memory, if they are all over.
+    states: Option<Box<[Option<T>; BLOCK]>>,
 }
 
 /// The states of consecutive events. An event that is over has none, and most of its memory is free, also when an older
@@ -21,8 +24,8 @@ pub(super) struct Events<T> {
     end: u64,
     /// The first event of the first block.
     start: u64,
-    /// The states from `start` on. A block of events that are over is gone.
-    blocks: VecDeque<Option<Box<Block<T>>>>,
+    /// The states from `start` on.
+    blocks: VecDeque<Block<T>>,
 }
 
 impl<T: Default> Events<T> {
@@ -53,29 +56,29 @@ impl<T: Default> Events<T> {
     pub(super) fn is_over(&self, event: u64) -> bool {
         let Some(index) = event.checked_sub(self.start) else { return true };
         let block = self.blocks.get(index as usize / BLOCK);
-        block.is_some_and(|block| block.as_ref().is_none_or(|block| block.states[index as usize % BLOCK].is_none()))
+        let is_over = |states: &[Option<T>; BLOCK]| states[index as usize % BLOCK].is_none();
+        block.is_some_and(|block| block.states.as_deref().is_none_or(is_over))
     }
 
     /// The state of an event. It and all before it are known from now on. `None` if it is over.
     pub(super) fn entry(&mut self, event: u64) -> Option<&mut T> {
         let index = event.checked_sub(self.start)? as usize;
         while self.blocks.len() <= index / BLOCK {
-            let states = array::from_fn(|_| Some(T::default()));
-            self.blocks.push_back(Some(Box::new(Block { left: BLOCK, states })));
+            let states = Box::new(array::from_fn(|_| Some(T::default())));
+            self.blocks.push_back(Block { left: BLOCK as u8, states: Some(states) });
         }
         self.end = self.end.max(event + 1);
-        self.blocks[index / BLOCK].as_mut()?.states[index % BLOCK].as_mut()
+        self.blocks[index / BLOCK].states.as_mut()?[index % BLOCK].as_mut()
     }
 
     /// Ends an event that is known; returns its state.
     pub(super) fn end_event(&mut self, event: u64) -> Option<T> {
         let index = event.checked_sub(self.start)? as usize;
-        let place = self.blocks.get_mut(index / BLOCK)?;
-        let block = place.as_mut()?;
-        let state = block.states[index % BLOCK].take()?;
+        let block = self.blocks.get_mut(index / BLOCK)?;
+        let state = block.states.as_mut()?[index % BLOCK].take()?;
         block.left -= 1;
         if block.left == 0 {
-            *place = None;
+            block.states = None;
         }
         while self.first < self.end && self.is_over(self.first) {
             self.first += 1;
@@ -95,8 +98,8 @@ impl<T: Default> Events<T> {
     /// All known events that are not over, in their order, from one on that is not before the first.
     pub(super) fn iter_from(&self, event: u64) -> impl Iterator<Item = (u64, &T)> {
         let states = self.blocks.iter().flat_map(|block| {
-            let (some, none) = match block {
-                Some(block) => (Some(block.states.iter().map(Option::as_ref)), 0),
+            let (some, none) = match &block.states {
+                Some(states) => (Some(states.iter().map(Option::as_ref)), 0),
                 None => (None, BLOCK),
             };
             some.into_iter().flatten().chain(core::iter::repeat_n(None, none))
@@ -107,7 +110,7 @@ impl<T: Default> Events<T> {
 
     /// All states that there are, also those of events that are not known yet.
     pub(super) fn states_mut(&mut self) -> impl Iterator<Item = &mut T> {
-        self.blocks.iter_mut().flatten().flat_map(|block| block.states.iter_mut().flatten())
+        self.blocks.iter_mut().filter_map(|block| block.states.as_mut()).flat_map(|states| states.iter_mut().flatten())
     }
 }
 
@@ -141,8 +144,8 @@ mod tests {
                 let open: Vec<_> = (first..end).filter(|event| !over.contains(event)).collect();
                 prop_assert_eq!(events.iter_from(first).map(|(event, _)| event).collect::<Vec<_>>(), open);
                 prop_assert!((0..end).all(|event| events.is_over(event) == (event < 5 || over.contains(&event))));
-                let most = events.blocks.iter().flatten().count() as u64;
-                prop_assert!(events.states_mut().count() as u64 <= most * BLOCK as u64);
+                let left: usize = events.blocks.iter().map(|block| usize::from(block.left)).sum();
+                prop_assert_eq!(events.states_mut().count(), left);
             }
         }
     }
@@ -156,7 +159,8 @@ mod tests {
                 events.end_event(event);
             }
         }
-        assert_eq!((events.first(), events.blocks.iter().flatten().count()), (1, 2));
+        let with_memory = events.blocks.iter().filter(|block| block.states.is_some()).count();
+        assert_eq!((events.first(), with_memory), (1, 2));
         events.end_event(1);
         assert_eq!((events.first(), events.blocks.len()), (1000, 1));
         events.skip_to(2000);
