@@ -2,6 +2,7 @@
 //!
 //! The files stay in the page cache: this measures the program and the kernel's copy, not the disk.
 
+use bytes::Bytes;
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use evb_core::checksum;
 use evb_core::{EventId, SourceId};
@@ -12,7 +13,7 @@ use tempfile::tempdir;
 const EVENTS: u64 = 4096;
 const FRAGMENT_BYTES: usize = 2048;
 
-fn write(directory: &Path, payload: &[u8]) {
+fn write(directory: &Path, payload: &Bytes) {
     let mut writer = Writer::create(WriterOptions {
         directory: directory.to_path_buf(),
         name: "bench".into(),
@@ -32,7 +33,7 @@ fn write(directory: &Path, payload: &[u8]) {
 }
 
 fn benches(criterion: &mut Criterion) {
-    let payload: Vec<u8> = (0..FRAGMENT_BYTES).map(|i| (i * 7) as u8).collect();
+    let payload: Bytes = (0..FRAGMENT_BYTES).map(|i| (i * 7) as u8).collect();
     let mut group = criterion.benchmark_group("event_file");
     group.throughput(Throughput::Bytes(FRAGMENT_BYTES as u64));
     group.bench_function("checksum_2KiB", |bencher| bencher.iter(|| checksum(black_box(&payload))));

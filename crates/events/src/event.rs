@@ -63,8 +63,8 @@ pub struct FragmentRef<'a> {
     pub status: Status,
     /// CRC-32C of the payload, as it arrived with the fragment. It is not checked again for a good fragment.
     pub checksum: u32,
-    /// The payload.
-    pub bytes: &'a [u8],
+    /// The payload. The writer copies a small one, and refers to a large one until the kernel has it.
+    pub bytes: &'a Bytes,
 }
 
 /// A fragment read from a file.

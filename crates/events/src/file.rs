@@ -7,31 +7,28 @@ use crate::{
         EVENT_HEADER_BYTES, EventHeader, FILE_HEADER_BYTES, FRAGMENT_HEADER_BYTES, FileHeader, Footer, FragmentHeader,
         MAX_EVENTS_PER_FILE, MAX_FRAGMENTS, Tag, closing_bytes, padded, padding, seal_event_head,
     },
-    sink::{Sink, Storage},
+    sink::{Sink, Storage, write_all},
+    waiting::{BUFFER_BYTES, Waiting},
 };
+use bytes::Bytes;
 use evb_core::EventId;
 use std::{
-    io,
+    io::{self, IoSlice},
     path::{Path, PathBuf},
 };
 
-/// Bytes that wait to be handed to the kernel: about 1 MiB, and at least the longest head of an event.
-pub const BUFFER_BYTES: usize = (1 << 20) + (1 << 12);
 const _: () = assert!(BUFFER_BYTES >= EVENT_HEADER_BYTES + MAX_FRAGMENTS * FRAGMENT_HEADER_BYTES);
-
-/// Smallest piece that is handed to the kernel without a copy when the buffer is full anyway.
-const DIRECT_BYTES: usize = 64 << 10;
 
 /// One file under construction.
 pub(crate) struct OpenFile {
     path: PathBuf,
     sink: Box<dyn Sink>,
     tag: Tag,
-    buffer: Vec<u8>,
+    waiting: Waiting,
     index: Index,
     /// Bytes handed to the kernel.
     written: u64,
-    /// Offset of the next event; between calls, `written` and the buffer end here.
+    /// Offset of the next event; between calls, `written` and what waits end here.
     end: u64,
     /// Offset of the first event.
     start: u64,
@@ -51,8 +48,7 @@ enum State {
 impl OpenFile {
     /// Creates `path` and writes the header at once, so that a file left by a crash identifies itself.
     pub(crate) fn create(storage: &mut dyn Storage, path: PathBuf, metadata: &[u8]) -> Result<Self, WriteError> {
-        let buffer = Vec::with_capacity(BUFFER_BYTES);
-        Self::begin(storage, path, metadata, buffer, Index::for_writing())
+        Self::begin(storage, path, metadata, Waiting::new(), Index::for_writing())
     }
 
     /// Replaces a closed file by a new one and keeps the buffers.
@@ -62,9 +58,9 @@ impl OpenFile {
         path: PathBuf,
         metadata: &[u8],
     ) -> Result<(), WriteError> {
-        let (buffer, mut index) = (std::mem::take(&mut self.buffer), std::mem::take(&mut self.index));
+        let (waiting, mut index) = (std::mem::take(&mut self.waiting), std::mem::take(&mut self.index));
         index.clear();
-        *self = Self::begin(storage, path, metadata, buffer, index)?;
+        *self = Self::begin(storage, path, metadata, waiting, index)?;
         Ok(())
     }
 
@@ -72,7 +68,7 @@ impl OpenFile {
         storage: &mut dyn Storage,
         path: PathBuf,
         metadata: &[u8],
-        buffer: Vec<u8>,
+        waiting: Waiting,
         index: Index,
     ) -> Result<Self, WriteError> {
         let mut sink = storage.create(&path).map_err(|source| create_error(&path, source))?;
@@ -81,12 +77,12 @@ impl OpenFile {
         let mut head = [&header, metadata].concat();
         head.resize(FILE_HEADER_BYTES + padded(metadata.len() as u64) as usize, 0);
         let (start, mut written) = (head.len() as u64, 0);
-        if let Err(source) = write_all(sink.as_mut(), &head, &mut written) {
+        if let Err(source) = write_all(sink.as_mut(), &mut [IoSlice::new(&head)], &mut written) {
             // A file without its header is of no use to anybody, and would be in the way of the next attempt.
             let _ = storage.remove(&path);
             return Err(WriteError::Write { path, needed: start, lost: 0, source });
         }
-        Ok(Self { path, sink, tag, buffer, index, written, end: start, start, buffered: 0, state: State::Open })
+        Ok(Self { path, sink, tag, waiting, index, written, end: start, start, buffered: 0, state: State::Open })
     }
 
     /// Appends one event whose record takes `length` bytes.
@@ -95,14 +91,14 @@ impl OpenFile {
             return Err(WriteError::Torn { path: self.path.clone() });
         }
         // Whole events only reach the kernel where that is possible: a crash then leaves no torn one.
-        if self.buffer.len() as u64 + length > BUFFER_BYTES as u64 {
+        if !self.waiting.has_room_for(length) {
             self.flush()?;
         }
         let target = self.end + length;
         self.put_event(id, length, fragments).map_err(|source| self.cut_back(target, source))?;
         self.index.push(id, self.end);
         self.end = target;
-        self.buffered = if self.buffer.is_empty() { 0 } else { self.buffered + 1 };
+        self.buffered = if self.waiting.is_empty() { 0 } else { self.buffered + 1 };
         Ok(())
     }
 
@@ -156,14 +152,14 @@ impl OpenFile {
         (self.end, self.events())
     }
 
-    /// Removes the events after the first `events`, which end at `end`, from the buffer and from the file.
+    /// Removes the events after the first `events`, which end at `end`, from what waits and from the file.
     pub(crate) fn go_back(&mut self, (end, events): (u64, usize)) -> Result<(), WriteError> {
         while self.events() > events {
             self.index.pop();
             self.buffered = self.buffered.saturating_sub(1);
         }
         self.end = end;
-        self.buffer.truncate(end.saturating_sub(self.written) as usize);
+        self.waiting.truncate(end.saturating_sub(self.written) as usize);
         if self.written > end {
             (self.written, self.buffered) = (end, 0);
             self.sink.truncate(end).map_err(|source| {
@@ -179,42 +175,40 @@ impl OpenFile {
     }
 
     fn put_event(&mut self, id: EventId, length: u64, fragments: &[FragmentRef<'_>]) -> io::Result<()> {
-        let at = self.buffer.len();
         let complete = fragments.iter().all(|fragment| fragment.status == Status::Good);
-        EventHeader::encode(id, length, self.tag, fragments.len() as u16, complete, &mut self.buffer);
+        let own = self.waiting.own();
+        let at = own.len();
+        EventHeader::encode(id, length, self.tag, fragments.len() as u16, complete, own);
         for fragment in fragments {
-            fragment_header(fragment).encode(&mut self.buffer);
+            fragment_header(fragment).encode(own);
         }
-        seal_event_head(&mut self.buffer[at..]);
+        seal_event_head(&mut own[at..]);
         for fragment in fragments {
             self.put(fragment.bytes)?;
-            self.put(&[0; 8][..padding(fragment.bytes.len())])?;
         }
+        // A part of such an event is in the file already: the rest does not wait for other events.
+        if length > BUFFER_BYTES as u64 { self.hand_over() } else { Ok(()) }
+    }
+
+    fn put(&mut self, bytes: &Bytes) -> io::Result<()> {
+        if !self.waiting.has_room_for(padded(bytes.len() as u64)) {
+            self.hand_over()?;
+        }
+        self.waiting.add(bytes);
+        self.waiting.own().extend_from_slice(&[0; 8][..padding(bytes.len())]);
         Ok(())
     }
 
     fn put_closing(&mut self) -> io::Result<()> {
-        self.buffer.extend_from_slice(&self.index.header(self.tag).encode());
-        self.hand_over()?;
-        write_all(self.sink.as_mut(), self.index.bytes(), &mut self.written)?;
-        self.buffer.extend_from_slice(&Footer { index_offset: self.end, tag: self.tag }.encode());
-        self.hand_over()
-    }
-
-    fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
-        if self.buffer.len() + bytes.len() > BUFFER_BYTES {
-            self.hand_over()?;
-            if bytes.len() >= DIRECT_BYTES {
-                return write_all(self.sink.as_mut(), bytes, &mut self.written);
-            }
-        }
-        self.buffer.extend_from_slice(bytes);
-        Ok(())
+        let header = self.index.header(self.tag).encode();
+        let footer = Footer { index_offset: self.end, tag: self.tag }.encode();
+        let mut parts = [&header, self.index.bytes(), &footer].map(IoSlice::new);
+        write_all(self.sink.as_mut(), &mut parts, &mut self.written)
     }
 
     fn hand_over(&mut self) -> io::Result<()> {
-        write_all(self.sink.as_mut(), &self.buffer, &mut self.written)?;
-        self.buffer.clear();
+        write_all(self.sink.as_mut(), &mut self.waiting.parts(), &mut self.written)?;
+        self.waiting.clear();
         Ok(())
     }
 
@@ -226,7 +220,7 @@ impl OpenFile {
             self.end = self.index.pop().map_or(self.start, |(_, offset)| offset);
             lost += 1;
         }
-        self.buffer.clear();
+        self.waiting.clear();
         self.buffered = 0;
         match self.sink.truncate(self.end) {
             Ok(()) => self.written = self.end,
@@ -255,21 +249,6 @@ fn fragment_header(fragment: &FragmentRef<'_>) -> FragmentHeader {
         checksum: fragment.checksum,
         stored_checksum,
     }
-}
-
-fn write_all(sink: &mut dyn Sink, mut bytes: &[u8], written: &mut u64) -> io::Result<()> {
-    while !bytes.is_empty() {
-        match sink.write(bytes) {
-            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-            Ok(taken) => {
-                *written += taken as u64;
-                bytes = &bytes[taken..];
-            }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
 }
 
 fn create_error(path: &Path, source: io::Error) -> WriteError {

@@ -23,12 +23,12 @@ mod scan;
 mod show;
 mod sink;
 mod verify;
+mod waiting;
 mod writer;
 
 pub use error::{ExportError, ReadError, WriteError};
 pub use event::{Event, Found, Fragment, FragmentRef, LostRange, Status};
 pub use export::{ExportSummary, export_csv, export_raw};
-pub use file::BUFFER_BYTES as WRITER_BUFFER_BYTES;
 #[cfg(feature = "fuzz")]
 pub use fuzz::fuzz_read;
 pub use layout::{FORMAT_VERSION, MAX_EVENT_BYTES, MAX_EVENTS_PER_FILE, MAX_FRAGMENTS, MAX_METADATA_BYTES};
@@ -36,6 +36,7 @@ pub use metadata::Metadata;
 pub use reader::{Events, Reader};
 pub use show::{FileSummary, show};
 pub use verify::{Finding, FindingKind, MAX_FINDINGS, Verification, verify, verify_with};
+pub use waiting::BUFFER_BYTES as WRITER_BUFFER_BYTES;
 pub use writer::{Place, WriteSummary, Writer, WriterOptions};
 
 use evb_core::checksum;

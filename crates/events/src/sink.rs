@@ -2,14 +2,14 @@
 
 use std::{
     fs::{self, File, OpenOptions},
-    io::{self, Seek, SeekFrom, Write},
+    io::{self, IoSlice, Seek, SeekFrom, Write},
     path::Path,
 };
 
 /// One file under construction.
 pub(crate) trait Sink: Send {
-    /// Writes as much of `bytes` as possible and returns the number of bytes.
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize>;
+    /// Writes as much of `parts` as possible, one after another, and returns the number of bytes.
+    fn write(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize>;
 
     /// Truncates the file to `length` bytes; writing continues there.
     fn truncate(&mut self, length: u64) -> io::Result<()>;
@@ -22,6 +22,24 @@ pub(crate) trait Storage: Send {
 
     /// Removes a file whose header could not be written.
     fn remove(&mut self, path: &Path) -> io::Result<()>;
+}
+
+/// Writes all of `parts`, and adds the number of written bytes to `written`, also if an error ends it.
+pub(crate) fn write_all(sink: &mut dyn Sink, mut parts: &mut [IoSlice<'_>], written: &mut u64) -> io::Result<()> {
+    // Removes empty parts at the beginning: nothing is left when all are empty.
+    IoSlice::advance_slices(&mut parts, 0);
+    while !parts.is_empty() {
+        match sink.write(parts) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(taken) => {
+                *written += taken as u64;
+                IoSlice::advance_slices(&mut parts, taken);
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 /// The file system.
@@ -38,8 +56,8 @@ impl Storage for Disk {
 }
 
 impl Sink for File {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        Write::write(self, bytes)
+    fn write(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
+        self.write_vectored(parts)
     }
 
     fn truncate(&mut self, length: u64) -> io::Result<()> {

@@ -46,8 +46,9 @@ pub struct Place {
 
 /// Writes the events of one builder.
 ///
-/// Events wait in a buffer of about 1 MiB. [`flush`](Writer::flush) hands them to the kernel. From then on they survive
-/// the end of the process, but not a crash of the machine. Dropping a writer without [`finish`](Writer::finish) is like
+/// Events wait until they are about 1 MiB. [`flush`](Writer::flush) hands them to the kernel. From then on they survive
+/// the end of the process, but not a crash of the machine. Large fragments are not copied: their memory is held until the
+/// kernel has them. Dropping a writer without [`finish`](Writer::finish) is like
 /// a crash: events that were not handed over are lost, the others stay valid.
 pub struct Writer {
     options: WriterOptions,

@@ -2,10 +2,11 @@
 
 use super::*;
 use crate::{Found, Reader, Status, checksum, sink::Sink};
+use bytes::Bytes;
 use evb_core::SourceId;
 use std::{
     collections::BTreeMap,
-    io::{self, Cursor},
+    io::{self, Cursor, IoSlice},
     path::Path,
     sync::{Arc, Mutex},
 };
@@ -19,6 +20,10 @@ struct Files {
     capacity: usize,
     files: BTreeMap<PathBuf, Vec<u8>>,
     truncate_fails: bool,
+    /// Most bytes that the next calls take, from the last one on; later ones take all.
+    cuts: Vec<usize>,
+    /// Number of parts of each call.
+    calls: Vec<usize>,
 }
 
 impl SmallDisk {
@@ -52,11 +57,17 @@ impl Storage for SmallDisk {
 struct SmallFile(SmallDisk, PathBuf);
 
 impl Sink for SmallFile {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+    fn write(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
         let files = &mut *self.0.0.lock().unwrap();
         let used: usize = files.files.values().map(Vec::len).sum();
-        let taken = bytes.len().min(files.capacity.saturating_sub(used));
-        files.files.get_mut(&self.1).unwrap().extend_from_slice(&bytes[..taken]);
+        let most = files.capacity.saturating_sub(used).min(files.cuts.pop().unwrap_or(usize::MAX));
+        let (file, mut taken) = (files.files.get_mut(&self.1).unwrap(), 0);
+        for part in parts {
+            let part = &part[..part.len().min(most - taken)];
+            file.extend_from_slice(part);
+            taken += part.len();
+        }
+        files.calls.push(parts.len());
         if taken == 0 { Err(io::ErrorKind::StorageFull.into()) } else { Ok(taken) }
     }
 
@@ -69,6 +80,8 @@ impl Sink for SmallFile {
         Ok(())
     }
 }
+
+mod parts;
 
 fn options(max_file_bytes: u64) -> WriterOptions {
     let (directory, name) = (PathBuf::from("runs"), "run-7".into());
@@ -85,14 +98,16 @@ fn append(writer: &mut Writer, id: u64) -> Result<(), WriteError> {
 }
 
 fn append_payloads(writer: &mut Writer, id: u64, payloads: &[Vec<u8>]) -> Result<(), WriteError> {
-    let fragment = |(source, bytes): (usize, &'_ Vec<u8>)| (SourceId(source as u16), checksum(bytes));
-    let heads: Vec<_> = payloads.iter().enumerate().map(fragment).collect();
-    let fragments: Vec<_> = heads
-        .iter()
-        .zip(payloads)
-        .map(|(&(source, checksum), bytes)| FragmentRef { source, status: Status::Good, checksum, bytes })
-        .collect();
+    append_bytes(writer, id, &payloads.iter().cloned().map(Bytes::from).collect::<Vec<_>>())
+}
+
+fn append_bytes(writer: &mut Writer, id: u64, payloads: &[Bytes]) -> Result<(), WriteError> {
+    let fragments: Vec<_> = payloads.iter().enumerate().map(good).collect();
     writer.append(EventId(id), &fragments)
+}
+
+fn good((source, bytes): (usize, &Bytes)) -> FragmentRef<'_> {
+    FragmentRef { source: SourceId(source as u16), status: Status::Good, checksum: checksum(bytes), bytes }
 }
 
 /// The ids of the events of a file, every one of which must be whole, and whether the file was closed.

@@ -1,6 +1,7 @@
 //! Events that the tests write and expect to read again.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
+use bytes::Bytes;
 use evb_core::checksum;
 use evb_core::{EventId, SourceId};
 use evb_events::{Event, Found, FragmentRef, Metadata, Reader, Status, WriteSummary, Writer, WriterOptions};
@@ -53,10 +54,12 @@ pub(crate) fn options(directory: &Path, builder: u16, max_file_bytes: u64) -> Wr
 }
 
 pub(crate) fn append(writer: &mut Writer, sample: &Sample) {
+    let bytes: Vec<_> = sample.fragments.iter().map(|(_, _, bytes)| Bytes::copy_from_slice(bytes)).collect();
     let fragments: Vec<_> = sample
         .fragments
         .iter()
-        .map(|(source, status, bytes)| FragmentRef {
+        .zip(&bytes)
+        .map(|((source, status, _), bytes)| FragmentRef {
             source: SourceId(*source),
             status: *status,
             checksum: handed_in(*status, bytes),

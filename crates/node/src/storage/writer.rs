@@ -126,7 +126,8 @@ impl<F: EventFile> Scribe<F> {
         while let Some((route, mut event)) = waiting.pop_front() {
             route.streams().try_for_each(|stream| self.file.append(stream, &event))?;
             bytes += payload(&event);
-            // The kernel or the buffer of the file has them: the readout units can have their memory back.
+            // The kernel has them, or the file: it has copied small ones and refers to large ones until it is flushed. The
+            // readout units have their memory back then. Nobody waits for it in vain: nothing but the disk comes before.
             event.fragments.clear();
             batch.push(event);
             let paced = self.pace.as_ref().map_or(Duration::ZERO, |pace| pace.time(bytes));
@@ -146,6 +147,9 @@ fn payload(event: &Built<Bytes>) -> u64 {
     event.fragments.iter().flatten().map(|fragment| fragment.payload.len() as u64).sum()
 }
 
+/// The payload of a missing fragment.
+static NOTHING: Bytes = Bytes::new();
+
 /// A fragment of an event as event files have it; one that is not there is missing.
 pub(crate) fn fragment_ref((source, fragment): (SourceId, Option<&Fragment<Bytes>>)) -> FragmentRef<'_> {
     match fragment {
@@ -161,6 +165,6 @@ pub(crate) fn fragment_ref((source, fragment): (SourceId, Option<&Fragment<Bytes
             checksum: fragment.checksum,
             bytes: &fragment.payload,
         },
-        None => FragmentRef { source, status: Status::Missing, checksum: 0, bytes: &[] },
+        None => FragmentRef { source, status: Status::Missing, checksum: 0, bytes: &NOTHING },
     }
 }
