@@ -47,9 +47,9 @@ pub struct Place {
 /// Writes the events of one builder.
 ///
 /// Events wait until they are about 1 MiB. [`flush`](Writer::flush) hands them to the kernel. From then on they survive
-/// the end of the process, but not a crash of the machine. Large fragments are not copied: their memory is held until the
-/// kernel has them. Dropping a writer without [`finish`](Writer::finish) is like
-/// a crash: events that were not handed over are lost, the others stay valid.
+/// the end of the process, but not a crash of the machine. Fragments from 8 KiB on are not copied: their memory is held
+/// until the kernel has them. Dropping a writer without [`finish`](Writer::finish) is like a crash: events that were not
+/// handed over are lost, the others stay valid.
 pub struct Writer {
     options: WriterOptions,
     storage: Box<dyn Storage>,

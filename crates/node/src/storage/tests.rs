@@ -24,6 +24,8 @@ struct Hand {
     /// Number of events whose writing has begun.
     begun: Arc<AtomicUsize>,
     written: Arc<Mutex<Vec<u64>>>,
+    /// Number of events that are not flushed.
+    unflushed: Arc<AtomicUsize>,
     closed: Arc<AtomicUsize>,
     wakes: Arc<AtomicUsize>,
 }
@@ -38,6 +40,7 @@ struct Fake {
     steps: Option<Receiver<Step>>,
     begun: Arc<AtomicUsize>,
     written: Arc<Mutex<Vec<u64>>>,
+    unflushed: Arc<AtomicUsize>,
     closed: Arc<AtomicUsize>,
 }
 
@@ -55,6 +58,7 @@ impl EventFile for Fake {
             }),
             Some(Step::Panic) => panic!("on purpose"),
             Some(Step::Go) | None => {
+                self.unflushed.fetch_add(1, Ordering::SeqCst);
                 self.written.lock().unwrap().push(event.event.0);
                 Ok(())
             }
@@ -62,6 +66,7 @@ impl EventFile for Fake {
     }
 
     fn flush(&mut self) -> Result<(), WriteError> {
+        self.unflushed.store(0, Ordering::SeqCst);
         Ok(())
     }
 
@@ -88,9 +93,15 @@ impl EventFile for Fake {
 fn storage(stepwise: bool, rate: Option<Bandwidth>, lease: Option<Duration>) -> (Storage, Hand) {
     let (sender, receiver) = channel();
     let (begun, written, closed) = (Arc::default(), Arc::default(), Arc::default());
-    let wakes = Arc::<AtomicUsize>::default();
+    let (wakes, unflushed) = (Arc::<AtomicUsize>::default(), Arc::<AtomicUsize>::default());
     let steps = stepwise.then_some(receiver);
-    let fake = Fake { steps, begun: Arc::clone(&begun), written: Arc::clone(&written), closed: Arc::clone(&closed) };
+    let fake = Fake {
+        steps,
+        begun: Arc::clone(&begun),
+        written: Arc::clone(&written),
+        unflushed: Arc::clone(&unflushed),
+        closed: Arc::clone(&closed),
+    };
     let bell = wakes.clone();
     let waker: Waker = Arc::new(move || _ = bell.fetch_add(1, Ordering::SeqCst));
     let line = Line::start(0, fake, waker, rate.map(Pace::new), lease).unwrap();
@@ -108,7 +119,7 @@ fn storage(stepwise: bool, rate: Option<Bandwidth>, lease: Option<Duration>) -> 
         quarantine: None,
         filter: None,
     };
-    (storage, Hand { steps: stepwise.then_some(sender), begun, written, closed, wakes })
+    (storage, Hand { steps: stepwise.then_some(sender), begun, written, unflushed, closed, wakes })
 }
 
 impl Hand {
@@ -259,6 +270,29 @@ fn while_held_nothing_is_begun_and_nothing_is_called_stored() {
     storage.release();
     hand.step(Step::Go);
     assert_eq!(take(&mut storage, 2), [1, 2]);
+}
+
+/// Events that are not flushed hold the memory of readout units.
+#[test]
+fn a_writer_that_waits_for_its_gate_has_flushed_its_events() {
+    let (mut storage, hand) = storage(true, None, None);
+    store(&mut storage, 1..=1);
+    hand.begun(1);
+    storage.hold();
+    hand.step(Step::Go);
+    wait_until("it is written", || hand.written() == [1]);
+    wait_until("it is flushed", || hand.unflushed.load(Ordering::SeqCst) == 0);
+    assert!(taken(&mut storage).is_empty(), "the gate is shut");
+}
+
+/// Each event has 1000 bytes, and the disk does one in 1000 s.
+#[test]
+fn a_writer_that_waits_for_its_pace_has_flushed_its_events() {
+    let (mut storage, hand) = storage(false, Some(Bandwidth(8)), None);
+    store(&mut storage, 1..=1);
+    wait_until("it is written", || hand.written() == [1]);
+    wait_until("it is flushed", || hand.unflushed.load(Ordering::SeqCst) == 0);
+    assert!(taken(&mut storage).is_empty(), "the disk is not ready");
 }
 
 #[test]

@@ -126,8 +126,9 @@ impl<F: EventFile> Scribe<F> {
         while let Some((route, mut event)) = waiting.pop_front() {
             route.streams().try_for_each(|stream| self.file.append(stream, &event))?;
             bytes += payload(&event);
-            // The kernel has them, or the file: it has copied small ones and refers to large ones until it is flushed. The
-            // readout units have their memory back then. Nobody waits for it in vain: nothing but the disk comes before.
+            // The file copies small fragments and refers to large ones until it is flushed. The flush below, or an earlier
+            // one, gives the readout units their memory back. Until then the writer waits for nothing but the disk: not
+            // for events, not for the gate, not for the pace. So nobody waits in vain for memory that is held here.
             event.fragments.clear();
             batch.push(event);
             let paced = self.pace.as_ref().map_or(Duration::ZERO, |pace| pace.time(bytes));
