@@ -182,16 +182,15 @@ impl Readout {
         if shaper.asks_time(now) {
             has_room &= send(Transmit { to: Config::EVENT_MANAGER.into(), message: Message::TimeAsked { asked: now } });
         }
-        while has_room && let Some(Slot { builder, parts, told_after, round }) = shaper.next(now) {
+        while has_room && let Some(Slot { builder, mut parts, told_after, round }) = shaper.next(now) {
             let to = NodeRange::from(NodeId(first + builder as u16));
             let empty = parts.is_empty();
             let end = shaper.ends_slots().then_some(Message::Slot { empty, round });
-            let mut parts = parts.into_iter();
-            let before: Vec<_> = parts.by_ref().take(told_after).collect();
-            let messages = before.into_iter().filter_map(shaping::cut).chain(end).chain(parts.filter_map(shaping::cut));
-            for message in messages {
-                has_room &= send(Transmit { to, message });
-            }
+            let mut send = |message| has_room &= send(Transmit { to, message });
+            parts.drain(..told_after).filter_map(shaping::cut).for_each(&mut send);
+            end.into_iter().for_each(&mut send);
+            parts.drain(..).filter_map(shaping::cut).for_each(&mut send);
+            shaper.reuse(parts);
         }
     }
 }

@@ -1,9 +1,11 @@
 //! Messages between nodes, on their way.
 
+use crate::slab::Slab;
 use evb_core::{NodeId, NodeRange};
 use evb_patterns::TrafficMessage;
 use evb_protocol::Message as ProtocolMessage;
 use evb_unit::Outline;
+use std::ops::{Deref, DerefMut};
 
 /// A message, by its place in the [`Messages`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -35,7 +37,7 @@ pub(crate) enum Body {
 }
 
 /// A bucket of the barrel shifter.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Bucket {
     /// Parts of other messages, with their bytes; none in an empty slot.
     pub(crate) parts: Vec<(MessageId, u32)>,
@@ -115,8 +117,47 @@ impl Message {
     }
 }
 
+/// Buckets that are kept, at most.
+const MOST_SPARE: usize = 4096;
+
 /// All messages on their way.
-pub(crate) type Messages = crate::slab::Slab<MessageId, Message>;
+#[derive(Default)]
+pub(crate) struct Messages {
+    all: Slab<MessageId, Message>,
+    /// Buckets that have come, to be used again. One from another part of the network would go back to its memory only
+    /// with the help of that part's thread.
+    #[expect(clippy::vec_box, reason = "a message takes it as it is")]
+    buckets: Vec<Box<Bucket>>,
+}
+
+impl Messages {
+    /// A bucket without parts.
+    pub(crate) fn new_bucket(&mut self) -> Box<Bucket> {
+        self.buckets.pop().unwrap_or_default()
+    }
+
+    /// Keeps a bucket for the next one.
+    pub(crate) fn keep_bucket(&mut self, mut bucket: Box<Bucket>) {
+        if self.buckets.len() < MOST_SPARE {
+            bucket.parts.clear();
+            self.buckets.push(bucket);
+        }
+    }
+}
+
+impl Deref for Messages {
+    type Target = Slab<MessageId, Message>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.all
+    }
+}
+
+impl DerefMut for Messages {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.all
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -1,7 +1,7 @@
 //! The network interface of a host: the choice of its next packet, and its access to the host's memory.
 
 use crate::{
-    message::{Body, Bucket, Message, MessageId, Messages},
+    message::{Body, Message, MessageId, Messages},
     peers::Peers,
 };
 use evb_core::{Bandwidth, NodeId, NodeRange, Time};
@@ -228,20 +228,24 @@ impl Slots {
         if self.shaper.is_by_packet() {
             return None;
         }
-        let Slot { builder, parts, told_after, round } = self.shaper.next(now)?;
-        let parts: Vec<_> = parts.into_iter().map(|part| take(messages, part)).collect();
-        let lead = parts[told_after..].iter().map(|&(_, bytes)| bytes).sum();
-        let lead = self.shaper.ends_slots().then_some(lead);
-        let filled = parts.iter().map(|&(_, bytes)| bytes).sum::<u32>();
-        let size = self.full.unwrap_or(filled + wire::HEAD_BYTES as u32);
+        let Slot { builder, mut parts, told_after, round } = self.shaper.next(now)?;
+        let mut bucket = messages.new_bucket();
+        bucket.parts.extend(parts.drain(..).map(|part| take(messages, part)));
+        self.shaper.reuse(parts);
+        let bytes = |parts: &[(MessageId, u32)]| parts.iter().map(|&(_, bytes)| bytes).sum::<u32>();
+        let size = self.full.unwrap_or_else(|| bytes(&bucket.parts) + wire::HEAD_BYTES as u32);
+        bucket.lead = self.shaper.ends_slots().then(|| bytes(&bucket.parts[told_after..]));
+        (bucket.size, bucket.round) = (size, round);
         let to = NodeRange::from(NodeId(self.first_builder.0 + builder as u16));
-        let (from, body) = (self.node, Body::Bucket(Box::new(Bucket { parts, size, lead, round })));
-        Some(messages.insert(Message { unsent: size, missing: size, ..Message::new(from, to, body) }))
+        let message = Message::new(self.node, to, Body::Bucket(bucket));
+        Some(messages.insert(Message { unsent: size, missing: size, ..message }))
     }
 
     /// The next packet of the builder whose turn it is.
     fn next_packet(&mut self, now: Time, messages: &mut Messages) -> Option<Chunk> {
-        let part = self.shaper.next(now)?.parts.pop()?;
+        let mut parts = self.shaper.next(now)?.parts;
+        let part = parts.pop()?;
+        self.shaper.reuse(parts);
         let last = part.last;
         let (message, bytes) = take(messages, part);
         Some(Chunk { message, bytes, last, others: 0 })

@@ -3,7 +3,7 @@
 //! others to the kernel.
 //!
 //! # Safety
-//! Frames are in one memory (`umem`), which the kernel and this process use in turn: a piece of it belongs to the ring in
+//! Frames are in one memory, which the kernel and this process use in turn: a piece of it belongs to the ring in
 //! which it is, or to this module between two rings. The socket is closed before that memory is freed, since fields are
 //! dropped in their order; and no frame outlives the call in which it was taken from a ring or given to one.
 

@@ -105,7 +105,8 @@ impl Simulation<'_> {
         });
         let (from, to) = (lost.from, lost.to.first);
         // Packets of the lost message may still be on their way: they belong to none.
-        let again = self.messages.insert(Message { unsent: bytes, missing: bytes, ..lost.clone() });
+        let again = Message { unsent: bytes, missing: bytes, ..lost.clone() };
+        let again = self.messages.insert(again);
         let (Some(from), Some(to)) = (self.host(from), self.host(to)) else { return self.take_in(now, again) };
         debug_assert_ne!(from, to, "nothing is lost within a host");
         self.nics[from].backlog += 1;
@@ -119,7 +120,8 @@ impl Simulation<'_> {
             let message = self.messages.remove(id);
             self.tell_sender(&message);
             let Body::Bucket(bucket) = message.body else { return };
-            return bucket.parts.into_iter().for_each(|(message, bytes)| self.absorb(now, message, bytes));
+            bucket.parts.iter().for_each(|&(message, bytes)| self.absorb(now, message, bytes));
+            return self.messages.keep_bucket(bucket);
         }
         let message = self.messages.get(id);
         if self.is_of_interfaces(&message.body) {

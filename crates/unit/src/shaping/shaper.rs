@@ -23,6 +23,8 @@ pub struct Shaper<T> {
     since: Option<Time>,
     packing: Packing,
     counts: Slots,
+    /// Memory for the parts of a slot, to be used again.
+    spare: Vec<Part<T>>,
 }
 
 /// A message, and its bytes that were not taken yet.
@@ -123,6 +125,7 @@ impl<T: Clone> Shaper<T> {
             since: None,
             packing,
             counts: Slots::default(),
+            spare: Vec::new(),
         })
     }
 
@@ -225,15 +228,21 @@ impl<T: Clone> Shaper<T> {
             }
         };
         let single = matches!(self.packing, Packing::Packets { .. });
-        let queue = &mut self.queues[self.turn];
-        let mut parts = fill(queue, most, single);
+        let (queue, mut parts) = (&mut self.queues[self.turn], std::mem::take(&mut self.spare));
+        fill(queue, most, single, &mut parts);
         let told_after = parts.len();
-        parts.extend(fill(queue, lead, single));
+        fill(queue, lead, single, &mut parts);
         self.counts.used += 1;
         self.counts.empty += u64::from(parts.is_empty());
         let slot = Slot { builder: self.turn, parts, told_after, round };
         self.pass(now);
         Some(slot)
+    }
+
+    /// Takes back the memory of a slot's parts for the next slot.
+    pub fn reuse(&mut self, mut parts: Vec<Part<T>>) {
+        parts.clear();
+        self.spare = parts;
     }
 
     /// The first builder from the present turn on for which something waits.
@@ -269,7 +278,8 @@ impl<T: Clone> Shaper<T> {
         let Packing::Clock(slots) = &mut self.packing else { return None };
         let Room { builder, bytes, is_new } = slots.room(now)?;
         let queue = self.queues.get_mut(builder).filter(|queue| !queue.is_empty())?;
-        let parts = fill(queue, bytes, false);
+        let mut parts = std::mem::take(&mut self.spare);
+        fill(queue, bytes, false, &mut parts);
         slots.send(now, parts.iter().map(|part| part.bytes).sum());
         self.counts.used += u64::from(is_new);
         Some(Slot { builder, told_after: parts.len(), parts, round: 0 })
@@ -338,8 +348,8 @@ fn in_bucket(bucket: ByteCount) -> u64 {
 }
 
 /// Takes the front of a queue, up to so many bytes, of one message only if `single`.
-fn fill<T: Clone>(queue: &mut VecDeque<Queued<T>>, most: u64, single: bool) -> Vec<Part<T>> {
-    let (mut parts, mut room) = (Vec::new(), most);
+fn fill<T: Clone>(queue: &mut VecDeque<Queued<T>>, most: u64, single: bool, parts: &mut Vec<Part<T>>) {
+    let mut room = most;
     while room > 0
         && let Some(front) = queue.front_mut()
     {
@@ -355,5 +365,4 @@ fn fill<T: Clone>(queue: &mut VecDeque<Queued<T>>, most: u64, single: bool) -> V
             break;
         }
     }
-    parts
 }
