@@ -10,6 +10,7 @@ use crate::{
 use evb_core::{NodeId, NodeRange, Span, Time};
 use evb_protocol::{Message as ProtocolMessage, wire};
 use evb_unit::Outline;
+use std::hint::black_box;
 
 /// The missing bytes of a message of which a packet was lost.
 const LOST: u32 = u32::MAX;
@@ -120,6 +121,8 @@ impl Simulation<'_> {
             let message = self.messages.remove(id);
             self.tell_sender(&message);
             let Body::Bucket(bucket) = message.body else { return };
+            // Each message is long out of the caches: they come in together, and not one after another as each is looked at.
+            bucket.parts.iter().for_each(|&(message, _)| _ = black_box(self.messages.get(message).missing));
             bucket.parts.iter().for_each(|&(message, bytes)| self.absorb(now, message, bytes));
             return self.messages.keep_bucket(bucket);
         }
