@@ -26,18 +26,40 @@ pub(crate) struct Partition {
     of_node: Vec<u8>,
 }
 
-/// What passes from one part to another.
-pub(crate) enum Mail {
-    /// A message of which a first packet is sent. It keeps its place with its sender until it is done.
-    Message { place: MessageId, message: Message },
-    /// A message was taken by its receiver: its place with its sender is free.
-    Done { place: MessageId },
-    /// A packet's head comes into the buffer of a switch at `arrival`.
-    Packet { packet: Packet, lane: LaneId, arrival: Time },
-    /// Bytes of a buffer will be free at `at`, as the sender of its link knows then.
-    Credit { lane: LaneId, at: Time, bytes: u32 },
-    /// A message on the control network.
-    Call { sent: Time, at: Time, message: Message },
+/// What passes from one part to another, by kind: one that is short takes no more cache lines from core to core than it needs.
+/// The order of those of one kind is kept.
+#[derive(Default)]
+pub(crate) struct Mail {
+    /// Messages of which a first packet is sent. They keep their places with their senders until they are done.
+    pub(crate) messages: Vec<(MessageId, Message)>,
+    /// Messages that were taken by their receivers: their places with their senders are free.
+    pub(crate) done: Vec<MessageId>,
+    /// Packets whose heads come into the buffers of switches: into the lane and at the time that each of them has.
+    pub(crate) packets: Vec<Packet>,
+    pub(crate) credits: Vec<Credit>,
+    pub(crate) calls: Vec<Call>,
+}
+
+impl Mail {
+    /// True if there is none.
+    fn is_empty(&self) -> bool {
+        let Self { messages, done, packets, credits, calls } = self;
+        messages.is_empty() && done.is_empty() && packets.is_empty() && credits.is_empty() && calls.is_empty()
+    }
+}
+
+/// Bytes of a buffer that will be free at a time, as the sender of its link knows then.
+pub(crate) struct Credit {
+    pub(crate) lane: LaneId,
+    pub(crate) bytes: u32,
+    pub(crate) at: Time,
+}
+
+/// A message on the control network, and when it was sent and comes.
+pub(crate) struct Call {
+    pub(crate) sent: Time,
+    pub(crate) at: Time,
+    pub(crate) message: Message,
 }
 
 /// The effects of mail.
@@ -55,7 +77,7 @@ pub(crate) struct Border {
     partition: Option<Arc<Partition>>,
     part: usize,
     /// Mail for each part.
-    out: Vec<Vec<Mail>>,
+    out: Vec<Mail>,
     /// What the mail does that was not handed out, and that of the window before.
     effects: Effects,
     before: Effects,
@@ -205,20 +227,9 @@ fn switch_of(end: End) -> Option<usize> {
     }
 }
 
-impl Mail {
-    /// Time from which it matters; `None` if it only prepares for what comes later.
-    fn effect(&self, switch_delay: Span) -> Option<Time> {
-        match *self {
-            Self::Message { .. } | Self::Done { .. } => None,
-            Self::Packet { arrival, .. } => Some(arrival + switch_delay),
-            Self::Credit { at, .. } | Self::Call { at, .. } => Some(at),
-        }
-    }
-}
-
 impl Border {
     pub(crate) fn new(partition: Arc<Partition>, part: usize) -> Self {
-        let out = (0..partition.parts).map(|_| Vec::new()).collect();
+        let out = (0..partition.parts).map(|_| Mail::default()).collect();
         Self { partition: Some(partition), part, out, effects: Effects::default(), before: Effects::default() }
     }
 
@@ -248,21 +259,42 @@ impl Border {
         (0..self.out.len()).filter(move |&other| other != part)
     }
 
-    /// Puts mail into the box for another part.
-    pub(crate) fn post(&mut self, part: usize, mail: Mail) {
-        let switch_delay = self.partition.as_ref().map_or(Span::ZERO, |partition| partition.switch_delay);
-        if let Some(effect) = mail.effect(switch_delay) {
-            let first = &mut self.effects.first;
-            *first = Some(first.map_or(effect, |first| first.min(effect)));
-        }
-        if let Mail::Call { message, .. } = &mail {
-            self.effects.ends += message.body.ends();
-        }
-        self.out[part].push(mail);
+    /// Gives a message, of which a first packet is sent, to another part.
+    pub(crate) fn post_message(&mut self, part: usize, place: MessageId, message: Message) {
+        self.out[part].messages.push((place, message));
+    }
+
+    /// Tells another part that a message of its own was taken.
+    pub(crate) fn post_done(&mut self, part: usize, place: MessageId) {
+        self.out[part].done.push(place);
+    }
+
+    /// Gives a packet to another part, where its head comes into a lane at `arrival`.
+    pub(crate) fn post_packet(&mut self, part: usize, packet: Packet, lane: LaneId, arrival: Time) {
+        self.will_matter(arrival + self.partition.as_ref().map_or(Span::ZERO, |partition| partition.switch_delay));
+        self.out[part].packets.push(Packet { lane, since: arrival, ..packet });
+    }
+
+    /// Gives a credit to another part.
+    pub(crate) fn post_credit(&mut self, part: usize, credit: Credit) {
+        self.will_matter(credit.at);
+        self.out[part].credits.push(credit);
+    }
+
+    /// Gives a message on the control network to another part.
+    pub(crate) fn post_call(&mut self, part: usize, call: Call) {
+        self.will_matter(call.at);
+        self.effects.ends += call.message.body.ends();
+        self.out[part].calls.push(call);
+    }
+
+    /// Mail matters from this time on. A message only prepares for its packets.
+    fn will_matter(&mut self, at: Time) {
+        self.effects.first = Some(self.effects.first.map_or(at, |first| first.min(at)));
     }
 
     /// Swaps the box for another part with an empty one.
-    pub(crate) fn hand_out(&mut self, part: usize, into: &mut Vec<Mail>) {
+    pub(crate) fn hand_out(&mut self, part: usize, into: &mut Mail) {
         debug_assert!(into.is_empty(), "mail is taken before the next comes");
         std::mem::swap(&mut self.out[part], into);
     }

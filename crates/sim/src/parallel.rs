@@ -142,7 +142,7 @@ struct Notice {
 /// Mail from one part to another.
 #[derive(Default)]
 #[repr(align(128))]
-struct MailBox(Mutex<Vec<Mail>>);
+struct MailBox(Mutex<Mail>);
 
 /// The windows of time of a simulation in parts, in picoseconds.
 ///
@@ -349,8 +349,7 @@ impl Side {
     /// Takes the mail for a part.
     fn take_mail(&self, index: usize, part: &mut Simulation<'_>) {
         for (from, boxes) in self.mail.iter().enumerate().filter(|(from, _)| *from != index) {
-            let mut mail = boxes[index].0.lock().unwrap_or_else(PoisonError::into_inner);
-            mail.drain(..).for_each(|mail| part.take_mail(from, mail));
+            part.take_mail(from, &mut boxes[index].0.lock().unwrap_or_else(PoisonError::into_inner));
         }
     }
 }

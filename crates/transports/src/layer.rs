@@ -160,8 +160,8 @@ mod tests {
     #[test]
     fn people_are_told_all_names() {
         let names = "threads, shm, tcp, udp, mpi, ofi:PROVIDER such as ofi:tcp or ofi:shm, ethernet:INTERFACE such \
-                     as ethernet:eth0, bond:LINK+LINK such as bond:ethernet:eth0+ethernet:eth1, bond-size:.., \
-                     bond-destination:.., velo-rtl or velo-rtl:WIRES";
+                     as ethernet:eth0, ethernet-xdp:.., bond:LINK+LINK such as bond:ethernet:eth0+ethernet:eth1, \
+                     bond-size:.., bond-destination:.., velo-rtl or velo-rtl:WIRES";
         assert_eq!("rtl".parse::<LayerChoice>(), Err(format!("\"rtl\" is no message layer: use {names}")));
         assert!(LayerChoice::usage(true).contains("shm (the VELO engine), tcp"));
     }

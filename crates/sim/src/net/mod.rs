@@ -23,7 +23,7 @@ mod views;
 mod worm;
 
 use crate::{
-    border::{Border, Mail},
+    border::{Border, Credit},
     event::Event,
     message::MessageId,
     packet::{LaneId, Load, Packet, PacketId, Packets, TrainId},
@@ -380,7 +380,7 @@ impl Net {
                 let arrival = now + class.byte_time + class.delay;
                 if let Some(part) = self.border.beyond(end) {
                     let packet = self.packets.remove(id);
-                    return self.border.post(part, Mail::Packet { packet, lane, arrival });
+                    return self.border.post_packet(part, packet, lane, arrival);
                 }
                 self.buffers.enter(queue, &mut self.links, &mut self.packets, lane, id, arrival);
             }
@@ -399,7 +399,7 @@ impl Net {
         } else if let Some(part) = self.beyond_link(before) {
             let at = self.buffers.leave_for_sender(queue, &mut self.links, &self.packets, before, at);
             let bytes = self.packets[id].wire;
-            self.border.post(part, Mail::Credit { lane: before, at, bytes });
+            self.border.post_credit(part, Credit { lane: before, bytes, at });
         } else {
             self.buffers.leave(queue, &mut self.links, &self.packets, before, id, at);
         }
@@ -415,13 +415,14 @@ impl Net {
     }
 
     /// A packet comes from another part of the network.
-    pub(crate) fn enter(&mut self, queue: &mut Queue<Event>, packet: Packet, lane: LaneId, arrival: Time) {
+    pub(crate) fn enter(&mut self, queue: &mut Queue<Event>, packet: Packet) {
+        let (lane, arrival) = (packet.lane, packet.since);
         let id = self.packets.insert(packet);
         self.buffers.enter(queue, &mut self.links, &mut self.packets, lane, id, arrival);
     }
 
     /// Another part of the network tells that bytes of a buffer there will be free.
-    pub(crate) fn credit(&mut self, queue: &mut Queue<Event>, lane: LaneId, at: Time, bytes: u32) {
+    pub(crate) fn credit(&mut self, queue: &mut Queue<Event>, Credit { lane, bytes, at }: Credit) {
         self.buffers.credit(queue, &mut self.links, lane, at, bytes);
     }
 

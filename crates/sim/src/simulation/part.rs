@@ -2,7 +2,7 @@
 
 use super::Simulation;
 use crate::{
-    border::{Effects, Mail, Partition},
+    border::{Call, Effects, Mail, Partition},
     event::Event,
     message::{Body, Message, MessageId},
     packet::Packet,
@@ -47,7 +47,7 @@ impl Simulation<'_> {
     }
 
     /// Hands out the mail for another part.
-    pub(crate) fn hand_out(&mut self, part: usize, into: &mut Vec<Mail>) {
+    pub(crate) fn hand_out(&mut self, part: usize, into: &mut Mail) {
         self.net.border.hand_out(part, into);
     }
 
@@ -72,21 +72,19 @@ impl Simulation<'_> {
     }
 
     /// Takes mail from another part.
-    pub(crate) fn take_mail(&mut self, part: usize, mail: Mail) {
-        match mail {
-            Mail::Message { place, message } => self.import(part, place, message),
-            Mail::Done { place } => _ = self.messages.remove(place),
-            Mail::Packet { packet, lane, arrival } => self.net.enter(&mut self.queue, packet, lane, arrival),
-            Mail::Credit { lane, at, bytes } => self.net.credit(&mut self.queue, lane, at, bytes),
-            Mail::Call { sent, at, message } => self.call(sent, at, message),
-        }
+    pub(crate) fn take_mail(&mut self, part: usize, mail: &mut Mail) {
+        mail.messages.drain(..).for_each(|(place, message)| self.import(part, place, message));
+        mail.done.drain(..).for_each(|place| _ = self.messages.remove(place));
+        mail.packets.drain(..).for_each(|packet| self.net.enter(&mut self.queue, packet));
+        mail.credits.drain(..).for_each(|credit| self.net.credit(&mut self.queue, credit));
+        mail.calls.drain(..).for_each(|Call { sent, at, message }| self.call(sent, at, message));
     }
 
     /// Sends a message over the control network, to nodes here and in other parts.
     pub(super) fn call_all(&mut self, sent: Time, at: Time, message: Message) {
         for part in self.net.border.others() {
             if message.to.count > 1 || self.net.border.beyond_node(message.to.first) == Some(part) {
-                self.net.border.post(part, Mail::Call { sent, at, message: message.clone() });
+                self.net.border.post_call(part, Call { sent, at, message: message.clone() });
             }
         }
         if message.to.count > 1 || self.net.border.beyond_node(message.to.first).is_none() {
@@ -118,7 +116,7 @@ impl Simulation<'_> {
         if let Body::Bucket(bucket) = &message.body {
             bucket.parts.iter().for_each(|&(place, bytes)| self.export_in_bucket(part, place, bytes));
         }
-        self.net.border.post(part, Mail::Message { place, message });
+        self.net.border.post_message(part, place, message);
     }
 
     /// Gives a message, of which a bucket has this number of bytes, to the part of its receiver.
@@ -129,7 +127,7 @@ impl Simulation<'_> {
         }
         // The bucket has all of it: nobody here needs it any more, nor has to hear when it was taken.
         let message = self.messages.remove(place);
-        self.net.border.post(part, Mail::Message { place, message });
+        self.net.border.post_message(part, place, message);
     }
 
     fn import(&mut self, part: usize, place: MessageId, mut message: Message) {
@@ -162,7 +160,7 @@ impl Simulation<'_> {
         if message.is_abroad
             && let Some(part) = self.net.border.beyond_node(message.from)
         {
-            self.net.border.post(part, Mail::Done { place: MessageId(message.order) });
+            self.net.border.post_done(part, MessageId(message.order));
         }
     }
 
