@@ -25,9 +25,10 @@ const TOKEN: &str = "operator-of-the-deployment-test";
 
 /// The roles of the nodes, and the machine of each.
 const NODES: [(&str, usize); 5] = [("evm", 0), ("ru0", 1), ("ru1", 2), ("bu0", 3), ("bu1", 4)];
-/// The machine whose link is shaped, and that whose link is cut.
-const SHAPED: usize = 2;
-const CUT: usize = 1;
+/// The machine of `ru0`, whose link is shaped and cut.
+const FAR: usize = 1;
+/// The machine of the filter: verdicts that wait behind a slow link would make builders as slow as the unit there.
+const FILTERS: usize = 2;
 /// Seconds by which the clocks of the machine of `bu0` differ from all others.
 const OTHER_TIME: &str = "100000";
 
@@ -87,20 +88,19 @@ fn run(workspace: &Workspace, options: Options) -> Result<(), String> {
     site.prometheus_knows("evb_run_number", "1")?;
     say("Prometheus reads it");
 
-    let machine = &network.nodes()[SHAPED];
+    let machine = &network.nodes()[FAR];
     machine.call("tc qdisc add dev e0 root tbf rate 20mbit burst 32kb latency 200ms")?;
     api.wait("the slow link", |status| {
-        [&status["slowest"]["node"], &status["limit"]["what"]].iter().any(|name| *name == "ru1")
+        [&status["slowest"]["node"], &status["limit"]["what"]].iter().any(|name| *name == "ru0")
     })?;
-    say("behind a link of 20 Mbit/s, ru1 is named as the slowest unit");
+    say("behind a link of 20 Mbit/s, ru0 is named as the slowest unit");
     machine.call("tc qdisc del dev e0 root")?;
 
-    let cut = &network.nodes()[CUT].name;
-    ip(&format!("link set {cut} down"))?;
+    ip(&format!("link set {} down", machine.name))?;
     let since = Instant::now();
     api.wait("the cut link", |status| status["state"] == "degraded" && node(status, "ru0") == "lost")?;
     say(&format!("a cut link degrades the run: ru0 is named after {:.1} s", since.elapsed().as_secs_f64()));
-    ip(&format!("link set {cut} up"))?;
+    ip(&format!("link set {} up", machine.name))?;
     api.command("stop")?;
     api.wait("the end of the run", |status| status["state"] == "stopped")?;
 
@@ -171,14 +171,14 @@ impl Site {
             site.write(machine, "node.sh", &line)?;
             site.spawn(&machines[machine], machine, &format!("{clocks}sh node.sh"))?;
         }
-        site.write(SHAPED, "filter.py", FILTER)?;
+        site.write(FILTERS, "filter.py", FILTER)?;
         let module = workspace.root.join("filters/python/evb_filter.py");
-        fs::copy(module, site.path(SHAPED, "evb_filter.py")).map_err(|error| error.to_string())?;
+        fs::copy(module, site.path(FILTERS, "evb_filter.py")).map_err(|error| error.to_string())?;
         let builders =
             [(3, 9000), (4, 9001)].map(|(machine, port)| format!("--join {}:{port}", machines[machine].address));
         let filter = format!("{evb} filter {} --patience 60 --quiet -- python3 filter.py", builders.join(" "));
-        site.write(SHAPED, "filter.sh", &format!("while true; do {filter}; sleep 0.2; done"))?;
-        site.spawn(&machines[SHAPED], SHAPED, "sh filter.sh")?;
+        site.write(FILTERS, "filter.sh", &format!("while true; do {filter}; sleep 0.2; done"))?;
+        site.spawn(&machines[FILTERS], FILTERS, "sh filter.sh")?;
         site.start_prometheus(workspace, &machines[0])?;
         Ok(site)
     }

@@ -106,8 +106,8 @@ enum Way {
 }
 
 impl Interface {
-    /// Opens the interface of this name for node `local` of the run with this mark, with memory of `ring_bytes` for frames
-    /// that arrive.
+    /// Opens the interface of this name for node `local` of the run with this mark, through a socket of this kind, with
+    /// memory of `ring_bytes` for frames that arrive.
     ///
     /// # Errors
     /// [`InterfaceError`] if there is no such interface, or this process may not use it.
@@ -152,9 +152,10 @@ impl Wire for Interface {
             // The loopback interface gives back what it is given.
             Way::Packets(_) if self.found.is_loopback => Ok(()),
             Way::Packets(packets) => packets.hear_outgoing(),
-            Way::Xdp(_) => {
-                Err(io::Error::new(io::ErrorKind::Unsupported, "what is sent through AF_XDP no other node here hears"))
-            }
+            Way::Xdp(_) => Err(io::Error::new(
+                io::ErrorKind::Unsupported,
+                "no other node of this machine hears what is sent through AF_XDP",
+            )),
         }
     }
 
