@@ -14,6 +14,11 @@ pub(crate) const VERSION: u8 = 1;
 pub const HEADER_BYTES: usize = 36;
 /// Bytes of an Ethernet header with a VLAN tag.
 pub(crate) const MOST_ETHERNET_BYTES: usize = 18;
+/// Places in a frame without a VLAN tag of what a program of the kernel looks at: its EtherType, the mark of the run and the
+/// receiver.
+pub(crate) const TYPE_AT: u16 = 12;
+pub(crate) const RUN_AT: u16 = 14 + 4;
+pub(crate) const TO_AT: u16 = 14 + 8;
 /// Bytes before the checksum begins to count.
 const CHECK_BYTES: usize = 4;
 /// Bit of the kind that asks for a status.

@@ -45,6 +45,7 @@ const BY_XDP: Layer = Layer {
     usage: "ethernet-xdp:..",
     note: "through AF_XDP",
     parameter: LAYER.parameter,
+    stands_for: Some((&SOCKET, SocketKind::Xdp.name())),
     ..Layer::new("ethernet-xdp")
 };
 
@@ -61,17 +62,12 @@ impl Registered for Ethernet {
     };
 
     fn open<V: UseEndpoint>(settings: &Settings, options: NodeOptions, use_it: V) -> Result<V::Output, V::Error> {
-        let socket = socket_of(settings)?;
-        let (node, ethernet, wire) = parts(settings, socket, options)?;
+        let (node, ethernet, wire) = parts(settings, options)?;
         use_it.with(Endpoint::open(node, ethernet, wire).map_err(OpenError::new)?)
     }
 
     fn open_layer<V: UseLayer>(settings: &Settings, options: LayerOptions, use_it: V) -> Result<V::Output, V::Error> {
-        let socket = match options.layer {
-            name if name == BY_XDP.name => SocketKind::Xdp,
-            _ => socket_of(settings)?,
-        };
-        let (node, ethernet, wire) = parts(settings, socket, options.of_transport()?)?;
+        let (node, ethernet, wire) = parts(settings, options.of_transport()?)?;
         use_it.with(EndpointLayer::open(node, ethernet, wire).map_err(OpenError::new)?)
     }
 }
@@ -81,11 +77,7 @@ fn socket_of(settings: &Settings) -> Result<SocketKind, OpenError> {
     SOCKET.read(settings).map_err(|error| error.hint(hint))
 }
 
-fn parts(
-    settings: &Settings,
-    socket: SocketKind,
-    options: NodeOptions,
-) -> Result<(NodeId, EthernetOptions, Interface), OpenError> {
+fn parts(settings: &Settings, options: NodeOptions) -> Result<(NodeId, EthernetOptions, Interface), OpenError> {
     let ethernet = EthernetOptions {
         peer_timeout: options.peer_timeout,
         connect_timeout: options.connect_timeout,
@@ -96,7 +88,7 @@ fn parts(
         ..EthernetOptions::new(options.nodes, options.token)
     };
     let interface = interface_of(&INTERFACE.text(settings), options.node);
-    let wire = open_interface(&interface, options.node, &options.token, socket).map_err(explain)?;
+    let wire = open_interface(&interface, options.node, &options.token, socket_of(settings)?).map_err(explain)?;
     Ok((options.node, ethernet, wire))
 }
 

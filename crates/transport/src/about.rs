@@ -165,6 +165,8 @@ pub struct Layer {
     pub note: &'static str,
     /// The setting that may stand behind its name and a colon.
     pub parameter: Option<Parameter>,
+    /// A setting for which its name stands, and the value of that.
+    pub stands_for: Option<(&'static Setting, &'static str)>,
     /// A launcher starts its processes and numbers them.
     pub has_launcher: bool,
     /// Most nodes that it joins, if there is a limit.
@@ -175,7 +177,7 @@ pub struct Layer {
 }
 
 impl Layer {
-    /// A layer with this name, without aliases, note, parameter, launcher and limit of nodes.
+    /// A layer with this name, without aliases, note, parameter, a setting that it stands for, launcher and limit of nodes.
     #[must_use]
     pub const fn new(name: &'static str) -> Self {
         Self {
@@ -184,6 +186,7 @@ impl Layer {
             usage: name,
             note: "",
             parameter: None,
+            stands_for: None,
             has_launcher: false,
             most_nodes: None,
             simulated_byte: None,

@@ -47,12 +47,14 @@ const BY_SIZE: Layer = Layer {
     usage: "bond-size:..",
     note: "long messages in segments over all links",
     parameter: LAYER.parameter,
+    stands_for: Some((&STRIPE, Stripe::Size.name())),
     ..Layer::new("bond-size")
 };
 const BY_DESTINATION: Layer = Layer {
     usage: "bond-destination:..",
     note: "a link for each destination",
     parameter: LAYER.parameter,
+    stands_for: Some((&STRIPE, Stripe::Destination.name())),
     ..Layer::new("bond-destination")
 };
 
@@ -66,16 +68,11 @@ impl Registered for Bonded {
     };
 
     fn open<V: UseEndpoint>(settings: &Settings, options: NodeOptions, use_it: V) -> Result<V::Output, V::Error> {
-        use_it.with(open(settings, stripe_of(settings)?, &options)?)
+        use_it.with(open(settings, &options)?)
     }
 
     fn open_layer<V: UseLayer>(settings: &Settings, options: LayerOptions, use_it: V) -> Result<V::Output, V::Error> {
-        let stripe = match options.layer {
-            name if name == BY_SIZE.name => Stripe::Size,
-            name if name == BY_DESTINATION.name => Stripe::Destination,
-            _ => stripe_of(settings)?,
-        };
-        let bond = open(settings, stripe, &options.of_transport()?)?;
+        let bond = open(settings, &options.of_transport()?)?;
         use_it.with(OverTransport::new(bond, options.max_bytes))
     }
 }
@@ -89,7 +86,8 @@ fn stripe_of(settings: &Settings) -> Result<Stripe, OpenError> {
     STRIPE.read(settings).map_err(|error| error.hint(hint))
 }
 
-fn open(settings: &Settings, stripe: Stripe, options: &NodeOptions) -> Result<AnyBond, OpenError> {
+fn open(settings: &Settings, options: &NodeOptions) -> Result<AnyBond, OpenError> {
+    let stripe = stripe_of(settings)?;
     let links = links(&LINKS.text(settings))?;
     let names = links.iter().map(ToString::to_string).collect();
     let members =

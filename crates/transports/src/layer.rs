@@ -112,7 +112,8 @@ impl FromStr for LayerChoice {
             (Some(of), Some(value)) if !value.is_empty() => Some((of.setting.name.to_owned(), (of.read)(value)?)),
             (_, Some(_)) => return Err(unknown()),
         };
-        Ok(Self { layer, transport: TransportChoice::new(about, setting.into_iter().collect()) })
+        let stands_for = layer.stands_for.map(|(setting, value)| (setting.name.to_owned(), value.to_owned()));
+        Ok(Self { layer, transport: TransportChoice::new(about, setting.into_iter().chain(stands_for).collect()) })
     }
 }
 
@@ -130,6 +131,7 @@ mod tests {
             "mpi",
             "ofi:shm",
             "ethernet:eth0",
+            "ethernet-xdp:eth0",
             "velo-rtl",
             "velo-rtl:96",
             "bond:tcp@10.0.0.1+ethernet:eth0",
@@ -155,6 +157,20 @@ mod tests {
         }
         let transport = "ofi:shm".parse::<LayerChoice>().unwrap().transport().clone();
         assert_eq!(LayerChoice::of(&transport).unwrap().to_string(), "ofi:shm");
+    }
+
+    #[test]
+    fn a_name_stands_for_a_setting() {
+        let named = |name: &str| name.parse::<LayerChoice>().unwrap().transport().clone();
+        let setting = |name, setting: &str| named(name).settings().get(setting).cloned();
+        for (name, key, value) in [
+            ("bond-size:tcp+tcp", "stripe", "size"),
+            ("bond-destination:tcp+tcp", "stripe", "destination"),
+            ("ethernet-xdp:eth0", "socket", "xdp"),
+        ] {
+            assert_eq!(setting(name, key).as_deref(), Some(value), "{name}");
+        }
+        assert_eq!((setting("bond:tcp+tcp", "stripe"), setting("ethernet:eth0", "socket")), (None, None));
     }
 
     #[test]

@@ -1,7 +1,10 @@
 //! The filter of a packet socket, which the kernel runs for each frame of the interface: frames of other protocols, runs and
 //! nodes never reach the ring.
 
-use crate::{frame::ETHERTYPE, interface::Address};
+use crate::{
+    frame::{ETHERTYPE, RUN_AT, TO_AT, TYPE_AT},
+    interface::Address,
+};
 
 /// An instruction of the classic packet filter: code, offset if true, offset if not, and its constant.
 pub(super) type Instruction = (u16, u8, u8, u32);
@@ -11,19 +14,14 @@ const LOAD_WORD: u16 = 0x20;
 const JUMP_IF_EQUAL: u16 = 0x15;
 const RETURN: u16 = 0x06;
 
-/// Offsets in a frame without a VLAN tag, which the kernel removes before.
-const TYPE_AT: u32 = 12;
-const RUN_AT: u32 = 18;
-const TO_AT: u32 = 22;
-
-/// The program that accepts frames for this node of this run.
+/// The program that accepts frames for this node of this run. The kernel has removed a VLAN tag before.
 pub(super) fn program(Address { local, run }: Address) -> [Instruction; 8] {
     [
-        (LOAD_HALF, 0, 0, TYPE_AT),
+        (LOAD_HALF, 0, 0, TYPE_AT as u32),
         (JUMP_IF_EQUAL, 0, 5, ETHERTYPE.into()),
-        (LOAD_WORD, 0, 0, RUN_AT),
+        (LOAD_WORD, 0, 0, RUN_AT as u32),
         (JUMP_IF_EQUAL, 0, 3, run.swap_bytes()),
-        (LOAD_HALF, 0, 0, TO_AT),
+        (LOAD_HALF, 0, 0, TO_AT as u32),
         (JUMP_IF_EQUAL, 0, 1, local.0.swap_bytes().into()),
         (RETURN, 0, 0, u32::MAX),
         (RETURN, 0, 0, 0),

@@ -8,7 +8,7 @@
 #![allow(unsafe_code, reason = "calls of the system that no safe library has")]
 
 use crate::{
-    frame::{ETHERTYPE, VLAN},
+    frame::{ETHERTYPE, RUN_AT, TO_AT, TYPE_AT, VLAN},
     interface::Address,
 };
 use std::{
@@ -138,12 +138,9 @@ const EXIT: u8 = 0x95;
 const BEGIN: i16 = 0;
 const END: i16 = 4;
 const QUEUE: i16 = 16;
-/// Offsets in a frame without a VLAN tag, and the bytes that the program reads of one with a tag.
-const TYPE_AT: i16 = 12;
-const RUN_AT: i16 = 18;
-const TO_AT: i16 = 22;
+/// Bytes of a VLAN tag, and those that the program reads of a frame with one: up to the receiver's end.
 const TAG_BYTES: i32 = 4;
-const READ_BYTES: i32 = 24 + TAG_BYTES;
+const READ_BYTES: i32 = TO_AT as i32 + 2 + TAG_BYTES;
 
 /// The code of the program for a node, with the file of the map of sockets.
 fn program(Address { local, run }: Address, sockets: i32) -> Vec<u64> {
@@ -158,14 +155,14 @@ fn program(Address { local, run }: Address, sockets: i32) -> Vec<u64> {
         (COPY, both(4, 2), 0, 0),
         (ADD, into(4), 0, READ_BYTES),
         (IF_MORE, both(4, 3), to_pass(4), 0),
-        (LOAD_HALF, both(5, 2), TYPE_AT, 0),
+        (LOAD_HALF, both(5, 2), TYPE_AT as i16, 0),
         (IF_OTHER, into(5), 2, big(VLAN)),
         (ADD, into(2), 0, TAG_BYTES),
-        (LOAD_HALF, both(5, 2), TYPE_AT, 0),
+        (LOAD_HALF, both(5, 2), TYPE_AT as i16, 0),
         (IF_OTHER, into(5), to_pass(9), big(ETHERTYPE)),
-        (LOAD_WORD, both(5, 2), RUN_AT, 0),
+        (LOAD_WORD, both(5, 2), RUN_AT as i16, 0),
         (IF_OTHER_WORD, into(5), to_pass(11), i32::from_ne_bytes(run.to_le_bytes())),
-        (LOAD_HALF, both(5, 2), TO_AT, 0),
+        (LOAD_HALF, both(5, 2), TO_AT as i16, 0),
         (IF_OTHER, into(5), to_pass(13), i32::from(u16::from_ne_bytes(local.0.to_le_bytes()))),
         (LOAD_WORD, both(2, 1), QUEUE, 0),
         // Two instructions, marked as the file of a map.
