@@ -1,7 +1,7 @@
 //! `run.placement`: nodes that are bound to cores, as the record and the system tell it.
 
 use crate::support::{Lab, PROCESSES, Running, Service, THREADS, cores_of_threads, good, is_there, node_pid};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::{
     collections::{BTreeMap, BTreeSet},
     thread::available_parallelism,
@@ -114,8 +114,10 @@ fn another_experiment_binds_nodes_or_frees_them() {
         assert_eq!(service.command("start").status, 200);
         service.wait_for_state("running");
         let node = node_pid(service.evb.pid(), "bu1");
-        let status = service.wait("a record", |status| status["record"]["placement"].is_object() == (text == &bound));
-        let core = status["record"]["placement"]["bu1"].as_u64();
+        // Nodes report one after another.
+        let core_of = |status: &Value| status["record"]["placement"]["bu1"].as_u64();
+        let status = service.wait("a record", |status| core_of(status).is_some() == (text == &bound));
+        let core = core_of(&status);
         let expected = core.map_or_else(all_cores, |core| core.to_string());
         assert_eq!(cores_of_threads(node)[&node], expected, "run {index}: {status}");
         assert_eq!(service.command("stop").status, 200);
