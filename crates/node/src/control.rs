@@ -14,6 +14,8 @@ pub(crate) enum ToNode {
     /// A question: could the node be configured for this event builder? Nothing changes.
     Check {
         check: Box<Setup>,
+        /// Number of the question, which the answer repeats.
+        question: u64,
     },
     Order(Instruction),
 }
@@ -69,8 +71,13 @@ pub(crate) struct Setup {
 pub(crate) enum Notice {
     /// The node takes orders.
     Joined,
-    /// Nothing here is against the experiment, or this is: the answer to [`ToNode::Check`].
-    Checked(Option<NodeError>),
+    /// The answer to [`ToNode::Check`].
+    Checked {
+        /// Number of the question.
+        question: u64,
+        /// What is against the experiment here; none if the node could take it.
+        against: Option<NodeError>,
+    },
     /// The endpoint is open at this address, after [`Order::Open`].
     Opened { address: String },
     /// The node has dropped all that belonged to the configuration, after [`Order::Reset`].

@@ -126,11 +126,11 @@ struct Checker<'a> {
 }
 
 impl Checker<'_> {
-    fn check(&self, setup: Setup) {
+    fn check(&self, setup: Setup, question: u64) {
         let name = setup.plan.building.node_name(setup.node);
         let against = self.options.fit(setup).err().map(|error| error.of(&name));
         // Whose notice it is the connection tells.
-        let _run_control_is_gone = self.notices.send((NodeId(0), Notice::Checked(against)));
+        let _run_control_is_gone = self.notices.send((NodeId(0), Notice::Checked { question, against }));
     }
 }
 
@@ -152,9 +152,9 @@ fn hear(
     pump(lines, |said| {
         let instruction = match said {
             ToNode::Order(instruction) => instruction,
-            ToNode::Check { check } => {
+            ToNode::Check { check, question } => {
                 if let Some(checker) = checker.lock().unwrap_or_else(PoisonError::into_inner).as_ref() {
-                    checker.check(*check);
+                    checker.check(*check, question);
                 }
                 return true;
             }

@@ -341,12 +341,13 @@ impl Nodes for ProcessNodes<'_> {
         }
     }
 
-    fn ask(&mut self, blueprint: &Blueprint) -> BTreeSet<String> {
+    fn ask(&mut self, blueprint: &Blueprint, question: u64) -> BTreeSet<String> {
         let mut asked = BTreeSet::new();
         for node in (0..blueprint.plan.building.nodes()).map(NodeId) {
             let role = blueprint.plan.building.node_name(node);
             let Some(member) = self.members.get_mut(&role) else { continue };
-            if member.writer.write(&ToNode::Check { check: setup(node, blueprint, Vec::new()) }).is_ok() {
+            let check = setup(node, blueprint, Vec::new());
+            if member.writer.write(&ToNode::Check { check, question }).is_ok() {
                 asked.insert(role);
             }
         }

@@ -23,6 +23,9 @@ use std::{
     time::{Duration, Instant},
 };
 
+#[cfg(test)]
+mod tests;
+
 /// Longest wait for a notice of a node.
 const TICK: Duration = Duration::from_millis(20);
 /// Longest wait for the answer whether a node could take another experiment.
@@ -106,8 +109,8 @@ pub(crate) trait Nodes {
         observer: &mut dyn Observer,
     ) -> Result<(), NodeError>;
     /// Asks the nodes that are here, and that an experiment has, whether they could take it. Returns their names; each of
-    /// them answers.
-    fn ask(&mut self, _blueprint: &Blueprint) -> BTreeSet<String> {
+    /// them answers with the number of the question.
+    fn ask(&mut self, _blueprint: &Blueprint, _question: u64) -> BTreeSet<String> {
         BTreeSet::new()
     }
     /// Gives an order to a node. `run` is the number of the run that [`Order::Prepare`] is for.
@@ -136,6 +139,8 @@ pub struct Session<'a> {
     clock: Clock,
     configured: Option<Configured>,
     numbers: RunNumbers,
+    /// Number of questions whether nodes could take an experiment.
+    questions: u64,
     /// Runs may begin by themselves for nodes that are there again: whoever drives the session takes any number of runs.
     rejoins: bool,
 }
@@ -173,7 +178,14 @@ impl<'a> Session<'a> {
     }
 
     fn new(nodes: Box<dyn Nodes + 'a>) -> Self {
-        Self { nodes, clock: Clock::start(), configured: None, numbers: RunNumbers::default(), rejoins: false }
+        Self {
+            nodes,
+            clock: Clock::start(),
+            configured: None,
+            numbers: RunNumbers::default(),
+            questions: 0,
+            rejoins: false,
+        }
     }
 
     /// The same session, whose runs have this number. It is one of several sessions of a run.
@@ -305,7 +317,9 @@ impl<'a> Session<'a> {
         let Some(configured) = self.configured.as_mut().filter(|configured| !configured.has(plan, text)) else {
             return Ok(());
         };
-        let mut asked = self.nodes.ask(&Blueprint { plan: plan.clone(), text: text.to_owned() });
+        self.questions += 1;
+        let question = self.questions;
+        let mut asked = self.nodes.ask(&Blueprint { plan: plan.clone(), text: text.to_owned() }, question);
         let until = Instant::now() + CHECK_TIMEOUT;
         while let Some(first) = asked.first() {
             if Instant::now() >= until {
@@ -318,8 +332,10 @@ impl<'a> Session<'a> {
             let Some((node, notice)) = self.nodes.notice(TICK, &mut ())? else { continue };
             let name = configured.blueprint.plan.building.node_name(node);
             match notice {
-                Notice::Checked(None) => _ = asked.remove(&name),
-                Notice::Checked(Some(error)) => return Err(error.into()),
+                // Answers to earlier questions come late: the first refusal is enough, and nobody waits for the others.
+                Notice::Checked { question: of, .. } if of != question => {}
+                Notice::Checked { against: None, .. } => _ = asked.remove(&name),
+                Notice::Checked { against: Some(error), .. } => return Err(error.into()),
                 notice => {
                     if matches!(notice, Notice::Gone { .. }) {
                         asked.remove(&name);
@@ -506,7 +522,7 @@ impl Configured {
                 false => return,
             },
             // The answer to a question that is not asked any more.
-            Notice::Note(_) | Notice::Sample(_) | Notice::Checked(_) => return,
+            Notice::Note(_) | Notice::Sample(_) | Notice::Checked { .. } => return,
             Notice::Settled => Heard::Settled,
             Notice::Drained => Heard::Drained,
             Notice::NoBuilders => Heard::NoBuilders,

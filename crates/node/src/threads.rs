@@ -56,13 +56,13 @@ impl Nodes for ThreadNodes {
         Ok(())
     }
 
-    fn ask(&mut self, blueprint: &Blueprint) -> BTreeSet<String> {
+    fn ask(&mut self, blueprint: &Blueprint, question: u64) -> BTreeSet<String> {
         // All of them see the same files: the event manager answers for them.
         let (plan, first) = (&blueprint.plan, NodeId(0));
-        let checked = (0..plan.building.nodes())
+        let against = (0..plan.building.nodes())
             .map(NodeId)
             .find_map(|node| check_paths(plan, node).err().map(|error| error.of(&plan.building.node_name(node))));
-        self.notices.push_back((first, Notice::Checked(checked)));
+        self.notices.push_back((first, Notice::Checked { question, against }));
         BTreeSet::from([plan.building.node_name(first)])
     }
 

@@ -203,7 +203,8 @@ fn nodes_are_asked_before_any_of_them_changes() {
     assert_eq!(service.get("/api/status")["state"], "configured", "they have what they had");
     assert_eq!(service.get("/api/experiment")["text"], json!(ENDLESS));
     fs::remove_file(lab.path("taken")).unwrap();
-    assert_eq!(load(&ENDLESS.replace("units = 2", "units = 3")).status, 200);
+    let three = load(&ENDLESS.replace("units = 2", "units = 3"));
+    assert_eq!(three.status, 200, "{}", three.body);
     service.command("start");
     service.wait_for_state("running");
     let after = roles_of_sessions(service.evb.pid());
