@@ -40,7 +40,7 @@ fn many_runs_with_the_same_nodes_leave_nothing_behind() {
         assert_eq!((outcome.code(), records.len()), (Some(0), 40), "{outcome}");
         assert!(records.iter().all(|record| record.good && record.events.built == 300), "{outcome}");
         let files = lab.stored_files();
-        let of_last: Vec<_> = files.iter().filter(|path| path.to_string_lossy().contains("-40-b")).cloned().collect();
+        let of_last = lab.files_of(40);
         assert_eq!((files.len(), of_last.len(), lab.verify(&of_last).code()), (80, 2, Some(0)));
         assert_eq!(fs::read_to_string(lab.path("evb-data/run-number")).unwrap(), "40\n");
         assert!(seen.iter().all(|&processes| processes <= 6), "{seen:?}");
@@ -87,6 +87,9 @@ fn an_operator_starts_pauses_resumes_and_stops() {
         ] {
             run.say(word);
             run.wait_for_new(state);
+            if word == "resume" {
+                lab.wait_for_event(1);
+            }
         }
         run.say("quit");
         let outcome = run.wait();
@@ -105,6 +108,7 @@ fn the_end_of_standard_input_stops_the_run() {
     let mut run = operated(&lab, PROCESSES);
     run.say("start");
     run.wait_for_new("running");
+    lab.wait_for_event(1);
     run.say_no_more();
     assert!(good(&run.wait()).events.built > 0);
 }
@@ -124,6 +128,7 @@ fn a_node_that_died_is_there_in_the_next_run() {
     run.say("start");
     run.wait_for_new("running");
     assert_ne!(node_pid(run.pid(), "bu1"), dead);
+    lab.wait_for_event(2);
     run.say("quit");
     let records = run.wait().records();
     assert_eq!(records[0].lost_nodes, ["bu1"]);

@@ -1,13 +1,13 @@
 //! Runs that follow each other without a stop, and lost nodes that take part again in the next run.
 
 use crate::support::{
-    Group, Lab, PROCESSES, Service, THREADS, check_accounts, free_tcp_port, holds_event, node_pid, read_all, wait_until,
+    Group, Lab, PROCESSES, Service, THREADS, check_accounts, free_tcp_port, node_pid, read_all, wait_until,
 };
 use evb_events::Reader;
 use evb_record::{Effect, FindingKind, Record};
 use rustix::process::Signal;
 use serde_json::json;
-use std::{net::TcpStream, path::PathBuf};
+use std::net::TcpStream;
 
 /// Events that come whether they are taken or not.
 const RATE: &str = r#"
@@ -23,12 +23,6 @@ units = 2
 [run]
 seed = 7
 "#;
-
-/// The event files of one run.
-fn files_of(lab: &Lab, run: u64) -> Vec<PathBuf> {
-    let part = format!("-{run}-b");
-    lab.stored_files().into_iter().filter(|path| path.to_string_lossy().contains(&part)).collect()
-}
 
 /// A run is good, or all that is wrong with it is that its machine was too busy for the rate.
 fn is_good_or_busy(record: &Record) -> bool {
@@ -47,7 +41,7 @@ fn check_runs(lab: &Lab, records: &[Record], first: u64) -> u64 {
         assert_eq!(record.switch_seconds.is_some(), run > 1, "{record:#?}");
         assert!(record.trigger.switched <= record.trigger.inhibited, "{record:#?}");
         assert_eq!(record.trigger.offered, events.triggered + record.trigger.inhibited, "{record:#?}");
-        let files = files_of(lab, run);
+        let files = lab.files_of(run);
         assert_eq!(lab.verify(&files).code(), Some(0));
         assert!(files.iter().all(|file| Reader::open(file).unwrap().metadata().unwrap().run == run), "{files:?}");
         let stored = read_all(&files).copies();
@@ -70,12 +64,12 @@ fn a_run_is_split_twice_under_load() {
         run.say("start");
         run.wait_for_new("running");
         for number in 1..3 {
-            wait_until("an event is stored", || holds_event(&files_of(&lab, number), true).then_some(()));
+            lab.wait_for_event(number);
             run.say("split");
             run.wait_for_new("splitting");
             run.wait_for_new("running");
         }
-        wait_until("an event is stored", || holds_event(&files_of(&lab, 3), true).then_some(()));
+        lab.wait_for_event(3);
         run.say("quit");
         let outcome = run.wait();
         let records = outcome.records();
@@ -102,7 +96,7 @@ fn live_front_ends_go_on_through_a_split() {
         let feed = lab.evb(&["feed", "fed.toml", "--to", &to, "--protocol", "tcp", "--unit", &unit]);
         feed.args(&["--rate", "400 Hz", "--events", "800"]).start()
     });
-    wait_until("an event is stored", || holds_event(&files_of(&lab, 1), true).then_some(()));
+    lab.wait_for_event(1);
     run.say("split");
     run.wait_for_new("splitting");
     feeds.into_iter().for_each(|feed| assert_eq!(feed.wait().code(), Some(0)));
@@ -178,7 +172,7 @@ fn a_lost_node_takes_part_again_in_a_run_that_begins_by_itself() {
             "{second:#?}"
         );
         [&first, &second].into_iter().for_each(check_accounts);
-        let stored = read_all(&files_of(&lab, 2));
+        let stored = read_all(&lab.files_of(2));
         assert!(stored.events.len() > 100 && stored.events.iter().all(|event| event.complete));
         stored.check_generated(7, 2);
     }

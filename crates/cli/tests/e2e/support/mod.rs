@@ -74,6 +74,17 @@ impl Lab {
     pub(crate) fn stored_files(&self) -> Vec<PathBuf> {
         stored_files(&self.path("evb-data"))
     }
+
+    /// The event files of one run in this folder.
+    pub(crate) fn files_of(&self, run: u64) -> Vec<PathBuf> {
+        let part = format!("-{run}-b");
+        self.stored_files().into_iter().filter(|path| path.to_string_lossy().contains(&part)).collect()
+    }
+
+    /// Waits until a run has built an event and stored it: a run that is stopped before has none, and is not good.
+    pub(crate) fn wait_for_event(&self, run: u64) {
+        wait_until("an event is stored", || holds_event(&self.files_of(run), true).then_some(()));
+    }
 }
 
 /// How the nodes of a run are carried.
