@@ -32,7 +32,6 @@ const MAY_BE_UNSAFE: &[&str] = &[
     "crates/transport-ofi/src/ffi/library.rs",
     "crates/transport-ofi/src/ffi/memory.rs",
     "crates/transport-ofi/src/ffi/objects.rs",
-    "crates/transport-ofi/src/ffi/poll.rs",
     "crates/transport-ofi/src/ffi/rooms.rs",
     "crates/transport-rtl/src/ffi.rs",
     "crates/transport/src/shm/link.rs",

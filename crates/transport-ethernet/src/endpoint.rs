@@ -7,16 +7,15 @@
 use crate::{
     EthernetOptions, Port,
     machine::{Counts, JoinFailure, Machine},
-    rest::Rest,
     wire::Wire,
 };
 use evb_core::{NodeId, Time};
 use evb_transport::{
-    Connect, ConnectError, JoinError, Message, Received, SendError, SharesThread, Transport, Waker, tcp::Refusal,
+    Connect, ConnectError, JoinError, Message, Received, Rest, SendError, SharesThread, Transport, Waker, tcp::Refusal,
 };
 use std::{
     io,
-    os::fd::{AsFd, AsRawFd, OwnedFd, RawFd},
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
     sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering},
     thread::{self, JoinHandle},
     time::{Duration, Instant},
@@ -156,7 +155,7 @@ impl<W: Wire> Endpoint<W> {
             } else if start.elapsed() >= timeout {
                 return Err(ConnectError::Timeout { missing, timeout, last_error: self.last_error() });
             }
-            self.rest.sleep(self.file.as_fd(), false, JOIN_REST);
+            self.rest.sleep(&[(self.file.as_fd(), false)], JOIN_REST);
         }
     }
 
@@ -193,7 +192,7 @@ impl<W: Wire> Endpoint<W> {
         while !core.machine.is_settled() && begin.elapsed() < DROP_PATIENCE {
             let wants_room = core.machine.queued() > 0;
             drop(core);
-            self.rest.sleep(self.file.as_fd(), wants_room, SERVICE);
+            self.rest.sleep(&[(self.file.as_fd(), wants_room)], SERVICE);
             core = self.lock();
             core.poll();
         }
@@ -286,7 +285,7 @@ impl<W: Wire> Transport for Endpoint<W> {
             let (next, wants_room) = (core.machine.next_time(), core.machine.queued() > 0);
             core.sleeps = true;
             drop(core);
-            self.rest.sleep(self.file.as_fd(), wants_room, left.min(next.since(now).as_duration()));
+            self.rest.sleep(&[(self.file.as_fd(), wants_room)], left.min(next.since(now).as_duration()));
             core = self.lock();
             core.sleeps = false;
         }
@@ -296,8 +295,8 @@ impl<W: Wire> Transport for Endpoint<W> {
         self.rest.waker()
     }
 
-    fn file(&self) -> Option<RawFd> {
-        Some(self.file.as_raw_fd())
+    fn file(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.file.as_fd())
     }
 }
 

@@ -19,7 +19,6 @@ mod machine;
 mod options;
 mod packet;
 mod registered;
-mod rest;
 mod wire;
 mod xdp;
 

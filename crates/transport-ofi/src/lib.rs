@@ -19,7 +19,6 @@ mod registered;
 mod rooms;
 mod tags;
 mod transport;
-mod wake;
 
 pub use control::Refusal;
 pub use error::OfiError;

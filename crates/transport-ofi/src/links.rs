@@ -15,9 +15,9 @@ use crate::{
     peer::Peer,
     rooms::ROOMS,
     tags::Tags,
-    wake::Rest,
 };
 use evb_core::NodeId;
+use evb_transport::Rest;
 use std::{collections::VecDeque, time::Instant};
 
 pub use join::ConnectError;

@@ -21,6 +21,7 @@ mod multicast;
 mod over;
 mod over_layer;
 mod registered;
+mod rest;
 mod rooms;
 pub mod secure;
 #[cfg(target_os = "linux")]
@@ -44,6 +45,7 @@ pub use registered::{
     LayerOptions, LayersOptions, NodeOptions, Registered, SharesThread, ThreadOptions, UseEndpoint, UseEndpoints,
     UseLayer, UseLayers,
 };
+pub use rest::Rest;
 pub use rooms::Rooms;
 pub use token::{Token, TokenError};
 pub use virtual_time::VirtualTime;
@@ -51,7 +53,7 @@ pub use virtual_time::VirtualTime;
 use bond::DeadLink;
 use bytes::Bytes;
 use evb_core::NodeId;
-use std::{os::fd::RawFd, sync::Arc, time::Duration};
+use std::{os::fd::BorrowedFd, sync::Arc, time::Duration};
 
 /// Bytes of the fixed head of every message.
 pub const HEAD_BYTES: usize = 32;
@@ -177,7 +179,7 @@ pub trait Transport: Send {
     /// A file that can be read when a [`wait`](Transport::wait) would end, for those who sleep on several transports at a
     /// time: they call [`receive`](Transport::receive) and [`flush`](Transport::flush) first, and then sleep until the file
     /// can be read.
-    fn file(&self) -> Option<RawFd> {
+    fn file(&self) -> Option<BorrowedFd<'_>> {
         None
     }
 
@@ -227,7 +229,7 @@ macro_rules! behind {
                 (**self).buffers()
             }
 
-            fn file(&self) -> Option<RawFd> {
+            fn file(&self) -> Option<BorrowedFd<'_>> {
                 (**self).file()
             }
 

@@ -15,7 +15,6 @@ mod info;
 mod library;
 mod memory;
 mod objects;
-mod poll;
 mod rooms;
 mod stale;
 #[cfg(test)]
@@ -25,5 +24,4 @@ pub(crate) use endpoint::{BATCH, Completion, Endpoint, Posted};
 pub use info::providers;
 pub(crate) use library::PATH_VARIABLE;
 pub(crate) use memory::Operation;
-pub(crate) use poll::wait_readable;
 pub(crate) use rooms::Place;

@@ -214,7 +214,7 @@ impl Links {
             if left.is_zero() {
                 return false;
             }
-            self.rest.nap(idle, left);
+            self.nap(idle, left);
             idle += 1;
         }
     }

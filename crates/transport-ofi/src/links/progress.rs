@@ -2,12 +2,19 @@
 
 use super::{Links, Role};
 use crate::ffi::{BATCH, Completion};
-use std::time::{Duration, Instant};
+use std::{
+    hint, thread,
+    time::{Duration, Instant},
+};
 
 /// Most polls between two checks of the clock.
 const POLLS_PER_TICK: u32 = 64;
 /// Most batches of completions that one poll reads.
 const BATCHES: usize = 4;
+/// Number of polls without a pause of a node without a file to sleep on. Then it yields to other threads as often, and
+/// then naps.
+const SPINS: u32 = 200;
+const YIELDS: u32 = 50;
 
 impl Links {
     /// Lets the provider work, and handles completions. Cheap if there are none.
@@ -126,10 +133,19 @@ impl Links {
         }
     }
 
+    /// Rests without a file, after `idle` such rests without work.
+    pub(super) fn nap(&self, idle: u32, longest: Duration) {
+        match idle.checked_sub(SPINS) {
+            None => hint::spin_loop(),
+            Some(0..YIELDS) => thread::yield_now(),
+            Some(more) => self.rest.nap(more - YIELDS, longest),
+        }
+    }
+
     pub(super) fn pause(&mut self, idle: u32, left: Duration) {
         let left = left.min(self.tick_interval());
         if !self.endpoint.has_file() {
-            return self.rest.nap(idle, left);
+            return self.nap(idle, left);
         }
         // What the provider had no room for may move without an event.
         let longest = if self.blocked || !self.owing.is_empty() || !self.noting.is_empty() {
@@ -138,7 +154,7 @@ impl Links {
             left
         };
         if let Some(file) = self.endpoint.may_sleep() {
-            self.rest.sleep(file, longest);
+            self.rest.sleep(&[(file, false)], longest);
             self.tick(Instant::now());
         }
     }

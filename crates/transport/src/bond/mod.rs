@@ -16,7 +16,6 @@ mod incoming;
 mod lane;
 mod machine;
 mod pair;
-mod rest;
 mod stripe;
 #[cfg(test)]
 mod tests;
@@ -25,10 +24,9 @@ mod wire;
 pub use pair::DeadLink;
 pub use stripe::Stripe;
 
-use crate::{Connect, JoinError, Message, Received, SendError, Transport, Waker};
+use crate::{Connect, JoinError, Message, Received, Rest, SendError, Transport, Waker};
 use evb_core::{NodeId, Span, Time};
 use machine::Machine;
-use rest::Rest;
 use std::{
     io, thread,
     time::{Duration, Instant},
@@ -40,6 +38,8 @@ const MOST_AT_ONCE: usize = 256;
 const WRITE_AHEAD_BYTES: usize = 64 << 10;
 /// Longest time in which links are not looked at, however many messages wait for the user.
 const LOOK: Span = Span::from_millis(1);
+/// Longest sleep, whatever the files of the links say: it bounds what a missed change costs.
+const LONGEST_SLEEP: Duration = Duration::from_millis(20);
 /// Separator of the addresses of the links.
 const SEPARATOR: char = ' ';
 
@@ -93,7 +93,7 @@ impl<T: Transport> Bond<T> {
     pub fn new(members: Vec<T>, options: BondOptions) -> io::Result<Self> {
         assert!((1..256).contains(&members.len()) && members.len() == options.links.len(), "a name for each link");
         Ok(Self {
-            rest: Rest::new(members.iter().map(Transport::file))?,
+            rest: Rest::new()?,
             names: options.links.clone(),
             machine: Machine::new(members[0].local(), options),
             unflushed: vec![false; members.len()],
@@ -141,6 +141,16 @@ impl<T: Transport> Bond<T> {
             *unflushed = *unflushed && !member.flush();
         }
         self.machine.is_sent() && !self.unflushed.contains(&true)
+    }
+
+    /// Sleeps until a link may have something, a waker is called, or `longest` is over, or less: after this number of rests
+    /// in a row, if not every link has a file to sleep on.
+    fn rest_for(&self, longest: Duration, rests: u32) {
+        let files = self.members.iter().map(|member| Some((member.file()?, false)));
+        match files.collect::<Option<Vec<_>>>() {
+            Some(files) => self.rest.sleep(&files, longest.min(LONGEST_SLEEP)),
+            None => self.rest.nap(rests, longest),
+        }
     }
 }
 
@@ -195,8 +205,7 @@ impl<T: Transport> Transport for Bond<T> {
 
     fn wait(&mut self, timeout: Duration) {
         let start = Instant::now();
-        self.rest.begin();
-        let mut was_sent = self.machine.is_sent();
+        let (mut rests, mut was_sent) = (0, self.machine.is_sent());
         loop {
             let now = self.poll();
             let is_sent = self.flush_members();
@@ -206,7 +215,8 @@ impl<T: Transport> Transport for Bond<T> {
                 return;
             }
             was_sent = is_sent;
-            self.rest.sleep(left.min(self.machine.next_time().since(now).as_duration()));
+            self.rest_for(left.min(self.machine.next_time().since(now).as_duration()), rests);
+            rests += 1;
         }
     }
 

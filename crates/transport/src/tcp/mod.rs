@@ -36,7 +36,7 @@ use peer::{Peer, Turn};
 use std::{
     io,
     net::SocketAddr,
-    os::fd::{AsRawFd, RawFd},
+    os::fd::{AsFd as _, BorrowedFd},
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -376,8 +376,8 @@ impl Transport for Tcp {
         Arc::new(move || drop(waker.wake()))
     }
 
-    fn file(&self) -> Option<RawFd> {
-        Some(self.poll.as_raw_fd())
+    fn file(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.poll.registry().as_fd())
     }
 }
 

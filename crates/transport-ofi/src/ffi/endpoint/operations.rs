@@ -5,7 +5,7 @@
 use super::{BATCH, Completion, Endpoint, Posted};
 use crate::ffi::memory::{Context, Memory, Operation};
 use evb_libfabric_abi::*;
-use std::{ffi::c_void, mem, os::fd::RawFd};
+use std::{ffi::c_void, mem, os::fd::BorrowedFd};
 
 impl Endpoint {
     /// The memory of an operation that is not busy.
@@ -144,14 +144,15 @@ impl Endpoint {
     }
 
     /// The queue's file if the thread may sleep on it.
-    pub(crate) fn may_sleep(&mut self) -> Option<RawFd> {
+    pub(crate) fn may_sleep(&mut self) -> Option<BorrowedFd<'_>> {
         let file = self.wait_fd?;
         // SAFETY: fabric and queue are open.
         let result = unsafe {
             let mut fid = &raw mut (*self.objects.queue).fid;
             ((*(*self.objects.fabric).ops).trywait)(self.objects.fabric, &raw mut fid, 1)
         };
-        (result == 0).then_some(file)
+        // SAFETY: the file is the queue's, which is closed with this endpoint.
+        (result == 0).then(|| unsafe { BorrowedFd::borrow_raw(file) })
     }
 
     /// Returns true if the queue has a file to sleep on.
