@@ -1,4 +1,4 @@
-//! The transport under the conformance suite, over `tcp` and over `shm`.
+//! The transport under the conformance suite, over each provider.
 
 mod support;
 
@@ -8,7 +8,7 @@ use evb_transport::{
 };
 use evb_transport_ofi::OfiOptions;
 use std::time::Duration;
-use support::{boxed, joined, options, there_is};
+use support::{PROVIDERS, boxed, joined, options, there_is};
 
 fn conforms(options: &OfiOptions) {
     if there_is(&options.provider) {
@@ -19,6 +19,11 @@ fn conforms(options: &OfiOptions) {
 #[test]
 fn tcp_conforms() {
     conforms(&OfiOptions { max_body: 1 << 20, ..options("tcp") });
+}
+
+#[test]
+fn net_conforms() {
+    conforms(&OfiOptions { max_body: 1 << 20, ..options("net") });
 }
 
 #[test]
@@ -34,8 +39,8 @@ fn tcp_conforms_with_few_credits() {
 
 /// Long messages are sent by tag, as where a provider cannot write into the memory of a peer.
 #[test]
-fn both_conform_without_writes() {
-    for provider in ["tcp", "shm"] {
+fn all_conform_without_writes() {
+    for provider in PROVIDERS {
         conforms(&OfiOptions { max_body: 300_000, writes: false, ..options(provider) });
     }
 }
@@ -63,7 +68,7 @@ fn a_bond_of_two_interfaces_conforms() {
 #[test]
 fn slow_is_not_dead() {
     const SILENCE: Duration = Duration::from_millis(400);
-    for provider in ["tcp", "shm"] {
+    for provider in PROVIDERS {
         let options = OfiOptions { peer_timeout: SILENCE, ..options(provider) };
         if there_is(provider) {
             run_life(

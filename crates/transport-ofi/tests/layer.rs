@@ -1,4 +1,4 @@
-//! The message layer over `tcp` and over `shm`, within one process.
+//! The message layer over each provider, within one process.
 
 mod support;
 
@@ -9,9 +9,7 @@ use std::{
     thread,
     time::{Duration, Instant},
 };
-use support::{joined_layers, options, there_is};
-
-const PROVIDERS: [&str; 2] = ["tcp", "shm"];
+use support::{PROVIDERS, joined_layers, options, there_is};
 
 /// Runs a case for each provider that is there.
 fn with_each(case: impl Fn(&OfiOptions)) {

@@ -11,9 +11,7 @@ use std::{
     thread,
     time::{Duration, Instant},
 };
-use support::{joined, open, options, there_is};
-
-const PROVIDERS: [&str; 2] = ["tcp", "shm"];
+use support::{PROVIDERS, joined, open, options, there_is};
 
 fn with_each(case: impl Fn(&OfiOptions)) {
     for provider in PROVIDERS.into_iter().filter(|provider| there_is(provider)) {
@@ -227,5 +225,30 @@ fn a_peer_that_goes_within_bodies_is_lost_once() {
         });
         assert_eq!(losses, 1);
         assert!(nodes[0].receive(10, &mut Vec::new()) == 0 && nodes[0].flush());
+    });
+}
+
+/// A node stands still in the middle of a long message, here because nobody calls it. Its peer gives it up, or does not
+/// wait for that, and closes its endpoint.
+#[test]
+fn an_endpoint_ends_in_the_middle_of_a_message() {
+    with_each(|options| {
+        let options = OfiOptions { peer_timeout: Duration::from_millis(400), ..options.clone() };
+        for waits in [true, false] {
+            let mut nodes = joined(2, &options);
+            let (mut sender, mut here) = (nodes.remove(1), nodes.remove(0));
+            // The buffers of the system do not hold all of it.
+            sender.send(NodeId(0), message(1, 48 << 20)).expect("room");
+            let mut sink = Vec::new();
+            for _ in 0..4 {
+                sender.flush();
+                here.receive(1, &mut sink);
+            }
+            if waits {
+                poll_until(&mut here, |_, sink| {
+                    sink.iter().any(|item| matches!(item, Received::Lost { .. })).then_some(())
+                });
+            }
+        }
     });
 }

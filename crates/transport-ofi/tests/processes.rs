@@ -14,7 +14,7 @@ use evb_transport::{
 use evb_transport_ofi::{Ofi, OfiOptions};
 use process::Process;
 use std::time::{Duration, Instant};
-use support::{options, there_is};
+use support::{PROVIDERS, options, there_is};
 
 const MAX_BODY: usize = 1 << 20;
 
@@ -61,6 +61,11 @@ fn tcp_conforms_between_processes() {
 }
 
 #[test]
+fn net_conforms_between_processes() {
+    conforms("net");
+}
+
+#[test]
 fn shm_conforms_between_processes() {
     conforms("shm");
 }
@@ -82,7 +87,7 @@ fn loss(node: &mut Ofi) -> (String, usize) {
 
 #[test]
 fn a_killed_node_is_found() {
-    for provider in ["tcp", "shm"].into_iter().filter(|provider| there_is(provider)) {
+    for provider in PROVIDERS.into_iter().filter(|provider| there_is(provider)) {
         let (mut here, mut others) = start(provider, 2, Duration::from_secs(2));
         let message = |length| Message { head: [7; 32], body: vec![1; length].into() };
         others[0].send(NodeId(0), message(100)).expect("room");

@@ -44,7 +44,7 @@ pub(super) fn run(workspace: &Workspace, options: &Options, bond: &str) -> Resul
     let gap = longest_gap(&links, BEGIN);
     let after = rates(&links, half.saturating_sub(2 * BEGIN));
     let (_, output) = process.wait()?;
-    drop(nodes);
+    nodes.into_iter().try_for_each(Node::end)?;
     let record: Value = serde_json::from_str(&output).map_err(|error| format!("evb gave no record: {error}"))?;
     report(bond, before, after, gap, &record)
 }

@@ -90,9 +90,8 @@ fn comparisons(bench: &Bench) -> Vec<Comparison> {
     let ways = [middle_fragments, small_fragments, large_fragments, over_tcp];
     all.extend(ways.iter().flat_map(|way| Blocks::BOTH.map(|blocks| way(bench, blocks))));
     all.extend(mpis.iter().flat_map(|mpi| Blocks::BOTH.map(|blocks| over_mpi(bench, mpi, blocks))));
-    let providers = [("tcp", TCP, 0.95), ("shm", SHM, 0.7)];
     all.extend(
-        providers.iter().flat_map(|provider| Blocks::BOTH.map(|blocks| over_libfabric(bench, *provider, blocks))),
+        PROVIDERS.iter().flat_map(|provider| Blocks::BOTH.map(|blocks| over_libfabric(bench, provider, blocks))),
     );
     all
 }
@@ -306,18 +305,39 @@ fn over_tcp(bench: &Bench, blocks: Blocks) -> Comparison {
     event_building(bench, &blocks.named("tcp"), ours, MIDDLE, vec![Peer { pinned: BOTH, ..at_least(1.0, plain) }])
 }
 
-/// A provider of libfabric beside our own transport for the same way.
-fn over_libfabric(
-    bench: &Bench,
-    (provider, own, bar): (&str, &'static [&'static str], f64),
-    blocks: Blocks,
-) -> Comparison {
-    let transport: &[&str] = match provider {
-        "tcp" => &["transport.type=ofi", "transport.provider=tcp"],
-        _ => &["transport.type=ofi", "transport.provider=shm"],
-    };
-    let own = ours::as_peer(Ours::EventBuilding { transport: own, launcher: None, blocks }.measure(bench, MIDDLE));
-    let ours = Ours::EventBuilding { transport, launcher: None, blocks };
-    let own = Peer { pinned: BOTH, ..peer(&blocks.named(&format!("evb over {provider}")), Ok(own)) };
-    event_building(bench, &blocks.named(&format!("ofi:{provider}")), ours, MIDDLE, vec![at_least(bar, own)])
+/// A provider of libfabric, and our own transport for the same way.
+struct Provider {
+    name: &'static str,
+    transport: &'static [&'static str],
+    own: (&'static str, &'static [&'static str]),
+    bar: Option<f64>,
+}
+
+const PROVIDERS: [Provider; 3] = [
+    Provider {
+        name: "ofi:tcp",
+        transport: &["transport.type=ofi", "transport.provider=tcp"],
+        own: ("evb over tcp", TCP),
+        bar: Some(0.95),
+    },
+    Provider {
+        name: "ofi:net",
+        transport: &["transport.type=ofi", "transport.provider=net"],
+        own: ("evb over tcp", TCP),
+        bar: None,
+    },
+    Provider {
+        name: "ofi:shm",
+        transport: &["transport.type=ofi", "transport.provider=shm"],
+        own: ("evb over shm", SHM),
+        bar: Some(0.7),
+    },
+];
+
+fn over_libfabric(bench: &Bench, provider: &Provider, blocks: Blocks) -> Comparison {
+    let &Provider { name, transport, own: (own, own_transport), bar } = provider;
+    let ours = |transport| Ours::EventBuilding { transport, launcher: None, blocks };
+    let own = peer(&blocks.named(own), Ok(ours::as_peer(ours(own_transport).measure(bench, MIDDLE))));
+    let own = Peer { pinned: BOTH, bar: bar.map(AtLeast), ..own };
+    event_building(bench, &blocks.named(name), ours(transport), MIDDLE, vec![own])
 }

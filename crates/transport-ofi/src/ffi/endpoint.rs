@@ -27,6 +27,9 @@ const ADDRESS_BYTES: usize = 512;
 
 /// The provider that shares mappings, see [`Objects::part`].
 const SHARES_MAPPINGS: &str = "shm";
+/// The provider that follows a null pointer when it is closed while a peer writes into memory of this node (seen with
+/// libfabric 1.17): the end of that write comes without a context, and it takes it for one of its own operations.
+const BREAKS_WITHIN_WRITES: &str = "ofi_rxm";
 
 /// The outcome of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,6 +154,11 @@ impl Endpoint {
             }
         }
         Ok(())
+    }
+
+    /// Returns true if the provider cannot close this endpoint now, since a peer is in the middle of a write.
+    pub(crate) fn must_stay_open(&self) -> bool {
+        self.info.provider().ends_with(BREAKS_WITHIN_WRITES) && self.is_written()
     }
 
     fn shares_mappings(&self) -> bool {
@@ -298,7 +306,12 @@ impl Endpoint {
 
 impl Drop for Endpoint {
     fn drop(&mut self) {
-        let shares = self.shares_mappings();
-        mem::replace(&mut self.objects, Objects::none()).part(shares);
+        let (shares, must_stay_open) = (self.shares_mappings(), self.must_stay_open());
+        let objects = mem::replace(&mut self.objects, Objects::none());
+        match must_stay_open {
+            // Until the process ends.
+            true => mem::forget(objects),
+            false => objects.part(shares),
+        }
     }
 }

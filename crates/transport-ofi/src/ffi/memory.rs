@@ -16,6 +16,8 @@ use std::{
 
 /// Alignment of slabs: a page, the unit of registration.
 const ALIGNMENT: usize = 4096;
+/// Bytes at the start of a room in which each long message has its length, which is not 0.
+const START_BYTES: usize = 16;
 
 /// The number of an operation of one endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -139,6 +141,19 @@ impl Entry {
         // SAFETY: start and length are those of living memory, which the entry owns a part of, and the provider does not
         // have it.
         unsafe { slice::from_raw_parts(self.start, self.bytes) }
+    }
+
+    /// Clears the first bytes, so that [`has_start`](Self::has_start) sees what comes.
+    pub(super) fn clear_start(&mut self) {
+        let start = self.bytes.min(START_BYTES);
+        self.slice_mut()[..start].fill(0);
+    }
+
+    /// Returns true if something was written into the first bytes since they were cleared. The provider may have the memory.
+    pub(super) fn has_start(&self) -> bool {
+        // SAFETY: start and length are those of living memory. What a peer's write changes meanwhile is one byte more or
+        // less that is not 0.
+        (0..self.bytes.min(START_BYTES)).any(|byte| unsafe { self.start.add(byte).read_volatile() } != 0)
     }
 
     /// The memory, for writing; not of shared messages.

@@ -11,7 +11,7 @@
 
 use super::{
     endpoint::{Endpoint, Posted, posted},
-    memory::{Memory, Operation, Slab},
+    memory::{Entry, Memory, Operation, Slab},
 };
 use crate::OfiError;
 use bytes::Bytes;
@@ -85,10 +85,17 @@ impl Endpoint {
         let by_address = self.limits.by_address;
         let entry = &mut self.objects.entries[room.index()];
         assert!(!entry.busy && matches!(entry.memory, Some(Memory::Room(_))), "not a room");
+        entry.clear_start();
         entry.busy = true;
         // SAFETY: the registration is open: endpoints that peers write to register all their rooms.
         let key = unsafe { entry.registration.as_ref() }.map_or(0, |registration| registration.key);
         (if by_address { entry.start as u64 } else { 0 }, key)
+    }
+
+    /// Returns true if a peer has begun to write into a room, and its write is not over.
+    pub(super) fn is_written(&self) -> bool {
+        let open = |entry: &&Entry| entry.busy && matches!(entry.memory, Some(Memory::Room(_)));
+        self.limits.writes && self.objects.entries.iter().filter(open).any(Entry::has_start)
     }
 
     /// Ends the right of a peer to write into a room: it has promised not to.

@@ -186,7 +186,7 @@ impl Links {
     }
 
     /// Waits for at most `patience` until all sends have left, and says goodbye to all peers. Returns true if all have
-    /// left.
+    /// left. Waits for as long for the end of what a peer is writing, where an endpoint cannot be closed meanwhile.
     pub(crate) fn leave(&mut self, patience: Duration) -> bool {
         let mut waiting: Vec<_> = (0..self.peers.len()).filter(|_| !self.left).collect();
         self.left = true;
@@ -198,6 +198,7 @@ impl Links {
             });
             waiting.is_empty() && (!sent || links.outstanding() == 0)
         });
+        self.until(patience, |links| !links.endpoint.must_stay_open());
         sent && goodbye
     }
 

@@ -8,6 +8,10 @@ use std::{thread, time::Duration};
 
 pub(crate) const TOKEN: Token = Token::new([5; Token::BYTES]);
 
+/// The providers that every machine with libfabric has, and that are tested. `net` is the successor of `tcp`, beside it in
+/// libfabric 1.16 and 1.17.
+pub(crate) const PROVIDERS: [&str; 3] = ["tcp", "net", "shm"];
+
 pub(crate) fn options(provider: &str) -> OfiOptions {
     let connect_timeout = Duration::from_secs(60);
     OfiOptions { provider: provider.into(), connect_timeout, ..OfiOptions::new(2, TOKEN) }
