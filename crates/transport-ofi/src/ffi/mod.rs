@@ -3,7 +3,7 @@
 //! # Invariants
 //! 1. Declarations are those of the headers (crate `evb-libfabric-abi`, and [`library`]).
 //! 2. An [`Endpoint`] owns its objects, which are closed once and in this order: endpoint, registrations, queue,
-//!    address vector, domain, fabric.
+//!    address vector, domain, fabric; or none of them is closed, and their memory stays.
 //! 3. An operation that was given to the provider is *busy* until its completion was read or the endpoint is closed.
 //!    Memory and context of a busy operation stay in place, and only the provider uses them. A room that was offered to a
 //!    peer is busy, too ([`rooms`]).
