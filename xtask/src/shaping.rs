@@ -114,8 +114,7 @@ fn evb(workspace: &Workspace, verb: &str, options: &Options, changes: &[String])
 
 /// The record of a command.
 fn record(command: &mut Command, options: &Options) -> Result<Value, String> {
-    let limit = LIMIT + 2 * Duration::from_secs(options.seconds);
-    let mut process = Limited::start(command, limit).map_err(|error| format!("evb: {error}"))?;
+    let mut process = Limited::start(command, limit(options)).map_err(|error| format!("evb: {error}"))?;
     let (_, output) = process.wait()?;
     serde_json::from_str(&output).map_err(|error| format!("evb gave no record: {error}"))
 }
@@ -129,10 +128,15 @@ fn make_network() -> Result<Namespaces, String> {
     Ok(network)
 }
 
+/// Longest time of a run with its nodes.
+fn limit(options: &Options) -> Duration {
+    LIMIT + 2 * Duration::from_secs(options.seconds)
+}
+
 /// Builds events in the namespaces.
 fn build(network: &Namespaces, workspace: &Workspace, options: &Options, changes: &[String]) -> Result<Value, String> {
     let (token, control) = (token()?, format!("{}:7000", control(NETWORK)));
-    let start = |node| Node::start(&workspace.evb(), node, PREFIX, &control, &token);
+    let start = |node| Node::start(&workspace.evb(), node, PREFIX, &control, &token, limit(options));
     let nodes: Vec<_> = network.nodes().iter().map(start).collect();
     let mut run = command(workspace, "run", options, changes);
     let record = record(run.args(["--listen", &control]).env("EVB_TOKEN", &token), options);

@@ -30,10 +30,10 @@ const LIMIT: Duration = Duration::from_secs(60);
 pub(super) fn run(workspace: &Workspace, options: &Options, bond: &str) -> Result<(), String> {
     let links = Links::make(&ROLES, options.megabits)?;
     let (token, control) = (token()?, format!("{}:7000", control(NETWORKS[0])));
-    let nodes: Vec<_> =
-        links.nodes().iter().map(|node| Node::start(&workspace.evb(), node, PREFIX, &control, &token)).collect();
-    let mut evb = command(workspace, options, bond);
     let limit = LIMIT + Duration::from_secs(2 * options.run_seconds);
+    let start = |node| Node::start(&workspace.evb(), node, PREFIX, &control, &token, limit);
+    let nodes: Vec<_> = links.nodes().iter().map(start).collect();
+    let mut evb = command(workspace, options, bond);
     let started = Limited::start(evb.args(["--listen", &control]).env("EVB_TOKEN", &token), limit);
     let mut process = started.map_err(|error| format!("evb: {error}"))?;
     let half = Duration::from_secs(options.run_seconds);
