@@ -1,5 +1,6 @@
 //! The simulator on two cores: one simulation on one thread and on two, and two simulations at a time on a thread each. The
-//! last shows what a second core is worth on this machine, where both share caches, memory and perhaps the host's core.
+//! last shows what a second core is worth on this machine, where both share caches, memory and perhaps the host's core. Two
+//! simulations on two threads each show what is left of that on a machine that is not free.
 
 use crate::{processes::Limited, spread::spread, workspace::Workspace};
 use serde_json::Value;
@@ -32,7 +33,7 @@ const LIMIT: Duration = Duration::from_secs(1200);
 /// Measures one simulation on two threads beside two simulations at a time.
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// Turns of the three measurements; the table has their medians, with the least and the most
+    /// Turns of the four measurements; the table has their medians, with the least and the most
     #[arg(long, default_value_t = 5)]
     turns: usize,
     /// Networks; all by default
@@ -40,11 +41,12 @@ pub(crate) struct Options {
     network: Vec<String>,
 }
 
-/// Seconds of one simulation on one thread, of one on two, and of two at a time.
+/// Seconds of one simulation on one thread, of one on two, and of two at a time on one thread each and on two each.
 struct Turn {
     one: f64,
     parts: f64,
     pair: f64,
+    crowd: f64,
 }
 
 pub(crate) fn measure(options: &Options) -> Result<(), String> {
@@ -52,8 +54,8 @@ pub(crate) fn measure(options: &Options) -> Result<(), String> {
     workspace.cargo(&["build", "--release", "--quiet", "--package", "evb-cli"])?;
     let asked = |name: &str| options.network.is_empty() || options.network.iter().any(|asked| asked == name);
     println!(
-        "{:<16} {:>26} {:>26} {:>24} {:>24}",
-        "network", "1 thread, s", "2 threads, s", "gain", "gain of two alone"
+        "{:<16} {:>26} {:>26} {:>24} {:>24} {:>24}",
+        "network", "1 thread, s", "2 threads, s", "gain", "two on 1 each", "two on 2 each"
     );
     for (name, differences) in NETWORKS.iter().filter(|(name, _)| asked(name)) {
         let turns: Result<Vec<_>, _> = (1..=options.turns.max(1))
@@ -65,11 +67,14 @@ pub(crate) fn measure(options: &Options) -> Result<(), String> {
         let turns = turns?;
         let column = |of: &dyn Fn(&Turn) -> f64| spread(&turns.iter().map(of).collect::<Vec<_>>(), 1.0);
         let [one, parts] = [column(&|turn| turn.one), column(&|turn| turn.parts)];
-        let [gain, alone] = [column(&|turn| turn.one / turn.parts), column(&|turn| 2.0 * turn.one / turn.pair)];
-        println!("{name:<16} {one:>26} {parts:>26} {gain:>24} {alone:>24}");
+        let gain = column(&|turn| turn.one / turn.parts);
+        let [pair, crowd] = [column(&|turn| 2.0 * turn.one / turn.pair), column(&|turn| 2.0 * turn.one / turn.crowd)];
+        println!("{name:<16} {one:>26} {parts:>26} {gain:>24} {pair:>24} {crowd:>24}");
     }
     println!("\nMedians of the turns, with the least and the most. The records of one and of two threads are equal.");
-    println!("The last column: two simulations on one thread each, at a time, beside one of them alone.");
+    println!(
+        "The last columns: the gain of two simulations at a time, on one thread each and on two each, over one alone."
+    );
     Ok(())
 }
 
@@ -80,7 +85,8 @@ fn turn(workspace: &Workspace, differences: &[&str]) -> Result<Turn, String> {
     if record != same {
         return Err("the records of one and of two threads differ".into());
     }
-    Ok(Turn { one, parts, pair })
+    let (crowd, _) = time(workspace, differences, &["2", "2"])?;
+    Ok(Turn { one, parts, pair, crowd })
 }
 
 /// Seconds until simulations with these numbers of threads, all at a time, have ended, and the record of the last one without

@@ -293,10 +293,10 @@ impl Border {
         self.effects.first = Some(self.effects.first.map_or(at, |first| first.min(at)));
     }
 
-    /// Swaps the box for another part with an empty one.
-    pub(crate) fn hand_out(&mut self, part: usize, into: &mut Mail) {
-        debug_assert!(into.is_empty(), "mail is taken before the next comes");
-        std::mem::swap(&mut self.out[part], into);
+    /// The mail for another part; `empty` takes its place.
+    pub(crate) fn hand_out(&mut self, part: usize, empty: Mail) -> Mail {
+        debug_assert!(empty.is_empty(), "all of it was taken");
+        std::mem::replace(&mut self.out[part], empty)
     }
 
     /// The effects of all mail since the call before the last one: no part has taken it yet.

@@ -46,9 +46,9 @@ impl Simulation<'_> {
         self.net.gives_up
     }
 
-    /// Hands out the mail for another part.
-    pub(crate) fn hand_out(&mut self, part: usize, into: &mut Mail) {
-        self.net.border.hand_out(part, into);
+    /// The mail for another part; `empty` takes its place.
+    pub(crate) fn hand_out(&mut self, part: usize, empty: Mail) -> Mail {
+        self.net.border.hand_out(part, empty)
     }
 
     /// The measurement ended at `end` in all parts, and everything is over.

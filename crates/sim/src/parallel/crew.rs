@@ -1,0 +1,280 @@
+//! The threads that simulate the parts of a network.
+//!
+//! Each has parts of its own, and waits for what other parts have to hand over. A machine that does other work at the same
+//! time takes the core from a thread for milliseconds, in which the others could do a thousand windows. So a thread that waits
+//! long takes on parts that no other thread has in hand; and one that has lost its core leaves its parts to the others for
+//! a while.
+
+use super::member::{End, Member, Step};
+use crate::simulation::{Observe, Progress, Simulation};
+use rustix::{
+    thread::sched_getcpu,
+    time::{ClockId, clock_gettime},
+};
+use std::{
+    hint,
+    num::NonZeroUsize,
+    sync::{
+        Mutex, MutexGuard, TryLockError,
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed},
+    },
+    thread::{self, Thread},
+    time::{Duration, Instant},
+};
+
+/// Steps between two looks at the progress and the clock.
+const STRIDE: u64 = 1 << 10;
+
+/// Looks at the others before a thread has waited long: about 0.2 ms.
+const LOOKS: u32 = 1 << 13;
+
+/// Rest of a thread that has waited long and found nothing to do.
+const NAP: Duration = Duration::from_micros(50);
+
+/// Time over which a thread finds out whether it has lost its core: for more than a quarter of it.
+const SPELL: Duration = Duration::from_millis(4);
+const LOSS: u32 = 4;
+
+/// Rest of a thread after a first spell without a core, and after many of them: it is twice as long after each.
+const REST: Duration = Duration::from_millis(4);
+const LONGEST_REST: Duration = Duration::from_millis(500);
+
+/// The core of a thread that rests.
+const NOWHERE: usize = usize::MAX;
+
+/// The threads and their parts.
+pub(super) struct Crew<'a> {
+    parts: Vec<Part<'a>>,
+    threads: usize,
+    /// Threads that do not rest.
+    awake: AtomicUsize,
+    /// The core of each thread when it last looked.
+    cores: Vec<AtomicUsize>,
+    /// Parts that have not ended.
+    left: AtomicUsize,
+    /// The first thread, which waits for the end.
+    first: Thread,
+}
+
+/// A part, on cache lines of its own (two, because of the adjacent-line prefetcher).
+#[repr(align(128))]
+struct Part<'a> {
+    member: Mutex<Member<'a>>,
+    /// The thread whose part it is wants it back.
+    is_wanted: AtomicBool,
+    /// Links taken by the packets in this part, from time to time.
+    hops: AtomicU64,
+}
+
+/// A part in the hands of a thread.
+struct Held<'c, 'a> {
+    part: &'c Part<'a>,
+    member: MutexGuard<'c, Member<'a>>,
+    is_own: bool,
+}
+
+/// One thread at work.
+struct Hand<'c, 'a> {
+    crew: &'c Crew<'a>,
+    thread: usize,
+    held: Vec<Held<'c, 'a>>,
+    time: CoreTime,
+    /// Its next rest.
+    rest: Duration,
+}
+
+/// Time that a thread had a core, of that which has passed.
+struct CoreTime {
+    wall: Instant,
+    core: Duration,
+}
+
+impl<'a> Crew<'a> {
+    /// A thread for each part, if there are as many cores.
+    pub(super) fn new(members: Vec<Member<'a>>) -> Self {
+        let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        Self::of(members, cores)
+    }
+
+    /// Has this number of threads at most.
+    pub(super) fn of(members: Vec<Member<'a>>, most: usize) -> Self {
+        let (threads, left) = (members.len().min(most), members.len().into());
+        let part = |member| Part { member: Mutex::new(member), is_wanted: false.into(), hops: 0.into() };
+        Self {
+            parts: members.into_iter().map(part).collect(),
+            threads,
+            awake: 0.into(),
+            cores: (0..threads).map(|_| NOWHERE.into()).collect(),
+            left,
+            first: thread::current(),
+        }
+    }
+
+    /// Simulates all parts to the end; returns them, and how they ended.
+    ///
+    /// # Panics
+    /// If a part does.
+    pub(super) fn run(self, observe: &mut Observe<'_>) -> (End, Vec<Simulation<'a>>) {
+        thread::scope(|scope| {
+            let crew = &self;
+            // Where the system gives no more threads, the others simulate the parts of those that do not come.
+            let start = |thread| {
+                let work = move || crew.work(thread, &mut |_| true);
+                thread::Builder::new().spawn_scoped(scope, work).ok()
+            };
+            let others: Vec<_> = (1..self.threads).filter_map(start).collect();
+            crew.work(0, observe);
+            others.iter().for_each(|other| other.thread().unpark());
+        });
+        self.into_parts()
+    }
+
+    /// Works as one of the threads until all parts have ended. Only the first one tells the progress.
+    pub(super) fn work(&self, thread: usize, observe: &mut Observe<'_>) {
+        Hand::new(self, thread).work(observe);
+    }
+
+    /// The parts after their end, and how they ended.
+    pub(super) fn into_parts(self) -> (End, Vec<Simulation<'a>>) {
+        let members = self.parts.into_iter().map(|part| part.member.into_inner().expect("no part has panicked"));
+        let (ends, parts): (Vec<_>, Vec<_>) = members.map(|member| (member.end(), member.part)).unzip();
+        (ends[0].expect("all parts have ended"), parts)
+    }
+
+    /// True for a thread that rests from now on: not the last one that does not.
+    fn may_rest(&self) -> bool {
+        let others = |awake| (awake > 1).then(|| awake - 1);
+        self.awake.fetch_update(Relaxed, Relaxed, others).is_ok()
+    }
+}
+
+impl<'c, 'a> Hand<'c, 'a> {
+    fn new(crew: &'c Crew<'a>, thread: usize) -> Self {
+        crew.awake.fetch_add(1, Relaxed);
+        Self { crew, thread, held: Vec::new(), time: CoreTime::now(), rest: REST }
+    }
+
+    /// Simulates parts until all have ended.
+    fn work(mut self, observe: &mut Observe<'_>) {
+        self.take_own();
+        let (mut steps, mut looks) = (0_u64, 0);
+        while self.crew.left.load(Relaxed) > 0 {
+            if self.step() {
+                (steps, looks) = (steps + 1, 0);
+                if steps.is_multiple_of(STRIDE) {
+                    self.tell(observe);
+                    self.rest(false);
+                }
+            } else if looks < LOOKS {
+                looks += 1;
+                hint::spin_loop();
+            } else if !self.rest(true) && !self.take_free() {
+                self.time.nap();
+            }
+        }
+    }
+
+    /// Goes on with all parts in hand; returns true if one went.
+    fn step(&mut self) -> bool {
+        self.held.retain(|held| held.is_own || !held.part.is_wanted.load(Relaxed));
+        let mut went = false;
+        for held in &mut self.held {
+            match held.member.step() {
+                Step::Went => went = true,
+                Step::Waits => {}
+                Step::Ended if self.crew.left.fetch_sub(1, Relaxed) == 1 => self.crew.first.unpark(),
+                Step::Ended => {}
+            }
+        }
+        went
+    }
+
+    /// The parts of this thread.
+    fn own_parts(&self) -> impl Iterator<Item = &'c Part<'a>> + use<'c, 'a> {
+        self.crew.parts.iter().skip(self.thread).step_by(self.crew.threads)
+    }
+
+    /// Takes the parts of this thread, from other threads where these have them.
+    fn take_own(&mut self) {
+        for part in self.own_parts() {
+            part.is_wanted.store(true, Relaxed);
+            let member = part.member.lock().expect("no other part of the simulation panics");
+            part.is_wanted.store(false, Relaxed);
+            self.held.push(Held { part, member, is_own: true });
+        }
+    }
+
+    /// Takes parts that no thread has; returns true if there are some.
+    fn take_free(&mut self) -> bool {
+        let had = self.held.len();
+        for part in &self.crew.parts {
+            match part.member.try_lock() {
+                Ok(member) => self.held.push(Held { part, member, is_own: false }),
+                Err(TryLockError::WouldBlock) => {}
+                Err(TryLockError::Poisoned(_)) => panic!("another part of the simulation has panicked"),
+            }
+        }
+        self.held.len() > had
+    }
+
+    /// Tells the progress, and whether to go on.
+    fn tell(&mut self, observe: &mut Observe<'_>) {
+        for held in &self.held {
+            held.part.hops.store(held.member.part.net.packet_hops(), Relaxed);
+        }
+        if self.thread == 0
+            && let Some(first) = self.held.first_mut()
+        {
+            let packet_hops = self.crew.parts.iter().map(|part| part.hops.load(Relaxed)).sum();
+            first.member.goes_on = observe(&Progress { packet_hops, ..first.member.part.progress() });
+        }
+    }
+
+    /// Leaves all parts to the others for a while if this thread has lost its core, or `waits` and shares it with another
+    /// one of these threads. It does not if it is the last one at work. Returns true if so.
+    fn rest(&mut self, waits: bool) -> bool {
+        let core = sched_getcpu();
+        self.crew.cores[self.thread].store(core, Relaxed);
+        let spell = self.time.end_spell();
+        if spell == Some(true) {
+            self.rest = REST;
+        }
+        let is_alone = !waits || self.crew.cores.iter().filter(|other| other.load(Relaxed) == core).count() == 1;
+        if is_alone && spell != Some(false) || !self.crew.may_rest() {
+            return false;
+        }
+        self.crew.cores[self.thread].store(NOWHERE, Relaxed);
+        self.held.clear();
+        thread::park_timeout(self.rest);
+        self.rest = (2 * self.rest).min(LONGEST_REST);
+        self.crew.awake.fetch_add(1, Relaxed);
+        self.take_own();
+        self.time = CoreTime::now();
+        true
+    }
+}
+
+impl CoreTime {
+    fn now() -> Self {
+        let time = clock_gettime(ClockId::ThreadCPUTime);
+        Self { wall: Instant::now(), core: Duration::new(time.tv_sec as u64, time.tv_nsec as u32) }
+    }
+
+    /// True if the thread had its core for the most of the spell that ends now; `None` if it goes on.
+    fn end_spell(&mut self) -> Option<bool> {
+        let now = Self::now();
+        let (wall, core) = (now.wall.saturating_duration_since(self.wall), now.core.saturating_sub(self.core));
+        if wall < SPELL {
+            return None;
+        }
+        *self = now;
+        Some(wall.saturating_sub(core) * LOSS <= wall)
+    }
+
+    /// Sleeps, which is no loss, but waiting for the core after it is.
+    fn nap(&mut self) {
+        let start = Instant::now();
+        thread::park_timeout(NAP);
+        self.wall += start.elapsed().min(4 * NAP);
+    }
+}

@@ -1,0 +1,322 @@
+//! One part of a simulation as it goes on beside the others, window by window. It never waits itself, so any thread can take
+//! it on, and one thread can have all.
+
+use crate::{border::Mail, simulation::Simulation};
+use evb_core::{Span, Time};
+use rtrb::{Consumer, Producer, RingBuffer};
+use std::mem;
+
+/// Parcels from one part to another that fit on their way. There are three at most, since no part is more than two windows
+/// ahead; with more room, a sender looks less often how far the receiver is.
+const PARCELS: usize = 16;
+
+/// No time.
+const NEVER: u64 = u64::MAX;
+
+/// The end of a simulation in parts, the same for all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    Ended,
+    Interrupted,
+    GaveUp,
+}
+
+/// What became of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    Went,
+    /// The part waits for others, or is over.
+    Waits,
+    /// The part has just ended.
+    Ended,
+}
+
+/// A part and its links to all others.
+pub(super) struct Member<'a> {
+    pub(super) part: Simulation<'a>,
+    /// False to interrupt the simulation; only that of the first part counts.
+    pub(super) goes_on: bool,
+    /// True for the part with the event manager.
+    is_first: bool,
+    /// By part, without this one.
+    links: Vec<Link>,
+    windows: Windows,
+    /// What this part said after the last window but one, and after the last one.
+    said: [Notice; 2],
+    /// What the others said after one window, as far as it was taken, and the number of those.
+    heard: Notice,
+    hears: usize,
+    state: State,
+}
+
+/// What a part does next.
+enum State {
+    Begin,
+    /// Take the mail of the window before the last one, and go on.
+    Hear,
+    /// Go as far as the first part has gone.
+    Follow,
+    /// Take the last mail.
+    Close(End),
+    Over(End),
+}
+
+/// The link of one part to another.
+struct Link {
+    part: usize,
+    out: Producer<Parcel>,
+    into: Consumer<Parcel>,
+    /// Times up to which the first part allows the others to go, one for each window in which it goes first.
+    allows: Producer<Time>,
+    allowed: Consumer<Time>,
+    /// Empty mail, whose memory is used again.
+    spare: Vec<Mail>,
+}
+
+/// What one part hands over to another one after a window.
+struct Parcel {
+    notice: Notice,
+    mail: Mail,
+}
+
+/// What a part, or several of them, say to all.
+#[derive(Clone, Copy)]
+struct Notice {
+    /// Time of the next happening, or of the first effect of mail that nobody has taken.
+    next: u64,
+    /// Events that this mail ends.
+    ends: u64,
+    gives_up: bool,
+    /// Events that no control message on its way in the first part ends; only that part knows, and what follows, too.
+    stay_open: u64,
+    has_ended: bool,
+    is_interrupted: bool,
+}
+
+/// The windows of time of a simulation in parts, in picoseconds.
+///
+/// The mail of a window is taken two windows later. So a part does not wait for the others to do what it has just done, but
+/// only what it did before, and works while they catch up.
+struct Windows {
+    lookahead: u64,
+    /// The ends of the last window and of the one before it.
+    last: u64,
+    before: u64,
+}
+
+impl<'a> Member<'a> {
+    /// Links parts that affect each other only after the lookahead.
+    pub(super) fn of_all(parts: Vec<Simulation<'a>>, lookahead: Span) -> Vec<Self> {
+        let mut links: Vec<Vec<Link>> = parts.iter().map(|_| Vec::new()).collect();
+        for one in 0..parts.len() {
+            for other in 0..one {
+                let [here, there] = Link::pair(one, other);
+                links[one].push(here);
+                links[other].push(there);
+            }
+        }
+        let member = |(index, (part, links))| Self {
+            part,
+            goes_on: true,
+            is_first: index == 0,
+            links,
+            windows: Windows { lookahead: lookahead.0, last: 0, before: 0 },
+            said: [Notice::NOTHING; 2],
+            heard: Notice::NOTHING,
+            hears: 0,
+            state: State::Begin,
+        };
+        parts.into_iter().zip(links).enumerate().map(member).collect()
+    }
+
+    /// Simulates a window, or does what else comes next, if the others have done what that needs.
+    pub(super) fn step(&mut self) -> Step {
+        match self.state {
+            State::Begin => {
+                self.part.begin(&mut |_| true);
+                // The beginning counts as a window, and so does one without length after it.
+                self.hand_over();
+                self.hand_over();
+                self.state = State::Hear;
+            }
+            State::Hear => match self.hear() {
+                Some(all) => self.go_on(all),
+                None => return Step::Waits,
+            },
+            // The first link is that to the first part.
+            State::Follow => match self.links[0].allowed.pop() {
+                Ok(end) => self.run(end),
+                Err(_) => return Step::Waits,
+            },
+            State::Close(end) => {
+                if self.hear().is_none() {
+                    return Step::Waits;
+                }
+                self.state = State::Over(end);
+                return Step::Ended;
+            }
+            State::Over(_) => return Step::Waits,
+        }
+        Step::Went
+    }
+
+    /// How the simulation ended; `None` before.
+    pub(super) const fn end(&self) -> Option<End> {
+        match self.state {
+            State::Over(end) => Some(end),
+            _ => None,
+        }
+    }
+
+    /// Takes the next mail of all others. Returns what they said with it, and what this part said then.
+    fn hear(&mut self) -> Option<Notice> {
+        while let Some(link) = self.links.get_mut(self.hears) {
+            let Parcel { notice, mut mail } = link.into.pop().ok()?;
+            self.part.take_mail(link.part, &mut mail);
+            link.spare.push(mail);
+            self.heard = self.heard.and(notice);
+            self.hears += 1;
+        }
+        self.hears = 0;
+        Some(mem::replace(&mut self.heard, Notice::NOTHING).and(self.said[0]))
+    }
+
+    /// Goes on after all that was said, or ends.
+    fn go_on(&mut self, all: Notice) {
+        if let Some(end) = all.end(self.part.ends_in_silence()) {
+            self.state = State::Close(end);
+            return;
+        }
+        let end = self.windows.next(all.next);
+        if !all.may_end() {
+            self.part.run_before(end);
+            self.part.must_not_have_ended();
+            self.hand_over();
+        } else if self.is_first {
+            // It finds out at which time the simulation is over before the others go on.
+            self.part.run_before(end);
+            let until = if self.part.has_ended() { Time(self.part.now().0 + 1) } else { end };
+            for link in &mut self.links {
+                assert!(link.allows.push(until).is_ok(), "a part is two windows ahead at most");
+            }
+            self.hand_over();
+        } else {
+            self.state = State::Follow;
+        }
+    }
+
+    /// Goes on up to the time that the first part gave.
+    fn run(&mut self, end: Time) {
+        self.part.run_before(end);
+        self.hand_over();
+        self.state = State::Hear;
+    }
+
+    /// Hands over what this part has for the others.
+    fn hand_over(&mut self) {
+        let notice = Notice::of(self);
+        for link in &mut self.links {
+            let mail = self.part.hand_out(link.part, link.spare.pop().unwrap_or_default());
+            assert!(link.out.push(Parcel { notice, mail }).is_ok(), "a part is two windows ahead at most");
+        }
+        self.said = [self.said[1], notice];
+    }
+}
+
+impl Link {
+    /// The ends of the link between two parts.
+    fn pair(one: usize, other: usize) -> [Self; 2] {
+        let ((out, into_other), (out_of_other, into)) = (RingBuffer::new(PARCELS), RingBuffer::new(PARCELS));
+        let ((allows, allowed_other), (allows_of_other, allowed)) = (RingBuffer::new(PARCELS), RingBuffer::new(PARCELS));
+        let here = Self { part: other, out, into, allows, allowed, spare: Vec::new() };
+        let there = Self {
+            part: one,
+            out: out_of_other,
+            into: into_other,
+            allows: allows_of_other,
+            allowed: allowed_other,
+            spare: Vec::new(),
+        };
+        [here, there]
+    }
+}
+
+impl Notice {
+    /// What nobody says.
+    const NOTHING: Self =
+        Self { next: NEVER, ends: 0, gives_up: false, stay_open: NEVER, has_ended: false, is_interrupted: false };
+
+    /// What a part has to say after a window.
+    fn of(member: &mut Member<'_>) -> Self {
+        let Member { part, is_first, goes_on, .. } = member;
+        let effects = part.next_effects();
+        let next = effects.first.map_or(NEVER, |time| time.0);
+        let notice = Self { next, ends: effects.ends, gives_up: part.gives_up(), ..Self::NOTHING };
+        if !*is_first {
+            return notice;
+        }
+        Self { stay_open: part.stays_open(), has_ended: part.has_ended(), is_interrupted: !*goes_on, ..notice }
+    }
+
+    /// What both say.
+    fn and(self, other: Self) -> Self {
+        Self {
+            next: self.next.min(other.next),
+            ends: self.ends + other.ends,
+            gives_up: self.gives_up || other.gives_up,
+            stay_open: self.stay_open.min(other.stay_open),
+            has_ended: self.has_ended || other.has_ended,
+            is_interrupted: self.is_interrupted || other.is_interrupted,
+        }
+    }
+
+    /// The end of the simulation, if it is over after what all say.
+    fn end(self, ends_in_silence: bool) -> Option<End> {
+        // A part that gives up has not handled all, also when everything is over.
+        if self.gives_up {
+            Some(End::GaveUp)
+        } else if self.has_ended {
+            Some(End::Ended)
+        } else if self.next == NEVER {
+            Some(if ends_in_silence { End::Ended } else { End::GaveUp })
+        } else {
+            self.is_interrupted.then_some(End::Interrupted)
+        }
+    }
+
+    /// True if all events may have ended before more mail is taken.
+    const fn may_end(self) -> bool {
+        self.stay_open <= self.ends
+    }
+}
+
+impl Windows {
+    /// The end of the next window. `start` is the time of what came next after the window before the last one.
+    ///
+    /// The last window had nothing before that time, so its mail has no effect before the lookahead has passed since. Each
+    /// window is half as long as the lookahead, so that all have the same length.
+    fn next(&mut self, start: u64) -> Time {
+        let latest = start.max(self.before).saturating_add(self.lookahead);
+        let half = start.max(self.last).saturating_add(self.lookahead.div_ceil(2));
+        (self.before, self.last) = (self.last, latest.min(half));
+        Time(self.last)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_are_half_the_lookahead_and_no_effect_comes_before_its_mail_is_taken() {
+        let mut windows = Windows { lookahead: 100, last: 0, before: 0 };
+        let starts = [0, 3, 50, 104, 900, 900, 910, 2000, NEVER - 1];
+        let ends = starts.map(|start| {
+            let before = windows.before;
+            let end = windows.next(start).0;
+            assert!(end <= start.max(before).saturating_add(100), "{start}: {end}");
+            end
+        });
+        assert_eq!(ends, [50, 100, 150, 200, 950, 1000, 1050, 2050, NEVER]);
+    }
+}

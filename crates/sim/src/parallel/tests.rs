@@ -1,0 +1,109 @@
+use super::{crew::Crew, *};
+use crate::tally;
+use evb_experiment::Experiment;
+use evb_record::Record;
+use member::Step;
+use rand::{RngExt as _, SeedableRng as _};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use std::{
+    panic::{self, AssertUnwindSafe},
+    thread,
+};
+
+const EXPERIMENT: &str = r#"
+[network]
+topology = { type = "clos", leaves = 4, ports_per_leaf = 4, spines = 4 }
+link = { rate = "250 MB/s", delay = "1 us" }
+switch = { delay = "1 us" }
+flow = { type = "cut-through", buffer = "64 KiB", reaction = "2 us" }
+nic = { packet = "8 KiB" }
+control = { type = "separate", delay = "10 us", rate = "1 Gbit/s" }
+[trigger]
+type = "rate"
+rate = "30 kHz"
+spacing = "poisson"
+duration = "4 ms"
+[readout]
+units = 8
+source = { type = "log-normal", mean = "2 kB", rms = "2 kB" }
+[builder]
+units = 8
+[protocol]
+type = "push"
+[run]
+warmup = "1 ms"
+[storage]
+keep = "none"
+"#;
+
+/// Gives a plan to a test, and its record when it is simulated in one part.
+fn with_plan(test: impl FnOnce(&Plan, &Record)) {
+    let experiment = Experiment::parse(EXPERIMENT, "test.toml", &[]).unwrap_or_else(|error| panic!("{error:#?}"));
+    let [plan] = experiment.plans() else { panic!("a sweep") };
+    let plan = crate::simulated(plan).unwrap_or_else(|error| panic!("{error}"));
+    let whole = crate::in_one_part(&plan, None, &mut |_| true, Packets::OneByOne);
+    let whole = whole.unwrap_or_else(|error| panic!("{error}"));
+    test(&plan, &tally::record(&whole, 0.0));
+}
+
+/// A plan in this number of parts.
+fn parts_of(plan: &Plan, parts: usize) -> (Vec<Member<'_>>, Arc<Partition>) {
+    let divided = divide(plan, NonZeroUsize::new(parts).expect("not 0")).unwrap_or_else(|error| panic!("{error}"));
+    let (network, partition) = divided.expect("it has parts");
+    let members = members(plan, &network, &partition).unwrap_or_else(|error| panic!("{error}"));
+    (members.expect("nothing needs all parts at once"), partition)
+}
+
+#[test]
+fn the_record_does_not_depend_on_which_part_goes_first() {
+    with_plan(|plan, whole| {
+        for seed in 0..20 {
+            let (mut members, partition) = parts_of(plan, 2 + seed as usize % 3);
+            let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+            let mut left = members.len();
+            while left > 0 {
+                let next = random.random_range(..members.len());
+                // A part may go as far as it can, or only a step.
+                for _ in 0..random.random_range(1..5) {
+                    left -= usize::from(members[next].step() == Step::Ended);
+                }
+            }
+            let parts = members.into_iter().map(|member| member.part).collect();
+            let record = tally::record(&join(parts, End::Ended, &partition), 0.0);
+            assert!(record == *whole, "seed {seed}");
+        }
+    });
+}
+
+#[test]
+fn one_thread_simulates_all_parts_if_there_are_no_others() {
+    with_plan(|plan, whole| {
+        let (members, partition) = parts_of(plan, 3);
+        let (end, parts) = Crew::of(members, 1).run(&mut |_| true);
+        assert!(tally::record(&join(parts, end, &partition), 0.0) == *whole);
+    });
+}
+
+#[test]
+fn a_thread_takes_on_the_parts_of_one_that_does_not_come() {
+    with_plan(|plan, whole| {
+        let (members, partition) = parts_of(plan, 2);
+        let crew = Crew::of(members, 2);
+        crew.work(0, &mut |_| true);
+        let (end, parts) = crew.into_parts();
+        assert!(tally::record(&join(parts, end, &partition), 0.0) == *whole);
+    });
+}
+
+#[test]
+fn no_thread_waits_for_a_part_that_has_panicked() {
+    with_plan(|plan, _| {
+        let crew = Crew::of(parts_of(plan, 2).0, 2);
+        let panics = |work: &dyn Fn()| panic::catch_unwind(AssertUnwindSafe(work)).is_err();
+        thread::scope(|scope| {
+            let second = scope.spawn(|| panics(&|| crew.work(1, &mut |_| true)));
+            assert!(panics(&|| crew.work(0, &mut |_| panic!("as told"))));
+            assert!(second.join().expect("caught"));
+        });
+    });
+}
