@@ -7,7 +7,7 @@ use crate::seat::Seat;
 use bytes::Bytes;
 use evb_core::{NodeId, Span, Time, Transmit};
 use evb_protocol::Message;
-use evb_transport::Transport;
+use evb_transport::{Transport, Yielder};
 use evb_unit::{DriverReport, Report};
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -42,7 +42,11 @@ impl Clock {
     }
 
     pub(crate) fn now(self) -> Time {
-        Time(self.0.elapsed().as_nanos() as u64 * 1000)
+        self.at(Instant::now())
+    }
+
+    fn at(self, instant: Instant) -> Time {
+        Time(instant.saturating_duration_since(self.0).as_nanos() as u64 * 1000)
     }
 }
 
@@ -273,10 +277,11 @@ struct Worker<'a, T> {
 
 impl<T: Transport> Worker<'_, T> {
     fn run(mut self, spins: u32, mut rest: impl FnMut(&mut [Node<T>], Duration)) -> Left {
-        let (clock, mut idle) = (Clock::start(), 0_u32);
+        let (clock, mut idle, mut yielder) = (Clock::start(), 0_u32, Yielder::default());
         loop {
             // One look at the clock for all nodes: it costs as much as handling a fragment.
-            let now = clock.now();
+            let instant = Instant::now();
+            let now = clock.at(instant);
             let heard = self.take_orders(now);
             let moved = self.poll(now);
             if !heard || self.nodes.is_empty() || self.is_stopped() {
@@ -291,7 +296,7 @@ impl<T: Transport> Worker<'_, T> {
             match idle {
                 0 => {}
                 _ if idle <= spins => std::hint::spin_loop(),
-                _ if idle <= spins + YIELDS => std::thread::yield_now(),
+                _ if idle <= spins + YIELDS && yielder.try_yield(instant) => {}
                 _ => match self.longest_rest(now) {
                     Duration::ZERO => std::thread::yield_now(),
                     wait => rest(&mut self.nodes, wait),

@@ -1,13 +1,12 @@
 //! Waiting where the system has no wait: poll, yield, sleep.
 
-use evb_transport::{Waker, doorbell::Doorbell};
+use evb_transport::{Waker, Yielder, doorbell::Doorbell};
 use std::{
     hint, iter,
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
-    thread,
     time::{Duration, Instant},
 };
 
@@ -25,6 +24,8 @@ const LONGEST_SLEEP: Duration = Duration::from_millis(1);
 pub(crate) struct Bell {
     called: AtomicBool,
     doorbell: Doorbell,
+    /// Of the one thread that waits.
+    yielder: Mutex<Yielder>,
 }
 
 impl Bell {
@@ -40,13 +41,16 @@ impl Bell {
     /// Polls until `ready` holds, the waker was called, or the time is over.
     pub(crate) fn wait(&self, timeout: Duration, mut ready: impl FnMut() -> bool) {
         let start = Instant::now();
+        let mut yielder = self.yielder.lock().unwrap_or_else(PoisonError::into_inner);
         let mut steps = steps();
         while !ready() && !self.called.load(Ordering::Relaxed) {
-            let left = timeout.saturating_sub(start.elapsed());
+            let now = Instant::now();
+            let left = timeout.saturating_sub(now - start);
             match steps.next() {
                 _ if left.is_zero() => break,
                 Some(Step::Spin) => hint::spin_loop(),
-                Some(Step::Yield) => thread::yield_now(),
+                Some(Step::Yield) if yielder.try_yield(now) => {}
+                Some(Step::Yield) => self.doorbell.wait(FIRST_SLEEP.min(left), || false),
                 Some(Step::Sleep(time)) => self.doorbell.wait(time.min(left), || false),
                 None => unreachable!("the last step goes on for good"),
             }
@@ -70,6 +74,7 @@ fn steps() -> impl Iterator<Item = Step> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::thread;
 
     #[test]
     fn a_wait_ends_by_a_call_by_what_is_ready_and_by_time() {

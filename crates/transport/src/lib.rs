@@ -30,6 +30,7 @@ mod sync;
 pub mod tcp;
 mod token;
 mod virtual_time;
+mod yielder;
 
 pub use about::{About, Layer, MemoryOfNode, Nodes, OpenError, Parameter, Prepare, Setting, SettingValue, Settings};
 pub use bodies::reusable_buffer;
@@ -49,6 +50,7 @@ pub use rest::Rest;
 pub use rooms::Rooms;
 pub use token::{Token, TokenError};
 pub use virtual_time::VirtualTime;
+pub use yielder::Yielder;
 
 use bond::DeadLink;
 use bytes::Bytes;

@@ -227,7 +227,8 @@ impl Link {
     /// The ends of the link between two parts.
     fn pair(one: usize, other: usize) -> [Self; 2] {
         let ((out, into_other), (out_of_other, into)) = (RingBuffer::new(PARCELS), RingBuffer::new(PARCELS));
-        let ((allows, allowed_other), (allows_of_other, allowed)) = (RingBuffer::new(PARCELS), RingBuffer::new(PARCELS));
+        let ((allows, allowed_other), (allows_of_other, allowed)) =
+            (RingBuffer::new(PARCELS), RingBuffer::new(PARCELS));
         let here = Self { part: other, out, into, allows, allowed, spare: Vec::new() };
         let there = Self {
             part: one,

@@ -3,7 +3,7 @@
 use super::{Links, Role};
 use crate::ffi::{BATCH, Completion};
 use std::{
-    hint, thread,
+    hint,
     time::{Duration, Instant},
 };
 
@@ -134,11 +134,11 @@ impl Links {
     }
 
     /// Rests without a file, after `idle` such rests without work.
-    pub(super) fn nap(&self, idle: u32, longest: Duration) {
+    pub(super) fn nap(&mut self, idle: u32, longest: Duration) {
         match idle.checked_sub(SPINS) {
             None => hint::spin_loop(),
-            Some(0..YIELDS) => thread::yield_now(),
-            Some(more) => self.rest.nap(more - YIELDS, longest),
+            Some(0..YIELDS) if self.yielder.try_yield(Instant::now()) => {}
+            Some(more) => self.rest.nap(more.saturating_sub(YIELDS), longest),
         }
     }
 
