@@ -2,6 +2,7 @@
 //! must pass. `cargo xtask faults` tries schedules of faults. `cargo xtask peers` compares evb with other tools.
 //! `cargo xtask caminos` compares the simulator with another one.
 //! `cargo xtask shaping` compares traffic shapings over slow links. `cargo xtask fabric` tests the test of fabrics.
+//! `cargo xtask busy` measures runs and simulations beside busy programs.
 //! `cargo xtask blocking` measures senders that share receivers. `cargo xtask bond` measures two links as one. `cargo xtask
 //! deployment` runs a service on five machines.
 //! `cargo xtask flood` measures what a flood of connections costs a run.
@@ -10,6 +11,7 @@
 mod api;
 mod blocking;
 mod bond;
+mod busy;
 mod caminos;
 mod deployment;
 mod examples;
@@ -79,6 +81,8 @@ enum Task {
     Tail(tail::Options),
     /// Measure one simulation on two threads, beside two simulations at a time on one each
     Parts(parts::Options),
+    /// Measure what is left of the rates of runs and simulations when other programs keep cores busy
+    Busy(busy::Options),
     /// Compare traffic shapings over links of 100 Mbit/s in network namespaces, run and simulated; needs root
     Shaping(shaping::Options),
     /// Test that `evb bench all-pairs` names a bad link in network namespaces, and none when there is none; needs root
@@ -108,6 +112,7 @@ fn main() -> ExitCode {
         Task::Profile(options) => profile::profile(&options),
         Task::Tail(options) => tail::measure(&options),
         Task::Parts(options) => parts::measure(&options),
+        Task::Busy(options) => busy::measure(&options),
         Task::Shaping(options) => shaping::compare(&options),
         Task::Fabric(options) => fabric::test(&options),
         Task::Blocking(options) => blocking::measure(&options),

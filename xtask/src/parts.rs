@@ -78,6 +78,12 @@ pub(crate) fn measure(options: &Options) -> Result<(), String> {
     Ok(())
 }
 
+/// Seconds of one simulation of a network on this number of threads.
+pub(crate) fn seconds(workspace: &Workspace, network: &str, threads: &str) -> Result<f64, String> {
+    let (_, differences) = NETWORKS.iter().find(|(name, _)| *name == network).ok_or("no such network")?;
+    time(workspace, differences, &[threads]).map(|(seconds, _)| seconds)
+}
+
 fn turn(workspace: &Workspace, differences: &[&str]) -> Result<Turn, String> {
     let (one, record) = time(workspace, differences, &["1"])?;
     let (pair, _) = time(workspace, differences, &["1", "1"])?;

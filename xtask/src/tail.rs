@@ -11,7 +11,7 @@ use std::{
 
 const FILE: &str = "experiments/two-by-two.toml";
 /// Transports, and how their nodes are started.
-const TRANSPORTS: &[(&str, &[&str])] = &[
+pub(crate) const TRANSPORTS: &[(&str, &[&str])] = &[
     ("threads", &[]),
     ("shm", &["--processes"]),
     ("tcp", &["--processes", "--set", "transport.type=tcp"]),
@@ -93,25 +93,32 @@ fn row(turns: &[Turn]) -> String {
 }
 
 fn turn(workspace: &Workspace, options: &Options, mode: &[&str]) -> Result<Turn, String> {
-    let full = run(workspace, options, mode, "type = \"free-running\"")?;
-    let rate_hz = LOAD * full["event_rate_hz"].as_f64().ok_or("a record without a rate")?;
+    let block = options.block();
+    let full = run(workspace, options.seconds, mode, &format!("type = \"free-running\", block = {block}"))?;
+    let rate_hz = LOAD * rate_of(&full)?;
     let before = gaps(options);
-    let record =
-        run(workspace, options, mode, &format!("type = \"rate\", rate = \"{rate_hz:.0} Hz\", accept_loss = 100"))?;
+    let trigger = format!("type = \"rate\", rate = \"{rate_hz:.0} Hz\", accept_loss = 100, block = {block}");
+    let record = run(workspace, options.seconds, mode, &trigger)?;
     let after = gaps(options);
     let time = |name: &str| record["latency_us"][name].as_f64().unwrap_or(f64::NAN);
     let times = ["p50", "p99", "p999", "max"].map(time);
     Ok(Turn { rate_hz, times, gap: before.0.max(after.0), long_gaps: f64::midpoint(before.1, after.1) })
 }
 
-fn run(workspace: &Workspace, options: &Options, mode: &[&str], trigger: &str) -> Result<Value, String> {
+/// Events per second that are possible.
+pub(crate) fn full_rate(workspace: &Workspace, seconds: u64, mode: &[&str]) -> Result<f64, String> {
+    rate_of(&run(workspace, seconds, mode, "type = \"free-running\", block = 1")?)
+}
+
+fn rate_of(record: &Value) -> Result<f64, String> {
+    record["event_rate_hz"].as_f64().ok_or_else(|| "a record without a rate".into())
+}
+
+fn run(workspace: &Workspace, seconds: u64, mode: &[&str], trigger: &str) -> Result<Value, String> {
     let mut command = Command::new(workspace.evb());
     command.current_dir(&workspace.root).args(["run", FILE, "--json", "--quiet"]).args(mode);
-    command.args([
-        "--set",
-        &format!("trigger={{ {trigger}, block = {}, duration = \"{} s\" }}", options.block(), options.seconds),
-    ]);
-    let limit = LIMIT + Duration::from_secs(options.seconds);
+    command.args(["--set", &format!("trigger={{ {trigger}, duration = \"{seconds} s\" }}")]);
+    let limit = LIMIT + Duration::from_secs(seconds);
     let mut process = Limited::start(&mut command, limit).map_err(|error| format!("evb: {error}"))?;
     let (_, output) = process.wait()?;
     serde_json::from_str(&output).map_err(|error| format!("evb gave no record: {error}"))
