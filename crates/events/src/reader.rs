@@ -27,6 +27,7 @@ pub struct Reader<R = File> {
     /// True if the file header is intact.
     header_found: bool,
     header_intact: bool,
+    ends_in_header: bool,
     /// The tag of the file; `None` until a block of the file shows it.
     pub(crate) tag: Option<Tag>,
     /// Offset of the first event.
@@ -69,6 +70,7 @@ impl<R: Read + Seek> Reader<R> {
             metadata: None,
             header_found: false,
             header_intact: false,
+            ends_in_header: false,
             tag: None,
             start: end,
             end,
@@ -107,6 +109,11 @@ impl<R: Read + Seek> Reader<R> {
     /// Returns true if file header and metadata have the right checksum.
     pub fn header_intact(&self) -> bool {
         self.header_intact
+    }
+
+    /// Returns true if the file ends before its metadata do, as when its writer was killed as it began it.
+    pub(crate) fn ends_in_header(&self) -> bool {
+        self.ends_in_header
     }
 
     /// Returns true if the file was closed, and its index and footer are intact.
@@ -225,12 +232,16 @@ impl<R: Read + Seek> Reader<R> {
 
     /// Reads header and metadata as far as they exist.
     fn read_header(&mut self) -> io::Result<Option<FileHeader>> {
-        let Some(bytes) = self.input.array_at::<FILE_HEADER_BYTES>(0)? else { return Ok(None) };
+        let Some(bytes) = self.input.array_at::<FILE_HEADER_BYTES>(0)? else {
+            self.ends_in_header = true;
+            return Ok(None);
+        };
         let Some(header) = FileHeader::decode(&bytes) else { return Ok(None) };
         self.tag = Some(header.tag);
         self.header_found = true;
         let start = FILE_HEADER_BYTES as u64 + padded(u64::from(header.metadata_length));
-        if header.metadata_length as usize > MAX_METADATA_BYTES || start > self.end {
+        self.ends_in_header = start > self.end;
+        if header.metadata_length as usize > MAX_METADATA_BYTES || self.ends_in_header {
             return Ok(Some(header));
         }
         self.start = start;
