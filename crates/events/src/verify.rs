@@ -21,6 +21,8 @@ pub const MAX_FINDINGS: usize = 1000;
 pub enum FindingKind {
     /// The file header or the metadata changed; the events do not depend on them.
     Header,
+    /// The file ends within its header or metadata, as after a crash as it was begun: it has no event.
+    Start,
     /// The payload of one source changed.
     Payload,
     /// The headers of an event changed: the data that belong to it are unknown.
@@ -40,6 +42,7 @@ impl FindingKind {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Header => "file header or metadata damaged",
+            Self::Start => "file ends before its first event",
             Self::Payload => "payload damaged",
             Self::Head => "event header damaged",
             Self::Tail => "file ends within an event",
@@ -123,8 +126,7 @@ pub struct Verification {
 
 impl Verification {
     /// Returns true if every stored byte is as it was written and no event is stored twice, apart from the copies in
-    /// streams of their own. A file that was not closed,
-    /// but ends with a whole event, is intact.
+    /// streams of their own. A file that was not closed, but ends with a whole event, is intact.
     pub fn is_intact(&self) -> bool {
         self.total_findings == self.unclosed
     }

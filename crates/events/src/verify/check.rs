@@ -23,8 +23,9 @@ pub(crate) fn check_file<R: Read + Seek>(
     let mut pass = Pass { file: &file, verification, entries: 0, index_agrees: true };
     pass.verification.files += 1;
     pass.verification.bytes += reader.bytes();
-    if !reader.header_intact() && !reader.ends_in_header() {
-        pass.add(FindingKind::Header, 0, reader.start, None, None);
+    if !reader.header_intact() {
+        let kind = if reader.ends_in_header() { FindingKind::Start } else { FindingKind::Header };
+        pass.add(kind, 0, reader.start, None, None);
     }
     let (mut events, mut done) = (reader.events(), 0);
     while let Some(found) = events.next() {
