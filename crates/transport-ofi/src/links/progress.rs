@@ -3,7 +3,7 @@
 use super::{Links, Role};
 use crate::ffi::{BATCH, Completion};
 use std::{
-    hint,
+    hint, thread,
     time::{Duration, Instant},
 };
 
@@ -134,17 +134,18 @@ impl Links {
     }
 
     /// Rests without a file, after `idle` such rests without work.
-    pub(super) fn nap(&mut self, idle: u32, longest: Duration) {
+    pub(super) fn nap(&self, idle: u32, longest: Duration) {
         match idle.checked_sub(SPINS) {
             None => hint::spin_loop(),
-            Some(0..YIELDS) if self.yielder.try_yield(Instant::now()) => {}
-            Some(more) => self.rest.nap(more.saturating_sub(YIELDS), longest),
+            Some(0..YIELDS) => thread::yield_now(),
+            Some(more) => self.rest.nap(more - YIELDS, longest),
         }
     }
 
     pub(super) fn pause(&mut self, idle: u32, left: Duration) {
         let left = left.min(self.tick_interval());
-        if !self.endpoint.has_file() {
+        // Before a first sleep, too: with `net`, a node that slept at once on its file built next to nothing.
+        if !self.endpoint.has_file() || idle < SPINS + YIELDS {
             return self.nap(idle, left);
         }
         // What the provider had no room for may move without an event.
