@@ -79,7 +79,7 @@ enum Task {
     Profile(profile::Options),
     /// Measure how long the slowest events take at half of the possible rate, beside the gaps of an empty loop
     Tail(tail::Options),
-    /// Measure one simulation on two threads, beside two simulations at a time on one each
+    /// Measure one simulation on two threads, beside two simulations at a time on one each and on two each
     Parts(parts::Options),
     /// Measure what is left of the rates of runs and simulations when other programs keep cores busy
     Busy(busy::Options),

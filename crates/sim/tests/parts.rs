@@ -20,31 +20,7 @@ fn check_text(text: &str) {
     }
 }
 
-const NETWORK: &str = r#"
-[network]
-topology = { type = "clos", leaves = 4, ports_per_leaf = 4, spines = 4 }
-link = { rate = "250 MB/s", delay = "1 us" }
-switch = { delay = "1 us" }
-flow = { type = "cut-through", buffer = "64 KiB", reaction = "2 us" }
-nic = { packet = "8 KiB" }
-control = { type = "separate", delay = "10 us", rate = "1 Gbit/s" }
-[trigger]
-type = "rate"
-rate = "30 kHz"
-spacing = "poisson"
-duration = "6 ms"
-[readout]
-units = 8
-source = { type = "log-normal", mean = "2 kB", rms = "2 kB" }
-[builder]
-units = 8
-[protocol]
-type = "push"
-[run]
-warmup = "2 ms"
-[storage]
-keep = "none"
-"#;
+const NETWORK: &str = include_str!("parts.toml");
 
 /// Each change as `from` and `to` in the text above.
 fn check(changes: &[(&str, &str)]) {

@@ -10,31 +10,8 @@ use std::{
     thread,
 };
 
-const EXPERIMENT: &str = r#"
-[network]
-topology = { type = "clos", leaves = 4, ports_per_leaf = 4, spines = 4 }
-link = { rate = "250 MB/s", delay = "1 us" }
-switch = { delay = "1 us" }
-flow = { type = "cut-through", buffer = "64 KiB", reaction = "2 us" }
-nic = { packet = "8 KiB" }
-control = { type = "separate", delay = "10 us", rate = "1 Gbit/s" }
-[trigger]
-type = "rate"
-rate = "30 kHz"
-spacing = "poisson"
-duration = "4 ms"
-[readout]
-units = 8
-source = { type = "log-normal", mean = "2 kB", rms = "2 kB" }
-[builder]
-units = 8
-[protocol]
-type = "push"
-[run]
-warmup = "1 ms"
-[storage]
-keep = "none"
-"#;
+/// The same as that of the tests of whole records.
+const EXPERIMENT: &str = include_str!("../../tests/parts.toml");
 
 /// Gives a plan to a test, and its record when it is simulated in one part.
 fn with_plan(test: impl FnOnce(&Plan, &Record)) {
