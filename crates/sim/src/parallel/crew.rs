@@ -141,6 +141,16 @@ impl<'a> Crew<'a> {
         (ends[0].expect("all parts have ended"), parts)
     }
 
+    /// Leaves a part as a thread does that panics with it in hand.
+    #[cfg(test)]
+    pub(super) fn poison(&self, part: usize) {
+        let hold = std::panic::AssertUnwindSafe(|| {
+            let _held = self.parts[part].member.lock();
+            panic!("as told");
+        });
+        assert!(std::panic::catch_unwind(hold).is_err());
+    }
+
     /// True for a thread that rests from now on: not the last one that does not.
     fn may_rest(&self) -> bool {
         let others = |awake| (awake > 1).then(|| awake - 1);

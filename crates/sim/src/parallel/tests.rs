@@ -5,10 +5,7 @@ use evb_record::Record;
 use member::Step;
 use rand::{RngExt as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use std::{
-    panic::{self, AssertUnwindSafe},
-    thread,
-};
+use std::panic::{self, AssertUnwindSafe};
 
 /// The same as that of the tests of whole records.
 const EXPERIMENT: &str = include_str!("../../tests/parts.toml");
@@ -76,11 +73,21 @@ fn a_thread_takes_on_the_parts_of_one_that_does_not_come() {
 fn no_thread_waits_for_a_part_that_has_panicked() {
     with_plan(|plan, _| {
         let crew = Crew::of(parts_of(plan, 2).0, 2);
-        let panics = |work: &dyn Fn()| panic::catch_unwind(AssertUnwindSafe(work)).is_err();
-        thread::scope(|scope| {
-            let second = scope.spawn(|| panics(&|| crew.work(1, &mut |_| true)));
-            assert!(panics(&|| crew.work(0, &mut |_| panic!("as told"))));
-            assert!(second.join().expect("caught"));
-        });
+        crew.poison(0);
+        // The second thread waits for mail of the part, and the first one for the part itself.
+        for thread in [1, 0] {
+            let work = AssertUnwindSafe(|| crew.work(thread, &mut |_| true));
+            assert!(panic::catch_unwind(work).is_err(), "thread {thread}");
+        }
+    });
+}
+
+#[test]
+fn a_panic_in_a_thread_reaches_whoever_runs_the_simulation() {
+    with_plan(|plan, _| {
+        // One thread alone: with two, the other one may end the simulation before this one tells any progress.
+        let crew = Crew::of(parts_of(plan, 2).0, 1);
+        let run = AssertUnwindSafe(|| crew.run(&mut |_| panic!("as told")));
+        assert!(panic::catch_unwind(run).is_err());
     });
 }
