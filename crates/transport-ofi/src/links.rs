@@ -17,7 +17,7 @@ use crate::{
     tags::Tags,
 };
 use evb_core::NodeId;
-use evb_transport::Rest;
+use evb_transport::{Rest, Yielder};
 use std::{collections::VecDeque, time::Instant};
 
 pub use join::ConnectError;
@@ -88,6 +88,7 @@ pub(crate) struct Links {
     /// Hellos of nodes that the user has not named yet.
     early: Vec<Option<Hello>>,
     pub(crate) rest: Rest,
+    yielder: Yielder,
     /// True if something arrived or left since the flag was cleared.
     pub(crate) moved: bool,
     /// True if the provider had no room for something.
@@ -124,6 +125,7 @@ impl Links {
             noting: VecDeque::new(),
             early: vec![None; nodes],
             rest,
+            yielder: Yielder::default(),
             moved: false,
             blocked: false,
             polls: 0,

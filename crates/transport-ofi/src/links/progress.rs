@@ -3,7 +3,7 @@
 use super::{Links, Role};
 use crate::ffi::{BATCH, Completion};
 use std::{
-    hint, thread,
+    hint,
     time::{Duration, Instant},
 };
 
@@ -15,6 +15,11 @@ const BATCHES: usize = 4;
 /// then naps.
 const SPINS: u32 = 200;
 const YIELDS: u32 = 50;
+/// Sleeps that end at once, without work after them, before a node does without its file for a while. That of the `net`
+/// provider can always be read after the first completion.
+const AT_ONCE: u32 = 8;
+/// Shorter than any sleep that waits for something.
+const NO_SLEEP: Duration = Duration::from_micros(5);
 
 impl Links {
     /// Lets the provider work, and handles completions. Cheap if there are none.
@@ -117,7 +122,7 @@ impl Links {
 
     /// Rests until `work`, which is called before each rest, returns true, a waker is called or `timeout` is over.
     pub(crate) fn wait(&mut self, timeout: Duration, mut work: impl FnMut(&mut Self) -> bool) {
-        let (start, mut idle) = (Instant::now(), 0);
+        let (start, mut at_once, mut naps) = (Instant::now(), 0, 0);
         loop {
             self.blocked = false;
             self.poll();
@@ -128,35 +133,38 @@ impl Links {
             if left.is_zero() {
                 return;
             }
-            self.pause(idle, left);
-            idle += 1;
+            let longest = left.min(self.tick_interval());
+            if self.endpoint.has_file() && at_once < AT_ONCE {
+                at_once = if self.sleep(longest) < NO_SLEEP { at_once + 1 } else { 0 };
+            } else {
+                self.nap(naps, longest);
+                naps += 1;
+            }
         }
     }
 
     /// Rests without a file, after `idle` such rests without work.
-    pub(super) fn nap(&self, idle: u32, longest: Duration) {
+    pub(super) fn nap(&mut self, idle: u32, longest: Duration) {
         match idle.checked_sub(SPINS) {
             None => hint::spin_loop(),
-            Some(0..YIELDS) => thread::yield_now(),
-            Some(more) => self.rest.nap(more - YIELDS, longest),
+            Some(0..YIELDS) if self.yielder.try_yield(Instant::now()) => {}
+            Some(more) => self.rest.nap(more.saturating_sub(YIELDS), longest),
         }
     }
 
-    pub(super) fn pause(&mut self, idle: u32, left: Duration) {
-        let left = left.min(self.tick_interval());
-        // Before a first sleep, too: with `net`, a node that slept at once on its file built next to nothing.
-        if !self.endpoint.has_file() || idle < SPINS + YIELDS {
-            return self.nap(idle, left);
-        }
+    /// Rests on the queue's file; returns for how long.
+    fn sleep(&mut self, longest: Duration) -> Duration {
         // What the provider had no room for may move without an event.
         let longest = if self.blocked || !self.owing.is_empty() || !self.noting.is_empty() {
-            left.min(Duration::from_millis(1))
+            longest.min(Duration::from_millis(1))
         } else {
-            left
+            longest
         };
-        if let Some(file) = self.endpoint.may_sleep() {
-            self.rest.sleep(&[(file, false)], longest);
-            self.tick(Instant::now());
-        }
+        let start = Instant::now();
+        let Some(file) = self.endpoint.may_sleep() else { return Duration::ZERO };
+        self.rest.sleep(&[(file, false)], longest);
+        let end = Instant::now();
+        self.tick(end);
+        end - start
     }
 }
