@@ -6,6 +6,7 @@ use super::{
 };
 use crate::{Received, SendError, Transport};
 use evb_core::NodeId;
+use rustix::time::{ClockId, clock_gettime};
 use std::time::{Duration, Instant};
 
 pub(super) fn unknown_nodes(subject: &Subject<'_>) {
@@ -105,4 +106,29 @@ pub(super) fn wait_ends(subject: &Subject<'_>) {
         nodes.iter_mut().for_each(|node| node.wait(timeout));
     }
     assert!(start.elapsed() < PATIENCE, "a wait has an end");
+}
+
+/// Processor time is what counts, so that a busy machine changes nothing.
+pub(super) fn wait_rests(subject: &Subject<'_>) {
+    const TIME: Duration = Duration::from_millis(60);
+    let mut nodes = (subject.connect)(2);
+    // What has been in use once may rest in another way than what is new.
+    for (from, to) in [(0, 1), (1, 0)] {
+        nodes[from].send(NodeId(to as u16), message(NodeId(from as u16), 0, 64)).expect("the queue is empty");
+        flush_all(&mut *nodes[from]);
+        receive_exactly(&mut *nodes[to], 1);
+    }
+    let (start, busy_before) = (Instant::now(), processor_time());
+    while start.elapsed() < TIME {
+        nodes[0].wait(TIME);
+        assert_eq!(nodes[0].receive(1, &mut Vec::new()), 0, "nobody has sent more");
+    }
+    let (busy, waited) = (processor_time() - busy_before, start.elapsed());
+    assert!(busy < waited / 2, "{busy:?} of {waited:?} at work");
+}
+
+/// Time for which this thread has had a core.
+fn processor_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
