@@ -245,7 +245,7 @@ impl<'c, 'a> Hand<'c, 'a> {
     fn rest(&mut self, waits: bool) -> bool {
         let core = sched_getcpu();
         self.crew.cores[self.thread].store(core, Relaxed);
-        let spell = self.time.end_spell();
+        let spell = self.time.end_spell(CoreTime::now());
         if spell == Some(true) {
             self.rest = REST;
         }
@@ -270,9 +270,8 @@ impl CoreTime {
         Self { wall: Instant::now(), core: Duration::new(time.tv_sec as u64, time.tv_nsec as u32) }
     }
 
-    /// True if the thread had its core for the most of the spell that ends now; `None` if it goes on.
-    fn end_spell(&mut self) -> Option<bool> {
-        let now = Self::now();
+    /// True if the thread had its core for the most of the spell that ends `now`; `None` if it goes on.
+    fn end_spell(&mut self, now: Self) -> Option<bool> {
         let (wall, core) = (now.wall.saturating_duration_since(self.wall), now.core.saturating_sub(self.core));
         if wall < SPELL {
             return None;
@@ -286,5 +285,30 @@ impl CoreTime {
         let start = Instant::now();
         thread::park_timeout(NAP);
         self.wall += start.elapsed().min(4 * NAP);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_without_its_core_for_more_than_a_quarter_of_a_spell_has_lost_it() {
+        let start = Instant::now();
+        let had = |wall, core| {
+            let mut time = CoreTime { wall: start, core: SPELL };
+            time.end_spell(CoreTime { wall: start + wall, core: SPELL + core })
+        };
+        assert_eq!(had(SPELL / 2, Duration::ZERO), None);
+        assert_eq!(had(SPELL, SPELL), Some(true));
+        assert_eq!(had(2 * SPELL, 2 * SPELL - SPELL / 2), Some(true));
+        assert_eq!(had(2 * SPELL, SPELL), Some(false));
+    }
+
+    #[test]
+    fn one_thread_at_least_does_not_rest() {
+        let crew = Crew::of(Vec::new(), 0);
+        crew.awake.store(2, Relaxed);
+        assert!(crew.may_rest() && !crew.may_rest());
     }
 }
