@@ -50,11 +50,9 @@ const MOST_PUSHES: usize = 2 * SENDING / 32;
 /// Bytes that the kernel keeps free before a frame (`XDP_PACKET_HEADROOM`).
 const HEADROOM: usize = 256;
 
-/// The step that fails while another socket has the queue.
-const BINDING: &str = "binding a socket";
-/// Longest time that a node waits for the queue, and the time between two attempts.
+/// Longest time that a node waits for an interface that another one has, and the time between two attempts.
 const PATIENCE: Duration = Duration::from_secs(1);
-const RETRY: Duration = Duration::from_millis(1);
+const RETRY: Duration = Duration::from_millis(5);
 
 /// A queue of an interface.
 pub(super) struct Queue {
@@ -86,8 +84,9 @@ impl Queue {
         let begin = Instant::now();
         loop {
             match Self::try_open(found, address, bytes) {
-                // The kernel frees the queue of a node that has just ended a little later.
-                Err((BINDING, error)) if error.kind() == ErrorKind::ResourceBusy && begin.elapsed() < PATIENCE => {
+                // The kernel frees the queue of a node that has just ended a little later. Its program stays as long as a
+                // process has the file that holds it, as one does that is being forked.
+                Err((_, error)) if error.kind() == ErrorKind::ResourceBusy && begin.elapsed() < PATIENCE => {
                     thread::sleep(RETRY);
                 }
                 outcome => return outcome,
@@ -110,7 +109,7 @@ impl Queue {
         // SAFETY: the memory outlives the socket.
         unsafe { fill.enqueue(&mut memory, frames) };
         let link = Link::attach(found.index as u32, address).map_err(failed("attaching a program"))?;
-        let socket = socket.bind(index, QUEUE, flags).map_err(refused(BINDING))?;
+        let socket = socket.bind(index, QUEUE, flags).map_err(refused("binding a socket"))?;
         link.give(QUEUE, file_of(&socket)).map_err(failed("giving frames to the socket"))?;
         // The limit of the system holds if this is above it.
         let _unless_refused = set_socket_send_buffer_size(file_of(&socket), SEND_BUFFER_BYTES);

@@ -159,7 +159,7 @@ fn an_interface_takes_one_node_with_xdp_and_only_short_frames() {
         }
         other => panic!("{other:?}"),
     };
-    for _ in 0..3 {
+    for _ in 0..2 {
         let first = lab.open(0, SocketKind::Xdp).expect("an interface");
         refused(io::ErrorKind::ResourceBusy, "attaching a program");
         drop(first);
