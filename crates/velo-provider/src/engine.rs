@@ -11,6 +11,7 @@ use evb_velo_device::{Address, Body, DeviceError, Envelope, Incoming, Note, Span
 use std::{
     collections::{HashMap, VecDeque},
     ops::Deref,
+    time::{Duration, Instant},
 };
 
 /// Flag of an envelope: a tagged message.
@@ -26,8 +27,9 @@ const MOST_UNEXPECTED: usize = 1 << 20;
 const MOST_POSTED: usize = 1 << 20;
 /// Messages taken from the mailbox in one round of progress, as long as so many do not wait for a receive already.
 const ROUND: usize = 64;
-/// Rounds between two looks at the processes of peers that messages are under way to.
-const LOOK_ROUNDS: u32 = 1 << 16;
+/// Time between two looks at the processes of peers that messages are under way to, and rounds between two at the clock.
+const LOOK: Duration = Duration::from_millis(100);
+const ROUNDS: u32 = 64;
 
 /// A finished operation: entry, source, and error with the number of bytes that did not fit.
 #[derive(Clone, Copy, Debug)]
@@ -147,6 +149,7 @@ pub(crate) struct Engine {
     sending: Vec<(Note, Finished)>,
     pulls: Vec<Pull>,
     rounds: u32,
+    looked: Instant,
     /// Finished operations that the queues have not got yet.
     pub(crate) finished: Vec<Finished>,
     /// Numbers of sources in the address vector.
@@ -165,6 +168,7 @@ impl Engine {
             sending: Vec::new(),
             pulls: Vec::new(),
             rounds: 0,
+            looked: Instant::now(),
             finished: Vec::new(),
             numbers: HashMap::new(),
             sources: Vec::new(),
@@ -343,10 +347,20 @@ impl Engine {
         if self.sending.is_empty() && self.pulls.is_empty() {
             return;
         }
-        self.rounds = self.rounds.wrapping_add(1);
-        let look = self.rounds.is_multiple_of(LOOK_ROUNDS);
+        let look = self.must_look();
         self.drive_sends(look);
         self.drive_pulls(look);
+    }
+
+    /// Returns true if it is time to look at the processes of peers.
+    #[inline]
+    fn must_look(&mut self) -> bool {
+        self.rounds = self.rounds.wrapping_add(1);
+        let must = self.rounds.is_multiple_of(ROUNDS) && self.looked.elapsed() >= LOOK;
+        if must {
+            self.looked = Instant::now();
+        }
+        must
     }
 
     /// Messages to take now. When many wait, only one: the others stay with their senders until the program receives, and need

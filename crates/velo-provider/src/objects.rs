@@ -9,7 +9,7 @@
 use crate::{
     domain::{self, Shared},
     endpoint, info,
-    queue::{Counter, Queue},
+    queue::{self, Counter, Queue},
 };
 use evb_libfabric_abi::*;
 use evb_velo_device::{Address, GRANTS, Grant, Span};
@@ -412,7 +412,7 @@ unsafe extern "C" fn cq_readfrom(cq: *mut Cq, entries: *mut c_void, count: usize
     let give_way = queue.idle > IDLE_READS;
     drop(state);
     if give_way {
-        std::thread::yield_now();
+        queue::give_way();
     }
     -FI_EAGAIN
 }
@@ -460,7 +460,7 @@ unsafe extern "C" fn cq_sreadfrom(
         if result != -FI_EAGAIN || take_signal(unsafe { object(cq) }, false) || Instant::now() >= end {
             return result;
         }
-        std::thread::yield_now();
+        queue::give_way();
     }
 }
 
@@ -578,7 +578,7 @@ unsafe extern "C" fn cntr_wait(cntr: *mut Cntr, threshold: u64, timeout: c_int) 
         if Instant::now() >= end {
             return -FI_ETIMEDOUT as c_int;
         }
-        std::thread::yield_now();
+        queue::give_way();
     }
 }
 

@@ -1,7 +1,16 @@
 //! Completion queues and counters.
 
 use evb_libfabric_abi::{CqEntry, CqError};
-use std::collections::VecDeque;
+use evb_transport::Yielder;
+use std::{
+    cell::RefCell,
+    collections::VecDeque,
+    thread,
+    time::{Duration, Instant},
+};
+
+/// A sleep of a thread whose core a busy program has.
+const NAP: Duration = Duration::from_micros(50);
 
 /// Entries of one queue; an endpoint takes no operation while there are more.
 pub(crate) const MOST_ENTRIES: usize = 1 << 16;
@@ -30,4 +39,13 @@ impl Queue {
 pub(crate) struct Counter {
     pub(crate) value: u64,
     pub(crate) errors: u64,
+}
+
+/// Gives the core to other threads for a moment: of a thread whose last looks at a queue or a counter found nothing.
+#[cold]
+pub(crate) fn give_way() {
+    thread_local!(static YIELDER: RefCell<Yielder> = RefCell::default());
+    if !YIELDER.with_borrow_mut(|yielder| yielder.try_yield(Instant::now())) {
+        thread::sleep(NAP);
+    }
 }
