@@ -147,6 +147,11 @@ impl Machine {
         self.busy.is_empty()
     }
 
+    /// True if all messages have come to their peers, or these are lost.
+    pub(super) fn has_arrived(&self) -> bool {
+        self.is_sent() && self.pairs.iter().flatten().all(|pair| pair.has_arrived())
+    }
+
     /// Appends at most `limit` messages, in turn from all peers.
     pub(super) fn receive(&mut self, now: Time, limit: usize, sink: &mut Vec<Received>) {
         let before = sink.len();

@@ -28,7 +28,9 @@ use crate::{Connect, JoinError, Message, Received, Rest, SendError, Transport, W
 use evb_core::{NodeId, Span, Time};
 use machine::Machine;
 use std::{
-    io, thread,
+    io, mem,
+    sync::Arc,
+    thread,
     time::{Duration, Instant},
 };
 
@@ -40,6 +42,8 @@ const WRITE_AHEAD_BYTES: usize = 64 << 10;
 const LOOK: Span = Span::from_millis(1);
 /// Longest sleep, whatever the files of the links say: it bounds what a missed change costs.
 const LONGEST_SLEEP: Duration = Duration::from_millis(20);
+/// Longest time for which the links of a node that leaves stay open.
+const LINGER: Duration = Duration::from_secs(5);
 /// Separator of the addresses of the links.
 const SEPARATOR: char = ' ';
 
@@ -70,19 +74,20 @@ impl BondOptions {
 
 /// The endpoint of one node: its endpoints on several links.
 #[derive(Debug)]
-pub struct Bond<T: Transport> {
+pub struct Bond<T: Transport + 'static> {
     machine: Machine,
     members: Vec<T>,
     names: Vec<String>,
     /// Links that were given something since they were flushed.
     unflushed: Vec<bool>,
     inbox: Vec<Received>,
-    rest: Rest,
+    rest: Arc<Rest>,
     start: Instant,
     looked: Time,
+    has_left: bool,
 }
 
-impl<T: Transport> Bond<T> {
+impl<T: Transport + 'static> Bond<T> {
     /// The bond of these endpoints of one node, in the order of `options.links`.
     ///
     /// # Errors
@@ -93,7 +98,7 @@ impl<T: Transport> Bond<T> {
     pub fn new(members: Vec<T>, options: BondOptions) -> io::Result<Self> {
         assert!((1..256).contains(&members.len()) && members.len() == options.links.len(), "a name for each link");
         Ok(Self {
-            rest: Rest::new()?,
+            rest: Arc::new(Rest::new()?),
             names: options.links.clone(),
             machine: Machine::new(members[0].local(), options),
             unflushed: vec![false; members.len()],
@@ -101,6 +106,7 @@ impl<T: Transport> Bond<T> {
             inbox: Vec::new(),
             start: Instant::now(),
             looked: Time::ZERO,
+            has_left: false,
         })
     }
 
@@ -143,6 +149,21 @@ impl<T: Transport> Bond<T> {
         self.machine.is_sent() && !self.unflushed.contains(&true)
     }
 
+    /// Works until all messages have come to their peers, for the longest time that this may take.
+    fn linger(&mut self) {
+        let (start, mut rests) = (Instant::now(), 0);
+        while !self.machine.has_arrived() {
+            let now = self.poll();
+            self.flush_members();
+            let left = LINGER.saturating_sub(start.elapsed());
+            if left.is_zero() {
+                return;
+            }
+            self.rest_for(left.min(self.machine.next_time().since(now).as_duration()), rests);
+            rests += 1;
+        }
+    }
+
     /// Sleeps until a link may have something, a waker is called, or `longest` is over, or less: after this number of rests
     /// in a row, if not every link has a file to sleep on.
     fn rest_for(&self, longest: Duration, rests: u32) {
@@ -154,7 +175,7 @@ impl<T: Transport> Bond<T> {
     }
 }
 
-impl<T: Transport> Transport for Bond<T> {
+impl<T: Transport + 'static> Transport for Bond<T> {
     fn local(&self) -> NodeId {
         self.machine.local
     }
@@ -209,7 +230,7 @@ impl<T: Transport> Transport for Bond<T> {
         loop {
             let now = self.poll();
             let is_sent = self.flush_members();
-            let moved = std::mem::take(&mut self.machine.has_room) || is_sent && !was_sent;
+            let moved = mem::take(&mut self.machine.has_room) || is_sent && !was_sent;
             let left = timeout.saturating_sub(start.elapsed());
             if self.machine.is_readable() || moved || self.rest.was_called() || left.is_zero() {
                 return;
@@ -229,7 +250,7 @@ impl<T: Transport> Transport for Bond<T> {
     }
 }
 
-impl<T: Transport + Connect> Connect for Bond<T> {
+impl<T: Transport + Connect + 'static> Connect for Bond<T> {
     fn address(&self) -> String {
         let addresses: Vec<_> = self.members.iter().map(Connect::address).collect();
         addresses.join(&SEPARATOR.to_string())
@@ -270,11 +291,33 @@ fn join_all<T: Transport + Connect>(
     })
 }
 
-impl<T: Transport> Drop for Bond<T> {
+impl<T: Transport + 'static> Drop for Bond<T> {
+    /// Closes the links when all messages have come to their peers. An acknowledgement to a link that is closed would break its
+    /// connection, with all that is on its way to the peer.
     fn drop(&mut self) {
+        if mem::replace(&mut self.has_left, true) {
+            return;
+        }
         self.machine.say_goodbye();
         let now = self.now();
         self.push_out(now);
         self.flush_members();
+        if self.machine.has_arrived() {
+            return;
+        }
+        let nothing = Machine::new(self.local(), BondOptions::new(Vec::new(), 0));
+        let mut leaving = Self {
+            machine: mem::replace(&mut self.machine, nothing),
+            members: mem::take(&mut self.members),
+            names: Vec::new(),
+            unflushed: mem::take(&mut self.unflushed),
+            inbox: Vec::new(),
+            rest: Arc::clone(&self.rest),
+            start: self.start,
+            looked: self.looked,
+            has_left: true,
+        };
+        // Without a thread the links close now.
+        let _started = thread::Builder::new().name("evb-leaves".into()).spawn(move || leaving.linger());
     }
 }

@@ -135,6 +135,11 @@ impl Pair {
         !self.is_alive() || is_sent && self.lanes.iter().all(|lane| lane.out.is_empty())
     }
 
+    /// True when all pieces have come to the peer, or it is lost.
+    pub(super) fn has_arrived(&self) -> bool {
+        !self.is_alive() || self.kept.iter().all(|kept| kept.place == Place::There)
+    }
+
     /// Bytes that no member has.
     pub(super) const fn waiting_bytes(&self) -> usize {
         self.kept_bytes - self.ahead_bytes

@@ -99,3 +99,27 @@ pub(super) fn flushed_is_gone(subject: &Subject<'_>) {
     (0..50).zip(receive_exactly(receiver, 50)).for_each(|(number, item)| expect(&item, NodeId(0), number));
     assert!(sender.flush() && receiver.flush(), "nothing is left");
 }
+
+pub(super) fn slow_receiver(subject: &Subject<'_>) {
+    // More than a connection holds at a time.
+    const MOST: u64 = 1000;
+    let mut nodes = (subject.connect)(2);
+    let (mut sender, receiver) = (nodes.remove(1), &mut nodes[0]);
+    let flushes = |number: &u64| sender.send(NodeId(0), message(NodeId(1), *number, 4000)).is_ok() && sender.flush();
+    let flushed = (0..MOST).take_while(flushes).count();
+    assert!(flushed > 0, "an empty queue is flushed at once");
+    drop(sender);
+    let (mut sink, mut count) = (Vec::new(), 0);
+    until("the loss of the sender", || {
+        receiver.receive(1, &mut sink);
+        receiver.flush();
+        let item = sink.pop()?;
+        if matches!(item, Received::Lost { .. }) {
+            return Some(());
+        }
+        expect(&item, NodeId(1), count);
+        count += 1;
+        None
+    });
+    assert!(count as usize >= flushed, "{count} of {flushed} messages came");
+}

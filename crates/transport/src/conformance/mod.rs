@@ -50,6 +50,7 @@ pub const CASES: &[Case] = &[
     ("a node that waits for room is woken", flow::wait_for_room),
     ("many senders have equal turns", flow::fairness),
     ("what was flushed arrives without the sender", flow::flushed_is_gone),
+    ("what was flushed arrives after the sender has left, however slowly", flow::slow_receiver),
     ("there is no way to unknown nodes and to oneself", lifetime::unknown_nodes),
     ("a lost peer is reported once, after its messages", lifetime::peer_loss),
     ("a loss ends a wait", lifetime::loss_ends_wait),
@@ -107,7 +108,7 @@ pub fn run_all_but(subject: &Subject<'_>, but: &[&str]) {
 ///
 /// # Panics
 /// If links have different numbers of nodes, or the system refuses a file.
-pub fn bonds<T: Transport>(links: Vec<Vec<T>>, stripe: Stripe, max_body: usize) -> Vec<Bond<T>> {
+pub fn bonds<T: Transport + 'static>(links: Vec<Vec<T>>, stripe: Stripe, max_body: usize) -> Vec<Bond<T>> {
     let names: Vec<_> = (0..links.len()).map(|link| format!("link {link}")).collect();
     let mut links: Vec<_> = links.into_iter().map(Vec::into_iter).collect();
     let nodes = links[0].len() as u16;
