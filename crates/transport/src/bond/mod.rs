@@ -42,8 +42,10 @@ const WRITE_AHEAD_BYTES: usize = 64 << 10;
 const LOOK: Span = Span::from_millis(1);
 /// Longest sleep, whatever the files of the links say: it bounds what a missed change costs.
 const LONGEST_SLEEP: Duration = Duration::from_millis(20);
-/// Longest time for which the links of a node that leaves stay open.
+/// Longest time for which the links of a node that leaves stay open, and for which it is kept from what it does next: its
+/// process may end then. Where peers work, their acknowledgements come within that.
 const LINGER: Duration = Duration::from_secs(5);
+const STAY: Duration = Duration::from_millis(20);
 /// Separator of the addresses of the links.
 const SEPARATOR: char = ' ';
 
@@ -149,19 +151,20 @@ impl<T: Transport + 'static> Bond<T> {
         self.machine.is_sent() && !self.unflushed.contains(&true)
     }
 
-    /// Works until all messages have come to their peers, for the longest time that this may take.
-    fn linger(&mut self) {
+    /// Works until all messages have come to their peers, which it returns, or `longest` is over.
+    fn linger(&mut self, longest: Duration) -> bool {
         let (start, mut rests) = (Instant::now(), 0);
         while !self.machine.has_arrived() {
             let now = self.poll();
             self.flush_members();
-            let left = LINGER.saturating_sub(start.elapsed());
+            let left = longest.saturating_sub(start.elapsed());
             if left.is_zero() {
-                return;
+                return false;
             }
             self.rest_for(left.min(self.machine.next_time().since(now).as_duration()), rests);
             rests += 1;
         }
+        true
     }
 
     /// Sleeps until a link may have something, a waker is called, or `longest` is over, or less: after this number of rests
@@ -302,7 +305,7 @@ impl<T: Transport + 'static> Drop for Bond<T> {
         let now = self.now();
         self.push_out(now);
         self.flush_members();
-        if self.machine.has_arrived() {
+        if self.linger(STAY) {
             return;
         }
         let nothing = Machine::new(self.local(), BondOptions::new(Vec::new(), 0));
@@ -318,6 +321,6 @@ impl<T: Transport + 'static> Drop for Bond<T> {
             has_left: true,
         };
         // Without a thread the links close now.
-        let _started = thread::Builder::new().name("evb-leaves".into()).spawn(move || leaving.linger());
+        let _started = thread::Builder::new().name("evb-leaves".into()).spawn(move || leaving.linger(LINGER));
     }
 }
