@@ -17,6 +17,7 @@ mod connect_error;
 pub mod doorbell;
 pub mod in_process;
 mod layer;
+mod leaving;
 mod multicast;
 mod over;
 mod over_layer;

@@ -24,7 +24,7 @@ mod wire;
 pub use pair::DeadLink;
 pub use stripe::Stripe;
 
-use crate::{Connect, JoinError, Message, Received, Rest, SendError, Transport, Waker};
+use crate::{Connect, JoinError, Message, Received, Rest, SendError, Transport, Waker, leaving};
 use evb_core::{NodeId, Span, Time};
 use machine::Machine;
 use std::{
@@ -42,9 +42,8 @@ const WRITE_AHEAD_BYTES: usize = 64 << 10;
 const LOOK: Span = Span::from_millis(1);
 /// Longest sleep, whatever the files of the links say: it bounds what a missed change costs.
 const LONGEST_SLEEP: Duration = Duration::from_millis(20);
-/// Longest time for which the links of a node that leaves stay open, and for which it is kept from what it does next: its
-/// process may end then. Where peers work, their acknowledgements come within that.
-const LINGER: Duration = Duration::from_secs(5);
+/// Longest time for which a node that leaves waits for acknowledgements itself, since its process may end after that. They come
+/// sooner from peers that work.
 const STAY: Duration = Duration::from_millis(20);
 /// Separator of the addresses of the links.
 const SEPARATOR: char = ' ';
@@ -309,7 +308,7 @@ impl<T: Transport + 'static> Drop for Bond<T> {
             return;
         }
         let nothing = Machine::new(self.local(), BondOptions::new(Vec::new(), 0));
-        let mut leaving = Self {
+        let mut bond = Self {
             machine: mem::replace(&mut self.machine, nothing),
             members: mem::take(&mut self.members),
             names: Vec::new(),
@@ -320,7 +319,6 @@ impl<T: Transport + 'static> Drop for Bond<T> {
             looked: self.looked,
             has_left: true,
         };
-        // Without a thread the links close now.
-        let _started = thread::Builder::new().name("evb-leaves".into()).spawn(move || leaving.linger(LINGER));
+        leaving::finish(move || bond.linger(Duration::ZERO));
     }
 }

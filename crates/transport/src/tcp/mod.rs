@@ -29,7 +29,7 @@ pub use fuzz::fuzz_frames;
 pub use handshake::Refusal;
 pub use options::TcpOptions;
 
-use crate::{Message, Received, SendError, Transport, Waker, chunks::ChunkPool};
+use crate::{Message, Received, SendError, Transport, Waker, chunks::ChunkPool, leaving};
 use evb_core::{NodeId, bits::BitSet};
 use mio::{Events, Interest, Poll, net::TcpListener};
 use peer::{Peer, Turn};
@@ -151,8 +151,8 @@ impl Tcp {
     }
 
     /// Sends the rest, says goodbye and waits until all peers have closed, too, within `timeout`. Returns true if all
-    /// was sent and all peers have closed. Dropping an endpoint does not wait: data that the peers have not taken yet
-    /// may be lost.
+    /// was sent and all peers have closed. If not, and when an endpoint is dropped, that goes on in the background as long as
+    /// the process runs.
     pub fn close(mut self, timeout: Duration) -> bool {
         let deadline = Instant::now() + timeout;
         let moment = Some(Duration::from_millis(10));
@@ -165,9 +165,7 @@ impl Tcp {
         while !self.discard() && Instant::now() < deadline {
             self.poll_events(moment);
         }
-        let closed = self.unsent.is_empty() && self.discard();
-        self.peers.clear();
-        closed
+        self.unsent.is_empty() && self.discard()
     }
 
     /// Ends waits when something new arrives at this socket, whose owner reads all of it.
@@ -382,11 +380,18 @@ impl Transport for Tcp {
 }
 
 impl Drop for Tcp {
+    /// Keeps the connections until the peers have closed them, in the background. The system answers what a peer sends over a
+    /// closed one with a reset, which destroys all that is on its way to the peer.
     fn drop(&mut self) {
-        for peer in self.peers.iter_mut().flatten() {
-            peer.say_goodbye();
-            peer.write();
-            peer.leave();
+        let mut peers: Vec<_> = self.peers.iter_mut().filter_map(Option::take).collect();
+        peers.iter_mut().for_each(|peer| peer.say_goodbye());
+        let (start, patience) = (Instant::now(), self.options.peer_timeout);
+        let mut are_gone = move || {
+            peers.retain_mut(|peer| !peer.is_left(start, patience));
+            peers.is_empty()
+        };
+        if !are_gone() {
+            leaving::finish(are_gone);
         }
     }
 }

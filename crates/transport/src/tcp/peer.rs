@@ -12,7 +12,7 @@ use mio::{Registry, net::TcpStream};
 use std::{
     io::{self, Read, Write},
     net::Shutdown,
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 /// Most reads of one peer before the next has its turn.
@@ -202,13 +202,26 @@ impl Peer {
         self.discard();
     }
 
+    /// Writes what waits, ends this node's half of the connection after it, and discards the peer's data. Returns true when the
+    /// peer has closed, or was silent for `patience` after `start`.
+    pub(super) fn is_left(&mut self, start: Instant, patience: Duration) -> bool {
+        self.writable = true;
+        if self.write() {
+            let _ = self.channel.stream().shutdown(Shutdown::Write);
+        }
+        self.discard() || self.last_heard.max(start).elapsed() >= patience
+    }
+
     /// Discards the peer's data. Returns true if it sends no more.
     pub(super) fn discard(&mut self) -> bool {
         let (mut waste, mut left) = (vec![0; 64 << 10], DISCARD_BYTES);
         while left > 0 {
             match self.channel.stream_mut().read(&mut waste) {
                 Ok(0) => return true,
-                Ok(count) => left = left.saturating_sub(count),
+                Ok(count) => {
+                    left = left.saturating_sub(count);
+                    self.last_heard = Instant::now();
+                }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return false,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(_) => return true,
