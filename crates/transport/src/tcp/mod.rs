@@ -161,7 +161,9 @@ impl Tcp {
             self.poll_events(moment);
             self.discard();
         }
-        self.present().for_each(Peer::leave);
+        if self.unsent.is_empty() {
+            self.present().for_each(Peer::leave);
+        }
         while !self.discard() && Instant::now() < deadline {
             self.poll_events(moment);
         }

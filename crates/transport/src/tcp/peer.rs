@@ -271,3 +271,29 @@ impl Peer {
 fn describe(error: &io::Error) -> String {
     format!("its connection failed: {error}")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{net::TcpListener, thread};
+
+    #[test]
+    fn a_peer_is_left_when_it_has_closed_or_was_silent_for_long() {
+        const LONG: Duration = Duration::from_secs(60);
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a socket");
+        let stream = TcpStream::connect(listener.local_addr().expect("an address")).expect("a connection");
+        let (mut other, _) = listener.accept().expect("a connection");
+        let mut peer = Peer::new(NodeId(1), Channel::clear(stream), 1 << 20, Instant::now());
+        assert!(!peer.is_left(Instant::now(), LONG), "it is there");
+        assert!(peer.is_left(Instant::now(), Duration::ZERO), "it is silent");
+        assert_eq!(other.read(&mut [0]).expect("the end"), 0, "this half has ended");
+        other.write_all(&[1]).expect("no reset");
+        assert!(!peer.is_left(Instant::now(), LONG), "it still talks");
+        drop(other);
+        let start = Instant::now();
+        while !peer.is_left(start, LONG) {
+            thread::yield_now();
+        }
+        assert!(start.elapsed() < LONG, "it has closed");
+    }
+}
