@@ -9,12 +9,15 @@ use std::{
 /// keeps the core for a time slice of milliseconds.
 const LONG: Duration = Duration::from_millis(1);
 
-/// Longest time from the end of one long yield to the next one that shows a busy program. A single one may be work of the
-/// threads that the yield was for.
-const SOON: Duration = Duration::from_millis(20);
+/// Time in which long yields show a busy program if they take more than half of it. A few may be work of the threads that the
+/// yields were for.
+const WINDOW: Duration = Duration::from_millis(40);
 
-/// Time without yields after two such long ones, so that these cost some percent of the time at most.
+/// Time without yields after that, so that the next long one costs some percent of the time at most.
 const PAUSE: Duration = Duration::from_millis(100);
+
+/// Time after a pause in which a single long yield shows that the program is still there.
+const SOON: Duration = Duration::from_millis(20);
 
 /// Yields of a thread that waits, unless another program keeps its core.
 ///
@@ -37,8 +40,9 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// ```
 #[derive(Debug, Default)]
 pub struct Yielder {
-    /// End of the last long yield.
-    long_until: Option<Instant>,
+    /// Begin of the window, and the time that long yields took in it.
+    begin: Option<Instant>,
+    lost: Duration,
     /// Time until which the thread does not yield.
     pauses_until: Option<Instant>,
 }
@@ -56,12 +60,16 @@ impl Yielder {
     }
 
     fn yielded(&mut self, start: Instant, end: Instant) {
-        if end.saturating_duration_since(start) <= LONG {
+        let took = end.saturating_duration_since(start);
+        if took <= LONG {
             return;
         }
-        let last = self.long_until.replace(end);
-        if last.is_some_and(|last| start.saturating_duration_since(last) < SOON) {
-            self.pauses_until = Some(end + PAUSE);
+        if self.begin.is_none_or(|begin| end.saturating_duration_since(begin) > WINDOW) {
+            (self.begin, self.lost) = (Some(start), Duration::ZERO);
+        }
+        self.lost += took;
+        if self.lost > WINDOW / 2 || self.pauses_until.is_some_and(|until| start < until + SOON) {
+            (self.begin, self.pauses_until) = (None, Some(end + PAUSE));
         }
     }
 }
@@ -71,19 +79,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn there_is_no_yield_for_a_while_after_two_long_ones() {
+    fn there_is_no_yield_for_a_while_after_many_long_ones() {
         let (mut yielder, mut now) = (Yielder::default(), Instant::now());
         let mut yields_for = |yielder: &mut Yielder, time| {
             yielder.yielded(now, now + time);
             now += time;
             now
         };
-        yields_for(&mut yielder, 2 * LONG);
+        let half = WINDOW / 2;
+        yields_for(&mut yielder, half);
         let now = yields_for(&mut yielder, LONG);
-        assert!(yielder.try_yield(now), "one was not long");
-        yields_for(&mut yielder, SOON);
+        assert!(yielder.try_yield(now), "the last one was not long");
+        // The time of the first one is over.
+        yields_for(&mut yielder, half);
+        assert!(yielder.pauses_until.is_none());
         let now = yields_for(&mut yielder, 2 * LONG);
         assert!(!yielder.try_yield(now) && !yielder.try_yield(now + PAUSE / 2));
-        assert!(yielder.try_yield(now + PAUSE));
+        let after = now + PAUSE;
+        assert!(yielder.try_yield(after));
+        yielder.yielded(after, after + 2 * LONG);
+        assert!(!yielder.try_yield(after + 2 * LONG), "the program is still there");
+        let late = after + 2 * PAUSE + SOON;
+        yielder.yielded(late, late + 2 * LONG);
+        assert!(yielder.try_yield(late + 2 * LONG), "it is gone");
     }
 }
