@@ -1,4 +1,4 @@
-//! Any bytes as a hello, as an answer, and as changes of sealed records. Seeds: `crates/transport/tests/corpus/secure`.
+//! Any bytes as a hello, as an answer, and as changes of sealed records. Seeds: `crates/transport/interface/tests/corpus/secure`.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {

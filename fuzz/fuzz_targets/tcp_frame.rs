@@ -1,4 +1,4 @@
-//! Any bytes as what a peer sends over TCP. Seeds: `crates/transport/tests/corpus/frames`.
+//! Any bytes as what a peer sends over TCP. Seeds: `crates/transport/interface/tests/corpus/frames`.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {

@@ -1,7 +1,7 @@
-//! Any bytes as the head and body of a message between nodes. Seeds: `crates/protocol/tests/corpus/wire`.
+//! Any bytes as the head and body of a message between nodes. Seeds: `crates/machines/protocol/tests/corpus/wire`.
 #![no_main]
 
-#[path = "../../crates/protocol/tests/wire_check/mod.rs"]
+#[path = "../../crates/machines/protocol/tests/wire_check/mod.rs"]
 mod wire_check;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| wire_check::check(bytes));

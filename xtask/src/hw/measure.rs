@@ -31,7 +31,7 @@ pub(crate) fn measure(workspace: &Workspace, check: bool) -> Result<(), String> 
     let known = fs::read_to_string(&path).unwrap_or_default();
     let known = known.lines().map(parse).collect::<Result<Vec<_>, _>>()?;
     let mut found = benches(workspace)?;
-    found.extend(synthesis(&workspace.root.join("hw/velo"))?);
+    found.extend(synthesis(&workspace.root.join("velo/hardware"))?);
     if check {
         return compare(&known, &found);
     }
@@ -112,7 +112,7 @@ fn clock(workspace: &Workspace) -> Option<Result<Value, String>> {
     is_there(PLACER).then(|| {
         let folder = bench::built(workspace).join(TIMING);
         bench::renew(&folder)?;
-        let report = place(&workspace.root.join("hw/velo"), &folder)?;
+        let report = place(&workspace.root.join("velo/hardware"), &folder)?;
         let clocks = report["fmax"].as_object().ok_or("its report has no clock")?;
         let megahertz = clocks.values().find_map(|clock| clock["achieved"].as_f64()).ok_or("it tells no clock")?;
         let megahertz = (megahertz * 10.0).round() / 10.0;

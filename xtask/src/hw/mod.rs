@@ -1,4 +1,4 @@
-//! `cargo xtask hw`: the hardware of the message engine, in `hw/velo`.
+//! `cargo xtask hw`: the hardware of the message engine, in `velo/hardware`.
 
 mod bench;
 mod measure;
@@ -34,7 +34,7 @@ pub(crate) enum Hw {
         #[arg(long)]
         quick: bool,
     },
-    /// Prove the properties in `hw/velo/formal`
+    /// Prove the properties in `velo/hardware/formal`
     Prove {
         /// Look farther where time is bounded: minutes instead of seconds
         #[arg(long)]
@@ -51,7 +51,7 @@ pub(crate) enum Hw {
         #[arg(long, default_value_t = 0.0)]
         errors: f64,
     },
-    /// Show that benches and proofs see the faults in `hw/velo/mutations`
+    /// Show that benches and proofs see the faults in `velo/hardware/mutations`
     Mutate,
 }
 
@@ -94,9 +94,9 @@ pub(crate) fn test_all(workspace: &Workspace, long: bool) -> Result<(), String> 
     mutate::mutate(workspace)
 }
 
-/// Writes a file of `hw/velo`, or says whether it is this text.
+/// Writes a file of `velo/hardware`, or says whether it is this text.
 fn keep(name: &str, text: &str, check: bool, task: &str) -> Result<(), String> {
-    let path = Workspace::find()?.root.join("hw/velo").join(name);
+    let path = Workspace::find()?.root.join("velo/hardware").join(name);
     if !check {
         let folder = path.parent().expect("a file has a folder");
         return fs::create_dir_all(folder)
@@ -106,7 +106,7 @@ fn keep(name: &str, text: &str, check: bool, task: &str) -> Result<(), String> {
     let hint = format!("hint: write it with `cargo xtask hw {task}`, and read the change");
     match fs::read_to_string(&path) {
         Ok(found) if found == text => Ok(()),
-        Ok(_) => Err(format!("hw/velo/{name} is stale\n{hint}")),
-        Err(error) => Err(format!("hw/velo/{name}: {error}\n{hint}")),
+        Ok(_) => Err(format!("velo/hardware/{name} is stale\n{hint}")),
+        Err(error) => Err(format!("velo/hardware/{name}: {error}\n{hint}")),
     }
 }

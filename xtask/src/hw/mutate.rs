@@ -1,4 +1,4 @@
-//! `cargo xtask hw mutate`: each fault in `hw/velo/mutations` makes one of the benches fail that it names.
+//! `cargo xtask hw mutate`: each fault in `velo/hardware/mutations` makes one of the benches fail that it names.
 //!
 //! A mutation is a patch of the sources. The lines before it say what is wrong then, and one of them is
 //! `benches: NAME NAME...`. With a line `proofs: TOP TOP...` these must fail, too.
@@ -12,11 +12,11 @@ use std::{path::Path, process::Command, time::Instant};
 
 /// Applies each mutation to a copy of the sources, and demands that one of its benches fails.
 pub(crate) fn mutate(workspace: &Workspace) -> Result<(), String> {
-    let (hardware, built) = (workspace.root.join("hw/velo"), bench::built(workspace));
+    let (hardware, built) = (workspace.root.join("velo/hardware"), bench::built(workspace));
     let runtime = Runtime::prepare(&built.join("runtime"))?;
     let patches = bench::files(&hardware.join("mutations"), &["patch"])?;
     if patches.is_empty() {
-        return Err("hw/velo/mutations has no patch: nothing shows that the benches can fail".into());
+        return Err("velo/hardware/mutations has no patch: nothing shows that the benches can fail".into());
     }
     for patch in &patches {
         let (name, start) = (patch.file_stem().unwrap_or_default().to_string_lossy(), Instant::now());

@@ -1,4 +1,4 @@
-//! `cargo xtask hw prove`: proofs of the properties in `hw/velo/formal`, for any input at the ports.
+//! `cargo xtask hw prove`: proofs of the properties in `velo/hardware/formal`, for any input at the ports.
 //!
 //! The synthesizer's own solver does it: by induction over time for all time, or for all that can happen within so many cycles.
 
@@ -13,7 +13,7 @@ const MOST_STEPS: u32 = 6;
 struct Proof {
     /// The module, whose properties are read with it.
     top: &'static str,
-    /// Files below `hw/velo`.
+    /// Files below `velo/hardware`.
     sources: &'static [&'static str],
     /// Cycles from reset on that are looked at, and more when there is time; `None` for all time.
     cycles: Option<(u32, u32)>,
@@ -31,7 +31,7 @@ const PROOFS: &[Proof] = &[
 
 /// Proves everything; `long` looks farther where time is bounded.
 pub(crate) fn prove(workspace: &Workspace, long: bool) -> Result<(), String> {
-    let hardware = workspace.root.join("hw/velo");
+    let hardware = workspace.root.join("velo/hardware");
     PROOFS.iter().try_for_each(|proof| {
         let start = Instant::now();
         let cycles = proof.cycles.map(|(few, many)| if long { many } else { few });

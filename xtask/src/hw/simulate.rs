@@ -27,7 +27,7 @@ const CHECKED: &[(&str, &[&str])] = &[
 
 /// Checks the sources and runs all benches; `quick` has them do less. Measurements go to `measured.jsonl`.
 pub(crate) fn test(workspace: &Workspace, quick: bool) -> Result<(), String> {
-    let (hardware, built, start) = (workspace.root.join("hw/velo"), bench::built(workspace), Instant::now());
+    let (hardware, built, start) = (workspace.root.join("velo/hardware"), bench::built(workspace), Instant::now());
     check(&hardware)?;
     eprintln!("  sources: good, {:.1} s", start.elapsed().as_secs_f64());
     let runtime = Runtime::prepare(&built.join("runtime"))?;

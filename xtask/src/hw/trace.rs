@@ -10,7 +10,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 /// Writes the files below cargo's target folder, and says what happened when and where they are. So many messages, of 8 and
 /// 64 B, with an error in so many per cent of the frames.
 pub(crate) fn trace(workspace: &Workspace, messages: u32, errors: f64) -> Result<String, String> {
-    let (hardware, built) = (workspace.root.join("hw/velo"), bench::built(workspace));
+    let (hardware, built) = (workspace.root.join("velo/hardware"), bench::built(workspace));
     let runtime = Runtime::prepare(&built.join("runtime"))?;
     let program = TRACE.program(&hardware, &built, &runtime)?;
     let folder = built.join("waves");

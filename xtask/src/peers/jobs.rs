@@ -14,7 +14,7 @@ use std::{
 /// Longest time of a program.
 const LIMIT: Duration = Duration::from_secs(60);
 /// Folder with the headers of the event builders in C.
-const HEADERS: &str = "crates/transport-mpi/tests/peer";
+const HEADERS: &str = "crates/transport/mpi/tests/peer";
 /// Longest time until a server listens.
 const LISTEN_LIMIT: Duration = Duration::from_secs(5);
 

@@ -79,7 +79,7 @@ pub(super) fn ucx(bench: &Bench, test: &'static str, sizes: &'static [u32]) -> R
 /// The usual loop of blocking sends and receives. A rank is started by `taskset`, which both launchers do alike.
 pub(super) fn osu_loop(bench: &Bench, mpi: &Mpi, sizes: &'static [u32]) -> Result<Measure, String> {
     mpi.installed()?;
-    let program = bench.compile(mpi.mpicc, "crates/transport-mpi/benches/ping_pong.c", &[])?;
+    let program = bench.compile(mpi.mpicc, "crates/transport/mpi/benches/ping_pong.c", &[])?;
     let batches = bench.effort.round_trips(MPI_BATCH_NS).to_string();
     let (bench, words) = (bench.clone(), mpi.launcher("1"));
     Ok(Box::new(move || {
@@ -126,7 +126,7 @@ pub(super) fn libfabric_loop(
     sizes: &'static [u32],
 ) -> Result<Measure, String> {
     installed("cc")?;
-    let program = bench.compile("cc", "crates/transport-ofi/benches/plain.c", &["-lfabric"])?;
+    let program = bench.compile("cc", "crates/transport/ofi/benches/plain.c", &["-lfabric"])?;
     let interface = if provider == "tcp" { "127.0.0.1" } else { "-" };
     let bench = bench.clone();
     Ok(for_each(sizes, move |size| {
@@ -201,7 +201,7 @@ pub(super) fn event_building(
     blocks: Blocks,
 ) -> Result<Measure, String> {
     mpi.installed()?;
-    let program = bench.compile(mpi.mpicc, "crates/transport-mpi/tests/peer/event_building.c", duties.options()?)?;
+    let program = bench.compile(mpi.mpicc, "crates/transport/mpi/tests/peer/event_building.c", duties.options()?)?;
     let (bench, words) = (bench.clone(), mpi.launcher("5"));
     Ok(for_each(sizes, move |size| {
         let mut command = bench.on_both(&words[0]);

@@ -76,11 +76,12 @@ fn named(names: &mut BTreeMap<String, String>, text: &str) -> String {
     names.get(number).cloned().unwrap_or_default()
 }
 
-/// A module of this project: crate and file.
+/// A module of this project: crate and file. The crates are in `crates`, most of them in a room of it.
 fn module(file: &str) -> Option<String> {
     let (before, path) = file.split_once("/src/")?;
-    let (folder, package) = before.rsplit_once('/')?;
-    folder.ends_with("/crates").then(|| format!("{package}::{}", path.trim_end_matches(".rs").replace('/', "::")))
+    let (_, folder) = before.rsplit_once("/crates/")?;
+    let package = folder.rsplit('/').next().unwrap_or(folder);
+    Some(format!("{package}::{}", path.trim_end_matches(".rs").replace('/', "::")))
 }
 
 /// The name of a foreign crate, or of a library.
@@ -101,7 +102,7 @@ mod tests {
         let text = "\
 events: Ir
 ob=(1) /a/target/release/evb
-fl=(1) /a/crates/sim/src/net/worm.rs
+fl=(1) /a/crates/network/sim/src/net/worm.rs
 fn=(1) evb_sim::net::worm::settle
 10 5
 fi=(2) /rustc/1/library/core/src/ptr.rs

@@ -1,7 +1,7 @@
 //! Test vectors of the hardware: corner cases first, then random ones. What must come of them the model says, never the
 //! hardware.
 //!
-//! The files are text: a statement in a line, numbers in hexadecimal, `#` before comments. `hw/velo/README.md` has the
+//! The files are text: a statement in a line, numbers in hexadecimal, `#` before comments. `velo/hardware/README.md` has the
 //! statements.
 
 mod completer;

@@ -1,0 +1,189 @@
+//! The `evb` command: describe an event builder once, then simulate it and run it for real.
+
+// The standard macros panic when they cannot write. That is no reason to end a run: `main` says so at the end.
+macro_rules! print {
+    ($($text:tt)*) => {
+        $crate::output::print(format_args!($($text)*))
+    };
+}
+macro_rules! println {
+    ($($text:tt)*) => {{
+        print!($($text)*);
+        print!("\n");
+    }};
+}
+macro_rules! eprintln {
+    ($($text:tt)*) => {{
+        use std::io::Write as _;
+        let _reader_gone = writeln!(std::io::stderr(), $($text)*);
+    }};
+}
+
+mod allocator;
+mod commands;
+mod console;
+mod failure;
+mod folder;
+mod hosts;
+mod launcher;
+mod log;
+mod members;
+mod nodes;
+mod output;
+mod progress;
+mod signals;
+mod simulations;
+mod terminal;
+mod token;
+
+use clap::{Args, Parser, Subcommand};
+use evb_os::limits;
+use failure::Failure;
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+/// Describe an event builder once, then simulate it and run it for real.
+///
+/// Results go to standard output, everything else to standard error. The exit status is 0 when all is good, 1 when the
+/// result is not (events incomplete or lost, a file damaged, a published value missed, a benchmark slower), and 2 when the
+/// command could not do its work.
+///
+/// Tables have 80 columns, or as many as the terminal where it is wider: the least important columns make room, and JSON and CSV have
+/// them all. Verdicts are in colour on a terminal, unless NO_COLOR is set.
+#[derive(Parser)]
+#[command(name = "evb", version, max_term_width = 100)]
+struct Cli {
+    /// Log to standard error what this filter lets through, such as `info` or `evb_node=debug`; EVB_LOG sets it, too
+    #[arg(long, global = true, value_name = "FILTER", env = log::VARIABLE, hide_env = true)]
+    log: Option<String>,
+    /// Form of the log; EVB_LOG_FORMAT sets it, too
+    #[arg(long, global = true, value_name = "FORM", value_enum, default_value_t = log::Form::Text, env = log::FORM_VARIABLE, hide_env = true)]
+    log_format: log::Form,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Build events, or carry other traffic, for real: here or with nodes from elsewhere
+    Run(commands::run::RunArgs),
+    /// Simulate the same file in virtual time, on the network that it names
+    Simulate(commands::simulate::SimulateArgs),
+    /// Reproduce the tables and figures of published papers by simulation, ours beside theirs
+    Paper(commands::paper::PaperArgs),
+    /// Measure message layers on this machine with the communication benchmarks of ATLAS DAQ note 77 and others
+    Bench(Box<commands::bench::BenchArgs>),
+    /// Compare two results of `evb bench`, or runs and simulations, and fail when the new one is worse
+    Compare(commands::compare::CompareArgs),
+    /// Serve run control: a page, REST and metrics for one event builder that is configured, started and stopped again and
+    /// again
+    Serve(commands::serve::ServeArgs),
+    /// Show the status of a service in a terminal
+    Top(commands::top::TopArgs),
+    /// List, show and compare the runs of a service
+    #[command(subcommand)]
+    Runs(commands::runs::RunsCommand),
+    /// Say what limits a run or a simulation, how that is known, and what to try
+    Explain(commands::explain::ExplainArgs),
+    /// Be one node of a run that an `evb run` with --listen controls
+    Node(commands::node::NodeArgs),
+    /// Lend filter units to builders on other machines: join them, and run a program that decides about their events
+    Filter(commands::filter::FilterArgs),
+    /// Play a live front end: send the fragments of a source by TCP or UDP
+    Feed(commands::feed::FeedArgs),
+    /// Verify, show or export event files
+    #[command(subcommand)]
+    Events(commands::events::EventsCommand),
+    /// Decide about events with a shared library or a WebAssembly module, as a filter unit of a builder
+    #[command(hide = true)]
+    FilterUnit(commands::filter_unit::FilterUnitArgs),
+    /// Print an experiment file resolved, every default filled in
+    Check(commands::check::CheckArgs),
+}
+
+/// The experiment, and what is changed about it.
+#[derive(Args, Clone)]
+struct ExperimentArgs {
+    /// The experiment file
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Set one key of the experiment, such as `trigger.events=1000`; may be given several times
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// Set the seed of every random stream, as `--set run.seed=N` does
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+}
+
+impl ExperimentArgs {
+    /// All overrides, in the form of `--set`.
+    fn overrides(&self) -> Vec<String> {
+        let seed = self.seed.map(|seed| format!("run.seed={seed}"));
+        self.set.iter().cloned().chain(seed).collect()
+    }
+
+    fn load(&self) -> Result<evb::Experiment, Failure> {
+        let experiment = evb::Experiment::load(&self.file, &self.overrides())?;
+        tracing::info!(file = %self.file.display(), points = experiment.plans().len(), "experiment loaded");
+        Ok(experiment)
+    }
+
+    /// The experiment on the network of another file.
+    fn load_on(&self, network: &Path) -> Result<evb::Experiment, Failure> {
+        let experiment = evb::Experiment::load_on(&self.file, network, &self.overrides())?;
+        tracing::info!(file = %self.file.display(), network = %network.display(), "experiment loaded");
+        Ok(experiment)
+    }
+}
+
+fn main() -> ExitCode {
+    allocator::set_up();
+    limits::raise_open_files();
+    let result =
+        limits::survive_the_file_size_limit().map_err(Failure::new).and_then(|()| parse()).and_then(|cli| match cli {
+            Some(cli) => log::begin(cli.log.as_deref(), cli.log_format).and_then(|()| run(cli.command)),
+            None => Ok(true),
+        });
+    match result.and_then(|good| output::check().map(|()| good)) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(failure) => {
+            failure.print();
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// The parsed command line; none if it asked for help, which is printed.
+fn parse() -> Result<Option<Cli>, Failure> {
+    match Cli::try_parse() {
+        Ok(cli) => Ok(Some(cli)),
+        Err(error) if error.use_stderr() => error.exit(),
+        Err(help) => {
+            output::print_by(|| help.print());
+            Ok(None)
+        }
+    }
+}
+
+fn run(command: Command) -> Result<bool, Failure> {
+    match command {
+        Command::Run(args) => commands::run::run(&args),
+        Command::Simulate(args) => commands::simulate::run(&args),
+        Command::Paper(args) => commands::paper::run(&args),
+        Command::Bench(args) => commands::bench::run(&args),
+        Command::Compare(args) => commands::compare::run(&args),
+        Command::Serve(args) => commands::serve::run(&args),
+        Command::Top(args) => commands::top::run(&args),
+        Command::Runs(command) => commands::runs::run(&command),
+        Command::Explain(args) => commands::explain::run(&args),
+        Command::Node(args) => commands::node::run(&args),
+        Command::Filter(args) => commands::filter::run(&args),
+        Command::Feed(args) => commands::feed::run(&args),
+        Command::Events(command) => commands::events::run(&command),
+        Command::FilterUnit(args) => commands::filter_unit::run(&args),
+        Command::Check(args) => commands::check::run(&args),
+    }
+}

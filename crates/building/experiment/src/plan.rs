@@ -1,0 +1,407 @@
+//! The resolved experiment: every default filled in, every value checked, ready for a driver.
+
+use crate::Bundling;
+use evb_core::{Bandwidth, ByteCount, EventId, Frequency, NodeId, SourceId, Span};
+use evb_fabric::{MapperConfig, NetworkConfig, NetworkFault};
+use evb_filter::Selection;
+use evb_patterns::TrafficConfig;
+use evb_protocol::Config;
+use evb_sources::SourceSpec;
+use evb_transport_registry::TransportChoice;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+/// One event builder or one traffic pattern, fully described. A sweep gives several.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// Name of the experiment; the file's stem by default.
+    pub name: String,
+    /// Description by the user.
+    pub description: String,
+    /// The swept keys and their values at this point, in the order of the file; empty without `[sweep]`.
+    pub sweep: Vec<(String, String)>,
+    /// The machines' configuration.
+    pub building: Config,
+    /// Selection of events: after the first phase in phased building, when an event is built otherwise.
+    pub filter: Selection,
+    /// Rate and end of the trigger.
+    pub trigger: TriggerPlan,
+    /// The sources of all readout units, in the order of the units.
+    pub sources: Vec<SourceSpec>,
+    /// The sources of each readout unit, and the events of a block.
+    #[serde(default)]
+    pub bundling: Bundling,
+    /// Folder that relative data files start from; `${NAME}` stands for an environment variable.
+    pub data_directory: PathBuf,
+    /// Transport of the nodes when the user does not choose another.
+    pub transport: TransportChoice,
+    /// Transport of control messages; none if they travel with the fragments.
+    #[serde(default)]
+    pub control: Option<TransportChoice>,
+    /// Events that are kept, and their folder.
+    pub storage: StoragePlan,
+    /// Seed, limits and the like.
+    pub run: RunPlan,
+    /// Faults that are brought about on purpose.
+    pub faults: Vec<FaultSpec>,
+    /// The network that a simulation runs on; a real run has one of its own.
+    pub network: NetworkPlan,
+    /// Work of the nodes.
+    pub workload: Workload,
+    /// The place of this event builder between two stages.
+    #[serde(default)]
+    pub link: Link,
+    /// The event builders that build the events in two stages; none if this one does it alone.
+    #[serde(default)]
+    pub stages: Option<Box<Stages>>,
+}
+
+impl Plan {
+    /// The event builders that carry out the plan: those of two stages, or this one.
+    pub fn event_builders(&self) -> impl Iterator<Item = &Self> {
+        let stages = self.stages.iter().flat_map(|stages| stages.groups.iter().chain(&stages.slices));
+        stages.chain(Some(self).filter(|_| self.stages.is_none()))
+    }
+
+    /// The description of a source.
+    pub fn source(&self, source: SourceId) -> &SourceSpec {
+        let first = self.bundling.bounds.first().copied().unwrap_or(0);
+        &self.sources[usize::from(source.0 - first)]
+    }
+
+    /// The source that gives the sizes of the data messages of a node of traffic; none if the node sends none. A receiver
+    /// that sends, too, has messages like those of the sender of the same index.
+    pub fn data_source(&self, node: NodeId) -> Option<SourceId> {
+        let Workload::Traffic(TrafficPlan { config, .. }) = &self.workload else { return None };
+        if config.senders.contains(node) {
+            return Some(SourceId(node.0 - config.senders.first.0));
+        }
+        let sends = config.pattern.is_mutual() && config.receivers.contains(node);
+        sends.then(|| SourceId((node.0 - config.receivers.first.0) % config.senders.count))
+    }
+
+    /// The host of a node in the network; none if the node needs none.
+    #[inline]
+    pub fn host(&self, node: NodeId) -> Option<u16> {
+        let (readouts, builders) = (self.building.readout_nodes(), self.building.builder_nodes());
+        let placement = &self.network.placement;
+        if readouts.contains(node) {
+            Some(placement.readout + (node.0 - readouts.first.0))
+        } else if builders.contains(node) {
+            Some(placement.builder + (node.0 - builders.first.0))
+        } else {
+            placement.manager
+        }
+    }
+
+    /// The index of the builder unit, or the receiver of traffic, on the host of a node.
+    pub fn receiver_beside(&self, node: NodeId) -> Option<u16> {
+        let index = self.host(node)?.checked_sub(self.network.placement.builder)?;
+        Some(index).filter(|&index| index < self.building.builder_units)
+    }
+
+    /// Events after which the trigger stops. The machines count the blocks of them.
+    pub fn events(&self) -> Option<u64> {
+        let Bundling { block, last, .. } = self.bundling;
+        let lacking = last.map_or(0, |events| u64::from(block.saturating_sub(events)));
+        Some(self.building.events?.saturating_mul(block.into()).saturating_sub(lacking))
+    }
+
+    /// Largest fragment of one source that is accepted.
+    pub fn max_fragment(&self) -> ByteCount {
+        self.bundling.max_fragment.unwrap_or(self.building.max_fragment)
+    }
+
+    /// The rate of a builder's disk that is slow on purpose; the slowest, if the file has several.
+    pub fn slow_disk(&self, builder: NodeId) -> Option<Bandwidth> {
+        let rates = self.faults.iter().filter(|fault| fault.node == builder).filter_map(|fault| match fault.action {
+            FaultAction::SlowDisk { rate } => Some(rate),
+            _ => None,
+        });
+        rates.min()
+    }
+}
+
+/// The event builders of two stages.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Stages {
+    /// The first stage: an event builder for each readout unit of the second, which makes its super-fragments.
+    pub groups: Vec<Plan>,
+    /// The second stage. Each event builder has every `slices.len()`-th event.
+    pub slices: Vec<Plan>,
+}
+
+impl Stages {
+    /// The same stages, with the sockets between them in a folder.
+    #[must_use]
+    pub fn in_folder(&self, folder: &Path) -> Self {
+        let mut stages = self.clone();
+        for plan in stages.groups.iter_mut().chain(&mut stages.slices) {
+            if let Link::Outlets { paths, .. } | Link::Inlets(paths) = &mut plan.link {
+                paths.iter_mut().for_each(|path| *path = folder.join(&*path));
+            }
+        }
+        stages
+    }
+}
+
+/// The place of an event builder between two stages.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Link {
+    /// It has sources, and stores events.
+    #[default]
+    None,
+    /// It is a group of the first stage: it hands super-fragments on.
+    Outlets {
+        /// The readout unit of the second stage that its super-fragments are for.
+        unit: u16,
+        /// The sockets to which its builder units send, in their order.
+        paths: Vec<PathBuf>,
+    },
+    /// It is a slice of the second stage: its readout units get super-fragments from these sockets, in their order.
+    Inlets(Vec<PathBuf>),
+}
+
+impl Link {
+    /// The socket between a readout unit of a slice and its group, in a folder to be chosen.
+    pub(crate) fn path(slice: u16, unit: u16) -> PathBuf {
+        format!("s{slice}-g{unit}").into()
+    }
+}
+
+/// Rate and end of the trigger.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TriggerPlan {
+    /// Mean rate; `None` is free running or data-driven, as `Config::trigger` says.
+    pub rate: Option<Frequency>,
+    /// True for exponential intervals (a Poisson process), false for equal ones.
+    pub poisson: bool,
+    /// Time after which the trigger stops.
+    pub duration: Option<Span>,
+    /// Percent of what comes at a rate that may be lost before the result is not good.
+    pub accept_loss: u8,
+}
+
+/// Events that are kept, and their folder.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StoragePlan {
+    /// Choice of events that are written.
+    pub keep: Keep,
+    /// Folder of the event files.
+    pub directory: PathBuf,
+    /// Size at which a new file is begun.
+    pub file_size: ByteCount,
+}
+
+/// Choice of events that are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Keep {
+    /// Every event.
+    All,
+    /// No event: the null storage.
+    None,
+    /// Every event whose number is a multiple of this, and every incomplete one.
+    OneIn(u64),
+}
+
+impl Keep {
+    /// True when an event is written.
+    pub const fn keeps(self, event: EventId, complete: bool) -> bool {
+        match self {
+            Self::All => true,
+            Self::None => false,
+            Self::OneIn(n) => !complete || event.0.is_multiple_of(n),
+        }
+    }
+}
+
+/// Seed, limits and the like.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunPlan {
+    /// Seed of every random stream.
+    pub seed: u64,
+    /// Longest silence of a peer, and longest wait for nodes to start.
+    pub peer_timeout: Span,
+    /// Longest time for which nothing moves in a stopped run before it is given up.
+    pub drain_timeout: Span,
+    /// Threads that carry the nodes in one process; the number of cores, at most the number of nodes, by default.
+    pub workers: Option<u16>,
+    /// Placement of the nodes on the cores of their machine.
+    pub cores: Cores,
+    /// Time after the start that is not measured. Without it, rates are of the steady window that is found.
+    pub warmup: Option<Span>,
+    /// The nodes without which a run does not go on.
+    pub needs: Needs,
+    /// Events per second of which each builder sends a copy to those who monitor the run; 0 for none.
+    pub samples: u16,
+    /// What happens when all lost nodes are there again while a run goes on.
+    pub rejoin: Rejoin,
+}
+
+/// Placement of nodes on the cores of their machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cores {
+    /// The system places them, and moves them as it likes.
+    #[default]
+    None,
+    /// Each unit is bound to a core: one of its own if there are enough, else readout units and builder units share them
+    /// evenly. The event manager is bound if a core is left, and in threads.
+    Auto,
+}
+
+/// The run in which lost nodes take part again, when all of them are there again while a run goes on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rejoin {
+    /// The run that the operator starts next.
+    #[default]
+    NextRun,
+    /// A run that begins at once in place of the present one.
+    Split,
+}
+
+/// The nodes without which a run does not go on: it is stopped when one of them is lost, or too few are left.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Needs {
+    /// Nodes that must be there.
+    pub required: Vec<NodeId>,
+    /// Fewest readout units.
+    pub readouts: u16,
+    /// Fewest builder units.
+    pub builders: u16,
+}
+
+/// The network of a simulation, and which node is where in it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NetworkPlan {
+    /// Switches, links, interfaces and how they behave.
+    pub config: NetworkConfig,
+    /// The message layer that it was fitted to; none when it was described.
+    pub fitted_to: Option<String>,
+    /// The hosts of the nodes.
+    pub placement: Placement,
+    /// The mappers that find the routes; without them, routes are known.
+    pub mapper: Option<MapperConfig>,
+    /// Faults of the network on purpose.
+    pub faults: Vec<NetworkFault>,
+}
+
+/// The host of the first unit of each kind; the others follow, one on each host. Units of different kinds may share
+/// hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Placement {
+    /// The host of the event manager; none when it needs none: control has a network of its own, or there is no manager.
+    pub manager: Option<u16>,
+    /// The host of the first readout unit, or sender.
+    pub readout: u16,
+    /// The host of the first builder unit, or receiver.
+    pub builder: u16,
+}
+
+/// Work of the nodes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "kebab-case")]
+pub enum Workload {
+    /// They build events: [`Plan::building`] says how.
+    EventBuilding,
+    /// Readout units send to builder units after a pattern, without an event manager.
+    Traffic(TrafficPlan),
+}
+
+/// Traffic that is not event building. It ends after `messages`, or with the trigger's `duration`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TrafficPlan {
+    /// The machines' configuration.
+    pub config: TrafficConfig,
+    /// Load of the senders.
+    pub load: Load,
+    /// Messages of each sender (of [`Gather`](evb_patterns::Pattern::Gather): events in all; of what
+    /// [has cycles](evb_patterns::Pattern::has_cycles): cycles) after which it stops.
+    pub messages: Option<u64>,
+}
+
+/// Load that the senders of a traffic pattern offer.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "kebab-case")]
+pub enum Load {
+    /// As much as goes.
+    Saturating,
+    /// Messages at a rate.
+    Rate {
+        /// Mean rate of each sender (of [`Gather`](evb_patterns::Pattern::Gather): of events in all).
+        rate: Frequency,
+        /// True for exponential intervals (a Poisson process), false for equal ones.
+        poisson: bool,
+    },
+    /// Bytes at a part of the rate of a sender's link.
+    Fraction {
+        /// Payload of each sender over the rate of its link; above 1 is more than the link can take.
+        load: f64,
+        /// True for exponential intervals (a Poisson process), false for equal ones.
+        poisson: bool,
+    },
+    /// Messages at the beginnings of time slots. A slot is as long as the mean payload of a message takes on the link of
+    /// its sender, and the slots of all senders begin together.
+    Slots {
+        /// Probability of a message in a slot, at most 1: the payload of each sender over the rate of its link.
+        load: f64,
+    },
+}
+
+/// A fault that is brought about on purpose.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FaultSpec {
+    /// The node it happens to.
+    pub node: NodeId,
+    /// The source whose fragments it happens to; none if it happens to all that the node sends.
+    #[serde(default)]
+    pub source: Option<SourceId>,
+    /// The fault itself.
+    pub action: FaultAction,
+}
+
+/// The kind of a fault on purpose, with its parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "kebab-case")]
+pub enum FaultAction {
+    /// The node stops dead at this time after the start.
+    Kill {
+        /// Time after the start of the run.
+        at: Span,
+    },
+    /// Every n-th fragment of this readout unit has one bit flipped after its checksum was made.
+    Corrupt {
+        /// One in this many.
+        one_in: u64,
+    },
+    /// Every n-th fragment of this readout unit is sent twice.
+    Duplicate {
+        /// One in this many.
+        one_in: u64,
+    },
+    /// Every n-th fragment of this readout unit is not sent.
+    Lose {
+        /// One in this many.
+        one_in: u64,
+    },
+    /// Every n-th fragment of this readout unit is sent late by `by`.
+    Delay {
+        /// One in this many.
+        one_in: u64,
+        /// Delay of the fragment.
+        by: Span,
+    },
+    /// Every n-th fragment of this readout unit is made larger than allowed.
+    Oversize {
+        /// One in this many.
+        one_in: u64,
+    },
+    /// Events of this builder unit are stored through a disk of this rate, one after another.
+    SlowDisk {
+        /// The rate.
+        rate: Bandwidth,
+    },
+}

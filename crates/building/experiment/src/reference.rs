@@ -1,0 +1,160 @@
+//! The reference page of the experiment file, made from the keys of the sections.
+
+use crate::{
+    choice::{AnyChoice, Form},
+    schema::{Default, Key, Kind},
+    sections::{ROOT, network::preset},
+};
+
+const HEAD: &str = "<!-- Made from the keys in crates/building/experiment/src/sections; do not edit. -->
+
+# The experiment file
+
+One TOML file describes one event builder. Every quantity is a text with its unit: `\"2 kB\"`, `\"100 kHz\"`, `\"4 us\"`;
+kB = 1000 B, KiB = 1024 B. Where there is a choice, `type` makes it, and decides which other keys there are. Paths may
+hold environment variables as `${NAME}`. `evb check FILE` prints a file with every default filled in, and
+`--set key.path=value` changes a key from the command line.
+";
+
+const SWEEP: &str = "Each key is the path of another key, in quotes, and its value a list: one plan is made for each
+combination, in the order of the file, the last key running fastest. A key given by `--set` is not swept. Tables in a
+list are counted from 0, as in `\"fault.0.at\"`; a whole table can be swept as well. Several keys with commas between them get
+the same value, or each its own from a list with one for each key:
+
+```toml
+[sweep]
+\"readout.units, builder.units\" = [2, 4, 8]
+\"readout.source.size, builder.slots\" = [[\"2 kB\", 64], [\"16 kB\", 8]]
+\"shaping\" = [{ type = \"none\" }, { type = \"grouping\", packet = \"32 KiB\" }]
+```
+";
+
+/// The reference page in Markdown.
+pub fn reference() -> String {
+    let (sections, plain): (Vec<&Key>, Vec<&Key>) = ROOT.iter().partition(|key| is_section(&key.kind));
+    let mut page = format!("{HEAD}\n## At the top\n\n");
+    table(&mut page, &plain);
+    for key in sections {
+        let header =
+            if matches!(key.kind, Kind::List { .. }) { format!("[[{}]]", key.name) } else { format!("[{}]", key.name) };
+        page.push_str(&format!("\n## `{header}`\n\n{}\n\n", key.doc));
+        body(&mut page, &key.kind);
+    }
+    page
+}
+
+fn is_section(kind: &Kind) -> bool {
+    matches!(kind, Kind::Section(_) | Kind::Choice(_) | Kind::List { .. } | Kind::Sweep)
+}
+
+/// Writes the text below the heading of a section, then the tables inside it, each under its path.
+fn body(page: &mut String, kind: &Kind) {
+    own(page, kind);
+    let mut known = Vec::new();
+    inner(page, kind, "", &mut known);
+}
+
+/// The keys of a table.
+fn own(page: &mut String, kind: &Kind) {
+    match kind {
+        Kind::Section(keys) => table(page, &keys.iter().collect::<Vec<_>>()),
+        Kind::Choice(inner) => choice(page, *inner),
+        Kind::List { item, .. } => own(page, item),
+        _ => page.push_str(SWEEP),
+    }
+}
+
+/// The tables inside a table. A part in several places, as `source`, is described once.
+fn inner(page: &mut String, kind: &Kind, path: &str, known: &mut Vec<&'static str>) {
+    for key in kind.keys() {
+        if !has_tables(&key.kind) {
+            continue;
+        }
+        if let Kind::Choice(choice) = &key.kind {
+            if known.contains(&choice.what()) {
+                continue;
+            }
+            known.push(choice.what());
+        }
+        let path = if path.is_empty() { key.name.to_owned() } else { format!("{path}.{}", key.name) };
+        page.push_str(&format!("\n### `{path}`\n\n"));
+        own(page, &key.kind);
+        inner(page, &key.kind, &path, known);
+    }
+}
+
+fn has_tables(kind: &Kind) -> bool {
+    matches!(kind, Kind::Section(_) | Kind::Choice(_) | Kind::List { .. })
+}
+
+fn choice(page: &mut String, choice: &dyn AnyChoice) {
+    let (tag, forms) = (choice.tag(), choice.forms());
+    page.push_str(&format!("| `{tag}` | meaning | keys |\n|---|---|---|\n"));
+    for form in &forms {
+        page.push_str(&format!("| `\"{}\"` | {} | {} |\n", form.name, form.doc, key_names(form)));
+    }
+    page.push_str(&match choice.default() {
+        Default::Required => format!("\n`{tag}` must be given.\n\n"),
+        given => format!("\nDefault: {}.\n\n", default(given)),
+    });
+    let mut keys: Vec<&Key> = Vec::new();
+    for key in choice.common().iter().chain(forms.iter().flat_map(|form| form.keys)) {
+        if !keys.iter().any(|known| known.name == key.name && known.doc == key.doc) {
+            keys.push(key);
+        }
+    }
+    table(page, &keys);
+}
+
+fn key_names(form: &Form) -> String {
+    form.keys.iter().map(|key| format!("`{}`", key.name)).collect::<Vec<_>>().join(", ")
+}
+
+fn table(page: &mut String, keys: &[&Key]) {
+    page.push_str("| key | value | default | meaning |\n|---|---|---|---|\n");
+    for key in keys {
+        let (name, value, default) = (key.name, value(&key.kind), default(&key.default));
+        page.push_str(&format!("| `{name}` | {value} | {default} | {} |\n", key.doc));
+    }
+}
+
+fn default(default: &Default) -> String {
+    match default {
+        Default::Required => "must be given".to_owned(),
+        Default::Absent => "none".to_owned(),
+        Default::Text(text) => format!("`{text:?}`"),
+        Default::Integer(number) => format!("`{number}`"),
+        Default::Number(number) => format!("`{number:?}`"),
+        Default::Flag(flag) => format!("`{flag}`"),
+        Default::Derived(how) => (*how).to_owned(),
+    }
+}
+
+fn value(kind: &Kind) -> String {
+    match kind {
+        Kind::Text | Kind::Name => "text".to_owned(),
+        Kind::Path => "path".to_owned(),
+        Kind::Address => "`\"host:port\"`".to_owned(),
+        Kind::Unit => "name of a node".to_owned(),
+        Kind::Integer { min, max: i64::MAX } => format!("whole number from {min}"),
+        Kind::Integer { min, max } => format!("whole number, {min} to {max}"),
+        Kind::Number { min, max } => format!("number, {min} to {max}"),
+        Kind::Bytes { min, max } => format!("byte count, {min} to {max}"),
+        Kind::Time { min, max } => format!("time, {min} to {max}"),
+        Kind::Rate { min, max } => format!("frequency, {min} to {max}"),
+        Kind::Bandwidth { min, max } => format!("bandwidth, {min} to {max}"),
+        Kind::Flag => "`true` or `false`".to_owned(),
+        Kind::Preset => preset::names().map(|name| format!("`{name:?}`")).collect::<Vec<_>>().join(" or "),
+        Kind::Integers { min, max, .. } => format!("list of whole numbers, each {min} to {max}"),
+        Kind::Names { least: 2, most: 2 } => "list of two names".to_owned(),
+        Kind::Names { .. } => "list of names".to_owned(),
+        Kind::Word(words) => {
+            words.all().into_iter().map(|(name, doc)| format!("`{name:?}` ({doc})")).collect::<Vec<_>>().join(" or ")
+        }
+        Kind::Keep => "`\"all\"`, `\"none\"`, or `{ one_in = 10 }`".to_owned(),
+        Kind::Auto { max } => format!("`\"auto\"`, or a whole number, 1 to {max}"),
+        Kind::Section(_) | Kind::Choice(_) | Kind::Sweep => "table, see below".to_owned(),
+        Kind::Like(section) => format!("table, as `[{section}]`"),
+        Kind::List { .. } => "list of tables".to_owned(),
+    }
+}

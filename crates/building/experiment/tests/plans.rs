@@ -1,0 +1,454 @@
+//! Meaning of good files.
+
+use evb_core::{Bandwidth, ByteCount, Frequency, NodeId, SourceId, Span};
+use evb_experiment::{
+    Bundling, Cores, Experiment, FaultAction, FaultSpec, Keep, Link, Needs, Placement, Plan, Rejoin, RunPlan,
+    StoragePlan, TriggerPlan, Workload,
+};
+use evb_fabric::{
+    Arbitration, Control, Dma, Flow, HostConfig, LinkConfig, NetworkConfig, NetworkFault, NetworkFaultAction,
+    NicConfig, Routing, Service, SwitchConfig, Topology, WhenFull,
+};
+use evb_filter::{ChainStep, Code, Rule, Selection, StreamId, UnitsPlan, Width};
+use evb_protocol::{Assignment, Config, First, Protocol, Shaping, Step, Trigger};
+use evb_sources::SourceSpec;
+use evb_transport_registry::{Settings, TransportChoice, find};
+use std::path::{Path, PathBuf};
+
+const SHORT: &str = r#"
+trigger.events = 1000
+builder.units = 2
+[readout]
+units = 2
+source = { type = "fixed", size = "2 kB" }
+"#;
+
+fn parse(text: &str, overrides: &[&str]) -> Experiment {
+    let overrides: Vec<String> = overrides.iter().map(|text| (*text).to_owned()).collect();
+    Experiment::parse(text, "folder/short.toml", &overrides).unwrap_or_else(|error| panic!("{error:?}"))
+}
+
+fn plan(text: &str, overrides: &[&str]) -> Plan {
+    let experiment = parse(text, overrides);
+    assert_eq!(experiment.plans().len(), 1);
+    experiment.plans()[0].clone()
+}
+
+/// Parses the resolved text and expects the same plans.
+fn assert_resolves(experiment: &Experiment) {
+    let resolved = experiment.resolved();
+    let again = Experiment::parse(&resolved, "again.toml", &[]).unwrap_or_else(|error| panic!("{error:?}\n{resolved}"));
+    assert_eq!(again.plans(), experiment.plans(), "{resolved}");
+    assert_eq!(again.resolved(), resolved);
+}
+
+#[test]
+fn a_short_file_gets_every_default() {
+    // Who builds a configuration without a file gets the same, in single events.
+    let building = Config { events: Some(1000), ..Config::new(2, 2) };
+    let found = plan(SHORT, &["trigger.block=1"]);
+    let expected = Plan {
+        name: "short".into(),
+        description: String::new(),
+        sweep: vec![],
+        building,
+        filter: Selection::all(1),
+        trigger: TriggerPlan { rate: None, poisson: false, duration: None, accept_loss: 0 },
+        sources: vec![SourceSpec::Fixed { size: ByteCount(2000) }; 2],
+        bundling: Bundling::default(),
+        data_directory: "folder".into(),
+        transport: TransportChoice::new(find("in-process").unwrap(), Settings::new()),
+        control: None,
+        storage: StoragePlan { keep: Keep::All, directory: "evb-data".into(), file_size: ByteCount(2_000_000_000) },
+        run: RunPlan {
+            needs: Needs::default(),
+            samples: 0,
+            rejoin: Rejoin::NextRun,
+            seed: 1,
+            peer_timeout: Span::from_secs(5),
+            drain_timeout: Span::from_secs(10),
+            workers: None,
+            cores: Cores::None,
+            warmup: None,
+        },
+        faults: vec![],
+        // The rest of it is the preset's.
+        network: found.network.clone(),
+        workload: Workload::EventBuilding,
+        link: Link::None,
+        stages: None,
+    };
+    assert_eq!(found, expected);
+    let plan = Plan::new(expected.building, SourceSpec::Fixed { size: ByteCount(2000) });
+    assert_eq!(found, Plan { name: "short".into(), data_directory: "folder".into(), ..plan });
+    assert_eq!(found.network.config.preset, "ideal");
+    assert_eq!(found.network.config.topology, Topology::Crossbar { ports: 5 });
+    assert_eq!(found.network.placement, Placement { manager: Some(0), readout: 1, builder: 3 });
+    assert_eq!(found.network.faults, []);
+    assert_resolves(&parse(SHORT, &[]));
+    insta::assert_snapshot!("resolved_short", parse(SHORT, &[]).resolved());
+}
+
+#[test]
+fn a_plan_without_a_file_is_as_one_with_it() {
+    let file = |source: &str, more: &str| {
+        let text = format!("name = 'experiment'\nbuilder.units = 3\n{more}\n[readout]\nunits = 4\nsource = {source}");
+        Experiment::parse(&text, "a.toml", &[]).map(|experiment| experiment.plans()[0].clone())
+    };
+    let generated = SourceSpec::Fixed { size: ByteCount(1000) };
+    let building = Config { events: Some(10), ..Config::new(4, 3) };
+    for preset in evb_fabric::presets() {
+        let more = format!("trigger.events = 10\nnetwork.preset = {:?}\nrun.seed = 9", preset.name);
+        let plan = Plan::new(building.clone(), generated.clone()).with_seed(9).on_network(preset.name);
+        assert_eq!(plan.ok(), file("{ type = 'fixed', size = '1 kB' }", &more).ok(), "{}", preset.name);
+    }
+    let error = Plan::new(building, generated.clone()).on_network("idael").expect_err("no such preset");
+    assert!(error.to_string().contains("cannot be \"idael\""), "{error}");
+    let error = Plan::new(Config::new(200, 3), generated).on_network("myrinet-oct-sw8").expect_err("too small");
+    assert!(error.problems().all(|(message, _)| message.starts_with("there are no hosts")), "{error:?}");
+
+    let live = SourceSpec::CmsFed { file: "a.raw".into(), source_id: None };
+    let building = Config { trigger: Trigger::Data, ..Config::new(4, 3) };
+    assert_eq!(Plan::new(building, live), file("{ type = 'cms-fed', file = 'a.raw' }", "").expect("a good file"));
+}
+
+#[test]
+fn a_full_file_says_everything() {
+    let text = include_str!("full.toml");
+    let plan = plan(text, &[]);
+    let building = Config {
+        readout_units: 9,
+        builder_units: 400,
+        numbered: [5, 6, 7].map(SourceId).into(),
+        tolerant: Vec::new(),
+        protocol: Protocol::Push,
+        assignment: Assignment::LeastLoaded,
+        shaping: Shaping::Grouping { packet: ByteCount(64 << 10), timeout: Span::from_micros(500) },
+        trigger: Trigger::Data,
+        events: Some(5000),
+        group: 800,
+        group_timeout: Span::from_millis(2),
+        builder_slots: 32,
+        first_under_way: None,
+        patience: Span::from_millis(250),
+        deadline: Some(Span::from_secs(2)),
+        max_fragment: ByteCount(2 << 20),
+        buffer_events: 20_000,
+        buffer_bytes: ByteCount(1 << 30),
+        busy_percent: 80,
+        free_percent: 50,
+    };
+    assert_eq!(plan.building, building);
+    assert_eq!((&*plan.name, &*plan.description), ("full", "every key\nof the \"file\""));
+    assert_eq!(plan.data_directory, PathBuf::from("${EVB_DATA}/run 1"));
+    let sources = [
+        SourceSpec::Fixed { size: ByteCount(1024) },
+        SourceSpec::Uniform { min: ByteCount(1), max: ByteCount(2000) },
+        SourceSpec::LogNormal { mean: ByteCount(2000), rms: ByteCount(0) },
+        SourceSpec::Trace { file: "trace.csv".into(), source: Some(7) },
+        SourceSpec::SizeModel { file: "model.csv".into(), fed: Some(841), event_size_mean: 1.5, event_size_rms: 2.0 },
+        SourceSpec::CmsFed { file: "a.raw".into(), source_id: None },
+        SourceSpec::Tcp { listen: "127.0.0.1:9000".into(), counter_bits: 24 },
+        SourceSpec::Udp { listen: "[::1]:9000".into(), counter_bits: 32 },
+        SourceSpec::Trace { file: "${HOME}/all.csv".into(), source: None },
+    ];
+    assert_eq!(plan.sources, sources);
+    assert_eq!(plan.transport.about().name, "tcp");
+    assert_eq!(plan.filter, full_selection(plan.run.seed));
+    assert_eq!(plan.storage.keep, Keep::OneIn(10));
+    assert_eq!(plan.run.workers, Some(2));
+    assert_eq!(plan.trigger.duration, Some(Span::from_secs(60)));
+    assert_eq!(plan.run.warmup, Some(Span::from_millis(10)));
+    assert_eq!(plan.network.config, full_network());
+    assert_eq!(plan.network.placement, Placement { manager: Some(19), readout: 10, builder: 20 });
+    assert_eq!(plan.network.faults, full_network_faults());
+    let fault = |node: u16, action| FaultSpec { node: NodeId(node), source: None, action };
+    let one_in = 100;
+    let faults = [
+        fault(0, FaultAction::Kill { at: Span::from_secs(1) }),
+        fault(409, FaultAction::Kill { at: Span::ZERO }),
+        fault(1, FaultAction::Corrupt { one_in }),
+        fault(1, FaultAction::Duplicate { one_in }),
+        fault(9, FaultAction::Lose { one_in }),
+        fault(2, FaultAction::Oversize { one_in }),
+        fault(2, FaultAction::Delay { one_in, by: Span::from_millis(2) }),
+        fault(408, FaultAction::SlowDisk { rate: Bandwidth(400_000_000) }),
+    ];
+    assert_eq!(plan.faults, faults);
+    let names = faults.map(|fault| plan.building.node_name(fault.node));
+    assert_eq!(names, ["evm", "bu399", "ru0", "ru0", "ru8", "ru1", "ru1", "bu398"]);
+    assert_eq!(plan.slow_disk(NodeId(408)), Some(Bandwidth(400_000_000)));
+    assert_eq!(plan.slow_disk(NodeId(407)), None);
+    assert_resolves(&parse(text, &[]));
+    insta::assert_snapshot!("resolved_full", parse(text, &[]).resolved());
+}
+
+fn full_selection(seed: u64) -> Selection {
+    let step =
+        |rule, stream: Option<u16>, accept| ChainStep { rule, stream: stream.map(StreamId), copy: false, accept };
+    let (at_least, at_most) = (Some(ByteCount(1000)), Some(ByteCount(1_000_000)));
+    let (mask, value) = (0xf000_0000_0000_0000, 0x5000_0000_0000_0000);
+    let word = Rule::Word { source: SourceId(0), width: Width::Bits64, mask, value, at: Some(0) };
+    Selection {
+        seed,
+        phased: false,
+        drawn: None,
+        steps: vec![
+            step(Rule::Prescale { one_in: 1000 }, Some(1), None),
+            step(Rule::Size { source: Some(SourceId(1)), at_least, at_most }, None, None),
+            step(word, None, Some(0.9)),
+            step(Rule::Complete, None, None),
+            step(Rule::Random { accept: 0.5 }, None, None),
+            ChainStep { copy: true, ..step(Rule::Prescale { one_in: 100 }, Some(4), None) },
+        ],
+        units: Some(UnitsPlan {
+            units: 2,
+            code: Some(Code::Program(vec!["./my-filter".into(), "--fast".into()])),
+            listen: Some("0.0.0.0:9000".into()),
+            timeout: Span::from_secs(3),
+            patience: Span::from_secs(1),
+            events: 8,
+            accept: Some(0.1),
+            time: Span::from_millis(1),
+        }),
+        streams: ["physics", "calibration", "monitor", "quarantine", "display"].map(str::to_owned).into(),
+    }
+}
+
+fn full_network() -> NetworkConfig {
+    NetworkConfig {
+        preset: "ideal".into(),
+        topology: Topology::Clos {
+            leaves: 42,
+            ports_per_leaf: 20,
+            spines: 10,
+            links: 2,
+            uplink: Some(Bandwidth(200_000_000_000)),
+        },
+        link: LinkConfig { rate: Bandwidth(40_000_000_000), delay: Span(25_000) },
+        switch: SwitchConfig { delay: Span(300_000), arbitration: Arbitration::Oldest },
+        flow: Flow::StoreAndForward {
+            queue: ByteCount(1_000_000),
+            full: WhenFull::PriorityPause,
+            reaction: Span(700_000),
+            priorities: 4,
+        },
+        routing: Routing::Dispersive { patience: Span::from_micros(5), after: 1 },
+        nic: NicConfig {
+            ports: 2,
+            rate: Some(Bandwidth(30_000_000_000)),
+            overhead: Span(150_000),
+            packet: ByteCount(1500),
+            header: ByteCount(38),
+            minimum: ByteCount(84),
+            messages: 8,
+            service: Service::InTurn,
+            keeps_step: false,
+            dma: Some(Dma { read: Bandwidth(64_000_000_000), write: Bandwidth(72_000_000_000) }),
+        },
+        host: HostConfig { send: Span::from_micros(1), receive: Span::from_micros(2) },
+        control: Control::Shared,
+    }
+}
+
+fn full_network_faults() -> Vec<NetworkFault> {
+    let fault = |target: &str, at, action| NetworkFault { target: target.into(), at: Span::from_secs(at), action };
+    vec![
+        fault("leaf0", 1, NetworkFaultAction::Fail { reroute: Span::from_millis(2) }),
+        fault("leaf0>spine0.1", 0, NetworkFaultAction::Slow { factor: 2.5 }),
+        fault("spine9>leaf41.0", 3, NetworkFaultAction::Corrupt { one_in: 1000 }),
+    ]
+}
+
+#[test]
+fn a_rate_is_driven_from_outside() {
+    let overrides = ["trigger.type=rate", "trigger.rate=50 kHz", "trigger.spacing=poisson"];
+    let plan = plan(SHORT, &overrides);
+    assert_eq!(plan.building.trigger, Trigger::Driven);
+    let expected = TriggerPlan { rate: Some(Frequency(50_000_000)), poisson: true, duration: None, accept_loss: 0 };
+    assert_eq!(plan.trigger, expected);
+}
+
+#[test]
+fn recorded_and_live_sources_trigger_by_themselves() {
+    for source in ["{ type = 'cms-fed', file = 'a' }", "{ type = 'trace', file = 'a' }"] {
+        let text = format!("builder.units = 1\n[readout]\nunits = 1\nsource = {source}\n");
+        assert_eq!(plan(&text, &[]).building.trigger, Trigger::Data, "{source}");
+    }
+    // The shared source is not used by any unit here, so it does not count.
+    let unused = "trigger.events = 1\nbuilder.units = 1\nreadout.source = { type = 'cms-fed', file = 'a' }\n\
+                  [[readout.unit]]\nsource = { type = 'fixed', size = '1 B' }\n";
+    assert_eq!(plan(unused, &[]).building.trigger, Trigger::FreeRunning);
+}
+
+#[test]
+fn first_units_can_have_sources_of_their_own() {
+    let text = SHORT.to_owned() + "[[readout.unit]]\nsource = { type = 'fixed', size = '1 B' }\n";
+    let sizes = [1, 2000].map(|size| SourceSpec::Fixed { size: ByteCount(size) });
+    assert_eq!(plan(&text, &[]).sources, sizes);
+    assert_resolves(&parse(&text, &[]));
+}
+
+#[test]
+fn shapings_in_slots() {
+    let shaping = |overrides: &[&str]| plan(SHORT, overrides).building.shaping;
+    let slip = Span::from_millis(100);
+    let barrel = |bucket, step| Shaping::BarrelShifter { bucket: ByteCount(bucket), step, lead: ByteCount(8192), slip };
+    assert_eq!(shaping(&["shaping.type=barrel-shifter"]), barrel(8192, Step::Credit));
+    assert_eq!(shaping(&["shaping.type=rate-division"]), Shaping::RateDivision { packet: ByteCount(512) });
+    let small = shaping(&["shaping.type=barrel-shifter", "shaping.bucket=2 kB", "shaping.step=link"]);
+    assert_eq!(small, barrel(2000, Step::Link));
+}
+
+#[test]
+fn defaults_follow_the_number_of_builders() {
+    let config = plan(SHORT, &["builder.units=1000"]).building;
+    assert_eq!((config.group, config.buffer_events), (1000, 128_000));
+    // Equal is enough.
+    let config = plan(SHORT, &["builder.units=10", "protocol.group=10", "readout.buffer_events=640"]).building;
+    assert_eq!((config.group, config.buffer_events), (10, 640));
+    let config = plan(SHORT, &["builder.units=1000", "protocol.type=pull"]).building;
+    assert_eq!((config.protocol, config.group), (Protocol::Pull, 1000));
+    let config = plan(SHORT, &["builder.units=1000", "builder.slots=1"]).building;
+    assert_eq!(config.buffer_events, 4096);
+}
+
+#[test]
+fn phased_says_who_is_asked_first_and_what_is_accepted() {
+    let found = plan(SHORT, &["protocol={type='phased',first=1,accept=0.2}", "run.seed=7"]);
+    assert_eq!(found.building.protocol, Protocol::Phased { first: First::Units(1), rest: true });
+    let region = plan(SHORT, &["protocol={type='phased',least=1,most=2,rest=false}", "run.seed=7"]);
+    let first = First::Region { least: 1, most: 2, seed: 7 };
+    assert_eq!(region.building.protocol, Protocol::Phased { first, rest: false });
+    assert_eq!(region.filter, Selection::all(7));
+    assert_eq!(region.with_seed(8).building.protocol, Protocol::Phased { first, rest: false }.with_seed(8));
+    assert_eq!(found.filter, Selection { phased: true, drawn: Some(0.2), ..Selection::all(7) });
+    assert_eq!(plan(SHORT, &["protocol={type='phased',first=1,accept=1}"]).filter.drawn, Some(1.0));
+    assert_resolves(&parse(SHORT, &["protocol={type='phased',first=1,accept=0}"]));
+}
+
+#[test]
+fn set_changes_and_adds_keys() {
+    let keep = |text: &str| plan(SHORT, &[text]).storage.keep;
+    assert_eq!(keep("storage.keep=none"), Keep::None);
+    assert_eq!(keep("storage.keep=\"none\""), Keep::None);
+    assert_eq!(keep(" storage . keep = { one_in = 5 } "), Keep::OneIn(5));
+    assert_eq!(keep("storage.keep.one_in=5"), Keep::OneIn(5));
+    let log_normal = "readout.source={ type = 'log-normal', mean = '1 kB', rms = '2 kB' }";
+    let expected = SourceSpec::LogNormal { mean: ByteCount(1000), rms: ByteCount(2000) };
+    assert_eq!(plan(SHORT, &[log_normal]).sources[0], expected);
+    let fault = "[[fault]]\nnode = 'ru0'\naction = 'lose'\none_in = 9\n";
+    let changed = plan(&(SHORT.to_owned() + fault), &["fault.0.one_in=3"]);
+    assert_eq!(changed.faults[0].action, FaultAction::Lose { one_in: 3 });
+    // The last one counts.
+    assert_eq!(plan(SHORT, &["run.seed=3", "run.seed=4"]).run.seed, 4);
+}
+
+#[test]
+fn data_folders_start_at_the_file_or_where_the_user_is() {
+    let directory = |directory: &str, overrides: &[&str]| {
+        let text = format!("data.directory = {directory:?}\n{SHORT}");
+        assert_resolves(&parse(&text, overrides));
+        plan(&text, overrides).data_directory
+    };
+    assert_eq!(directory(".", &[]), Path::new("folder"));
+    assert_eq!(directory("../data", &[]), Path::new("folder/../data"));
+    assert_eq!(directory("/data", &[]), Path::new("/data"));
+    assert_eq!(directory("${EVB_DATA}", &[]), Path::new("${EVB_DATA}"));
+    assert_eq!(directory("x", &["data.directory=../data"]), Path::new("../data"));
+    let here = Experiment::parse(SHORT, "short.toml", &[]).expect("a good file");
+    assert_eq!(here.plans()[0].data_directory, Path::new("."));
+}
+
+#[test]
+fn keys_that_are_swept_together_get_the_same_value() {
+    let text = SHORT.to_owned() + "[sweep]\n'readout.units, builder.units' = [2, 5]\n'run.seed' = [1, 2]\n";
+    let experiment = parse(&text, &[]);
+    let units = |plan: &Plan| (plan.building.readout_units, plan.building.builder_units, plan.run.seed);
+    assert_eq!(experiment.plans().iter().map(units).collect::<Vec<_>>(), [(2, 2, 1), (2, 2, 2), (5, 5, 1), (5, 5, 2)]);
+    assert_eq!(experiment.plans()[3].sweep[0], ("readout.units, builder.units".to_owned(), "5".to_owned()));
+    let single = parse(&experiment.resolved(), &[]);
+    assert_eq!(single.plans().len(), 4);
+    // What is set on the command line is not swept, nor what was to be the same.
+    assert_eq!(parse(&text, &["builder.units=3"]).plans().len(), 2);
+    let error = Experiment::parse(&(text + "'builder.units' = [7]\n"), "twice.toml", &[]).unwrap_err().to_string();
+    assert!(error.contains("set the same key"), "{error}");
+}
+
+#[test]
+fn a_sweep_gives_one_plan_for_each_combination() {
+    let text = SHORT.to_owned()
+        // Keys with and without quotes mean the same.
+        + "[sweep]\n\"readout.source.size\" = [\"1 kB\", \"2 kB\"]\nbuilder.units = [100, 500, 1000]\n\
+           shaping = [{ type = \"none\" }, { type = \"grouping\" }]\n";
+    let experiment = parse(&text, &[]);
+    assert_eq!(experiment.plans().len(), 12);
+    let second_last = &experiment.plans()[10];
+    let expected = [("readout.source.size", "2 kB"), ("builder.units", "1000"), ("shaping", "{ type = \"none\" }")];
+    assert_eq!(second_last.sweep, expected.map(|(key, value)| (key.to_owned(), value.to_owned())));
+    assert_eq!((second_last.building.builder_units, second_last.building.group), (1000, 1000));
+    assert_eq!(experiment.plans()[0].building.group, 352);
+    assert_resolves(&experiment);
+    insta::assert_snapshot!("resolved_sweep", experiment.resolved());
+
+    for (index, plan) in experiment.plans().iter().enumerate() {
+        let text = experiment.resolved_at(index).expect("a point of the sweep");
+        let single = Experiment::parse(&text, "again.toml", &[]).expect("a good file");
+        assert_eq!(single.plans(), [Plan { sweep: vec![], ..plan.clone() }], "{text}");
+    }
+    assert_eq!(experiment.resolved_at(12), None);
+}
+
+#[test]
+fn a_key_that_is_set_is_not_swept() {
+    let text = SHORT.to_owned() + "[sweep]\n\"run.seed\" = [1, 2]\n\"builder.units\" = [3, 4]\n";
+    assert_eq!(parse(&text, &["builder.units=5"]).plans().len(), 2);
+    assert_eq!(parse(&text, &["run={ seed = 9 }"]).plans()[1].run.seed, 9);
+    assert_eq!(parse(&text, &["sweep.\"run.seed\"=[7, 8, 9]"]).plans().len(), 6);
+    assert_eq!(parse(SHORT, &["sweep.run.seed=[7, 8, 9]"]).plans()[2].run.seed, 9);
+}
+
+#[test]
+fn swept_tables_in_lists_and_data_folders_resolve() {
+    let text = "builder.units = 1\n[[readout.unit]]\nsource = { type = 'cms-fed', file = 'a' }\n[[readout.unit]]\n\
+                source = { type = 'cms-fed', file = 'b' }\n[sweep]\n'readout.unit.0.source.file' = ['c', 'd']\n\
+                'data.directory' = ['x', '/y', '.']\n";
+    let experiment = parse(text, &[]);
+    let folders: Vec<_> = experiment.plans().iter().map(|plan| plan.data_directory.clone()).collect();
+    assert_eq!(folders[..3], ["folder/x", "/y", "folder"].map(PathBuf::from));
+    assert_resolves(&experiment);
+    let whole = parse(&(SHORT.to_owned() + "[sweep]\ndata = [{}, { directory = 'z' }]\n"), &[]);
+    assert_eq!(whole.plans()[0].data_directory, Path::new("folder"));
+    assert_resolves(&whole);
+}
+
+/// What `block = "auto"` makes of a file: events in a block at first, and most of them where their number follows the load.
+#[test]
+fn blocks_fit_sources_and_triggers() {
+    let blocks = |trigger: &str, source: &str, more: &str| {
+        let text = format!(
+            "[trigger]\nblock = 'auto'\n{trigger}\n[readout]\nunits = 8\nsource = {{ {source} }}\n[builder]\nunits = 8\n{more}"
+        );
+        let plan = plan(&text, &[]);
+        (plan.bundling.block, plan.bundling.largest, plan.events())
+    };
+    let (free, rate) = ("events = 30_000", "type = 'rate'\nrate = '1 kHz'\nevents = 1201");
+    let (small, large) = ("type = 'fixed', size = '2 kB'", "type = 'log-normal', mean = '60 kB', rms = '1 kB'");
+    assert_eq!(blocks(free, small, ""), (64, None, Some(30_000)), "the last one is smaller");
+    assert_eq!(blocks("events = 1200", small, ""), (18, None, Some(1200)), "eight for each builder");
+    assert_eq!(blocks("duration = '1 s'", small, ""), (64, None, None));
+    assert_eq!(blocks(rate, small, ""), (1, Some(64), Some(1201)));
+    assert_eq!(blocks(rate, large, ""), (1, Some(2), Some(1201)), "128 KiB in a bundle");
+    assert_eq!(blocks(rate, "type = 'fixed', size = '200 kB'", ""), (1, None, Some(1201)));
+    assert_eq!(blocks(rate, small, "[first_stage]\nslices = 1"), (1, None, Some(1201)));
+    assert_eq!(blocks(free, small, "[protocol]\ntype = 'phased'\nfirst = 2\naccept = 0.1"), (1, None, Some(30_000)));
+    assert_eq!(blocks("events = 10", "type = 'cms-fed', file = 'a.raw'", ""), (1, None, Some(10)));
+    // Blocks never make an event builder too large that is possible in single events.
+    let text = "[trigger]\nevents = 1_000_000\n[readout]\nunits = 1000\nsource = { type = 'fixed', size = '64 B' }\n[builder]\nunits = 600";
+    assert_eq!(plan(text, &[]).bundling.block, 6, "6 events in 64 slots, 600,000 fragments each, are below 2^28");
+    assert_eq!(plan(text, &["builder.slots=400"]).bundling.block, 1);
+    // The file decides on the largest fragment, and bundles of such fragments are not too large.
+    let largest = "[readout]\nmax_fragment = '4 MiB'\nunits = 8\nsource = { type = 'fixed', size = '2 kB' }\n";
+    let text = format!("[trigger]\nblock = 'auto'\nduration = '1 s'\n{largest}[builder]\nunits = 1");
+    assert_eq!(plan(&text, &[]).bundling.block, 7);
+}

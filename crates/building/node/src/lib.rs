@@ -1,0 +1,53 @@
+//! The processes of an event builder: a plan, run for real.
+//!
+//! Each node is a unit of the event builder with a transport endpoint and its resources: a source of fragments, an
+//! event file or a clock. A worker thread carries one or more nodes. Run control starts and stops them, watches them
+//! and makes the record. It uses the same orders and notices for workers in threads and for processes.
+
+mod builder;
+mod children;
+mod control;
+mod control_lane;
+
+mod endpoint;
+mod filter;
+mod heap;
+mod join;
+pub mod limits;
+pub mod lines;
+mod link;
+mod machine;
+mod manager;
+mod memory;
+mod outbox;
+mod outcome;
+mod placement;
+mod pool;
+mod processes;
+mod processors;
+mod ranks;
+mod readout;
+mod roles;
+mod run_number;
+mod sample;
+mod seat;
+mod session;
+mod stages;
+mod storage;
+mod threads;
+mod wire_control;
+mod worker;
+
+pub use children::Children;
+pub use control::NodeError;
+pub use evb_control::{Command, State};
+pub use evb_transport::Token;
+pub use evb_unit::{Distribution, Held, Live, Open, Progress, Sizes, VERSION};
+pub use join::{JoinOptions, join};
+pub use machine::{NodeMachine, host};
+pub use memory::{MemoryBound, NodeMemory};
+pub use processes::{ProcessOptions, Start};
+pub use ranks::{Ranks, launched};
+pub use sample::{Sample, SampleFragment};
+pub use session::{Observer, Presence, RunError, Session, Turn};
+pub use stages::{OpenSession, run_stages};

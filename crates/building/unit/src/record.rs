@@ -1,0 +1,148 @@
+//! The part of the record that comes from the account.
+
+use crate::{Account, Faults, ReadoutReport, VERSION};
+use evb_core::ByteCount;
+use evb_experiment::Plan;
+use evb_protocol::{Shaping as Order, Step};
+use evb_record::steady::{Offer, Steady};
+use evb_record::{Bundles, Finding, FindingKind, Kind, Record, Shaping, Slots, Trigger};
+use std::collections::BTreeMap;
+
+/// Most sources with faults that a record names.
+const MOST_FAULTY: usize = 1000;
+
+/// The load that an experiment file asks for.
+pub struct Offered {
+    /// The key in the file.
+    pub key: &'static str,
+    /// The kind of load that is offered.
+    pub what: &'static str,
+    /// The offered rate; none if the load comes as fast as possible.
+    pub rate_hz: Option<f64>,
+}
+
+impl Offered {
+    /// Triggers at a rate.
+    pub const fn triggers(rate_hz: Option<f64>) -> Self {
+        Self { key: "trigger.rate", what: "triggers", rate_hz }
+    }
+
+    /// The offered load; none if it comes as fast as possible.
+    fn offer(&self, trigger: &Trigger, plan: &Plan) -> Option<Offer> {
+        Some(Offer {
+            key: self.key,
+            what: self.what,
+            came: trigger.offered - trigger.switched,
+            turned_away: trigger.inhibited - trigger.switched,
+            rate_hz: self.rate_hz?,
+            accepted_loss: f64::from(plan.trigger.accept_loss) / 100.0,
+        })
+    }
+}
+
+impl Account {
+    /// The record of an experiment that has ended, from the plan, the reports of the nodes and the steady window. The
+    /// driver adds its own measurements and the verdict.
+    pub fn assemble(mut self, kind: Kind, plan: &Plan, steady: &Steady, offered: &Offered) -> Record {
+        let faults = self.faults();
+        self.manager.events = self.by_event(self.manager.events);
+        let (bundles, shaping) = (self.bundles(plan), self.shaping(plan));
+        let trigger = Trigger { offered_rate_hz: offered.rate_hz, ..self.manager.trigger };
+        self.findings.extend(same_source(&self.readouts));
+        self.findings.extend(self.readouts.iter_mut().flat_map(|readout| readout.findings.drain(..)));
+        self.findings.extend(self.builders.iter_mut().flat_map(|builder| builder.findings.drain(..)));
+        self.findings.extend(steady.finding());
+        self.findings.extend(offered.offer(&trigger, plan).and_then(|offer| offer.judge(steady)));
+        Record {
+            kind,
+            experiment: plan.name.clone(),
+            sweep: plan.sweep.iter().cloned().collect(),
+            seed: plan.run.seed,
+            version: VERSION.into(),
+            protocol: plan.building.protocol.name().into(),
+            transport: String::new(),
+            control_transport: None,
+            readout_units: plan.building.readout_units,
+            builder_units: plan.building.builder_units,
+            events: self.manager.events,
+            trigger,
+            seconds: 0.0,
+            switch_seconds: None,
+            window: steady.window(),
+            event_rate_hz: 0.0,
+            event_rate_interval_hz: steady.rate_hz(),
+            fragment_rate_hz: 0.0,
+            throughput_bytes_per_s: 0.0,
+            per_destination_bytes_per_s: Vec::new(),
+            per_source_bytes_per_s: Vec::new(),
+            latency_us: self.manager.latency_us,
+            faults,
+            builders: self.builders.into_iter().map(|builder| builder.counts).collect(),
+            readouts: self.readouts.into_iter().map(|readout| readout.counts).collect(),
+            good: false,
+            filter: None,
+            stages: None,
+            lost_nodes: self.lost_nodes,
+            findings: self.findings,
+            bundles,
+            shaping,
+            broadcast: None,
+            placement: BTreeMap::new(),
+            occupancy: None,
+            simulation: None,
+        }
+    }
+
+    /// The shaping of the traffic, with the slots of all readout units.
+    fn shaping(&self, plan: &Plan) -> Option<Shaping> {
+        let shaping = plan.building.shaping;
+        let (step, bytes, lead) = match shaping {
+            Order::None => return None,
+            Order::Grouping { packet, .. } | Order::RateDivision { packet } => (None, packet, ByteCount(0)),
+            Order::BarrelShifter { bucket, step: step @ Step::Clock { .. }, .. } => {
+                (Some(step.name().into()), bucket, ByteCount(0))
+            }
+            Order::BarrelShifter { bucket, step, lead, .. } => (Some(step.name().into()), bucket, lead),
+        };
+        let add = |sum: Slots, one: &ReadoutReport| Slots {
+            used: sum.used + one.slots.used,
+            empty: sum.empty + one.slots.empty,
+            passed: sum.passed + one.slots.passed,
+        };
+        let slots = self.readouts.iter().fold(Slots::default(), add);
+        let skew = self.readouts.iter().filter_map(|readout| readout.clock_error).max();
+        let skew_us = skew.map(|skew| skew.as_secs_f64() * 1e6);
+        Some(Shaping { kind: shaping.name().into(), step, bytes: bytes.0, lead_bytes: lead.0, slots, skew_us })
+    }
+
+    /// Sources, blocks, and the faults by source, where readout units make bundles.
+    fn bundles(&self, plan: &Plan) -> Option<Bundles> {
+        let mut faults: BTreeMap<u16, Faults> = BTreeMap::new();
+        for (source, counted) in self.builders.iter().flat_map(|builder| &builder.sources) {
+            let of_source = faults.entry(*source).or_default();
+            counted.iter().for_each(|(fault, count)| *of_source.entry(fault.clone()).or_default() += count);
+        }
+        let faulty_sources = faults.len() as u64;
+        (!plan.bundling.is_plain()).then(|| Bundles {
+            sources: plan.bundling.sources(plan.building.readout_units).into(),
+            block: plan.bundling.largest_block(),
+            masked: plan.bundling.masked.iter().map(|source| source.0).collect(),
+            faulty_sources,
+            faults: faults.into_iter().take(MOST_FAULTY).collect(),
+        })
+    }
+}
+
+/// Readout units whose recorded fragments carry one source id.
+fn same_source(readouts: &[ReadoutReport]) -> Vec<Finding> {
+    let mut seen = BTreeMap::new();
+    let mut found = Vec::new();
+    for (unit, id) in readouts.iter().enumerate().filter_map(|(unit, readout)| Some((unit, readout.counts.source_id?)))
+    {
+        if let Some(first) = seen.insert(id, unit) {
+            let message = format!("ru{first} and ru{unit} both deliver the fragments of source {id}");
+            found.push(Finding::new(FindingKind::WrongSource, format!("ru{unit}"), message));
+        }
+    }
+    found
+}

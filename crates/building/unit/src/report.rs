@@ -1,0 +1,235 @@
+//! Reports of the units, which they repeat during a run and give at its end.
+
+use crate::{Distribution, Sizes};
+use evb_core::{NodeId, Span};
+use evb_protocol::{BuilderCounts, FaultCounts, ManagerCounts, Mismatch, ReadoutCounts};
+use evb_record::steady::Series;
+use evb_record::{Broadcast, Events, Filtering, Finding, FindingKind, Latency, Slots, Trigger};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The report of one node.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Report {
+    /// The event manager.
+    Manager(ManagerReport),
+    /// A readout unit.
+    Readout(ReadoutReport),
+    /// A builder unit.
+    Builder(BuilderReport),
+}
+
+impl Report {
+    /// The same with what the driver of the node knows.
+    #[must_use]
+    pub fn with_driver(mut self, driver: DriverReport) -> Self {
+        match &mut self {
+            Self::Manager(report) => report.driver = driver,
+            Self::Readout(report) => report.driver = driver,
+            Self::Builder(report) => report.driver = driver,
+        }
+        self
+    }
+}
+
+/// What the driver of a node knows in a real run. In a simulation it is empty.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct DriverReport {
+    /// Broadcasts of the node.
+    #[serde(default)]
+    pub broadcast: Broadcast,
+    /// Links that died although the peer lives, in a run over several links.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dead_links: Vec<DeadLink>,
+    /// The core to which the node is bound, if it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub core: Option<u16>,
+}
+
+/// A link of a node that died although the peer lives.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeadLink {
+    /// Name of the link.
+    pub link: String,
+    /// The peer.
+    pub peer: NodeId,
+    /// The reason, for people.
+    pub reason: String,
+}
+
+/// What a readout unit holds at present.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Held {
+    /// Events requested or held; with blocks, blocks.
+    pub events: u64,
+    /// Payload bytes held.
+    pub bytes: u64,
+}
+
+/// What a builder unit works on at present. With blocks, an event is a block.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Open {
+    /// Events under construction.
+    pub building: u64,
+    /// Built events that wait for filter units or for the storage.
+    pub storing: u64,
+    /// Events under construction that wait for the fragment of each readout unit, by source.
+    pub lacking: Vec<u64>,
+}
+
+/// Faults by kind.
+pub type Faults = BTreeMap<String, u64>;
+
+/// The report of an event manager.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ManagerReport {
+    /// Counts of the events by outcome.
+    pub events: Events,
+    /// Triggers that came. The offered rate is known to the driver.
+    pub trigger: Trigger,
+    /// The events that each builder has ended.
+    pub of_builders: Vec<Events>,
+    /// Time from trigger to stored.
+    pub latency_us: Latency,
+    /// The same as a distribution, in nanoseconds.
+    #[serde(default)]
+    pub latency_ns: Distribution,
+    /// Faults by kind.
+    pub faults: Faults,
+    /// The counts over time by which a window is found.
+    pub series: Series,
+    /// What its driver knows.
+    #[serde(flatten)]
+    pub driver: DriverReport,
+}
+
+/// The report of a readout unit.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ReadoutReport {
+    /// The last event that the unit knows to be triggered.
+    pub through: u64,
+    /// Counts of its work.
+    pub counts: evb_record::Readout,
+    /// Faults by kind.
+    pub faults: Faults,
+    /// Findings about its source.
+    pub findings: Vec<Finding>,
+    /// The bytes sent.
+    pub series: Series,
+    /// What it holds at present.
+    #[serde(default)]
+    pub held: Held,
+    /// The time slots of its traffic shaping.
+    #[serde(default)]
+    pub slots: Slots,
+    /// Longest time by which its clock can differ from that of the event manager, if it sends by the clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_error: Option<Span>,
+    /// What its driver knows.
+    #[serde(flatten)]
+    pub driver: DriverReport,
+}
+
+/// The report of a builder unit.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct BuilderReport {
+    /// Counts of its work.
+    pub counts: evb_record::Builder,
+    /// Faults by kind.
+    pub faults: Faults,
+    /// Faults of the sources whose fragments came in bundles, by the number of the source. If very many have faults, only
+    /// the first are here.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub sources: BTreeMap<u16, Faults>,
+    /// Findings about its events.
+    pub findings: Vec<Finding>,
+    /// The selection of its events; none without filters.
+    pub filter: Option<Box<Filtering>>,
+    /// The bytes and the fragments received.
+    pub series: Series,
+    /// What it works on at present.
+    #[serde(default)]
+    pub open: Open,
+    /// Sizes of the fragments that it received, and of its built events.
+    #[serde(default)]
+    pub sizes: Sizes,
+    /// What its driver knows.
+    #[serde(flatten)]
+    pub driver: DriverReport,
+}
+
+impl ManagerReport {
+    /// The counts of events.
+    pub(crate) fn of(counts: &ManagerCounts) -> Self {
+        let events = Events {
+            triggered: counts.triggered,
+            built: counts.built,
+            incomplete: counts.incomplete,
+            rejected: counts.rejected,
+            lost: counts.open(),
+            reassigned: counts.reassigned,
+        };
+        let trigger = Trigger {
+            offered: counts.triggered + counts.inhibited,
+            offered_rate_hz: None,
+            inhibited: counts.inhibited,
+            switched: 0,
+            inhibitions: counts.inhibitions,
+            slots: 0.0,
+            block: 0.0,
+        };
+        Self { events, trigger, faults: faults(&counts.faults), ..Self::default() }
+    }
+}
+
+impl ReadoutReport {
+    /// The counts of the machine.
+    pub(crate) fn of(counts: &ReadoutCounts) -> Self {
+        let of_unit = evb_record::Readout {
+            came: counts.came,
+            apart: counts.apart,
+            source_id: None,
+            fragments: counts.fragments,
+            bytes: counts.bytes,
+            sent: counts.sent,
+            sent_bytes: counts.sent_bytes,
+            repeated: counts.repeated,
+            busy: counts.busy,
+            most_events: counts.most_events,
+            most_bytes: counts.most_bytes,
+            rejected: 0,
+        };
+        Self { through: counts.through.0, counts: of_unit, faults: faults(&counts.faults), ..Self::default() }
+    }
+}
+
+impl BuilderReport {
+    /// The counts and findings of the machine.
+    pub(crate) fn of(counts: &BuilderCounts, mismatches: &[Mismatch]) -> Self {
+        let of_unit = evb_record::Builder {
+            built: counts.built,
+            incomplete: counts.incomplete,
+            rejected: counts.rejected,
+            fragments: counts.fragments,
+            bytes: counts.bytes,
+            asked: counts.asked,
+            repeated: counts.repeated,
+            ..evb_record::Builder::default()
+        };
+        let findings = mismatches.iter().map(tell).collect();
+        Self { counts: of_unit, faults: faults(&counts.faults), findings, ..Self::default() }
+    }
+}
+
+/// The counts as a table by name.
+fn faults(counts: &FaultCounts) -> Faults {
+    counts.seen().map(|(fault, count)| (fault.name().to_owned(), count)).collect()
+}
+
+/// A mismatch as a finding.
+fn tell(mismatch: &Mismatch) -> Finding {
+    let Mismatch { event, expected: (one, expected), found: (other, found) } = *mismatch;
+    let message = format!("event {event}: ru{other} says {found} where ru{one} says {expected}");
+    Finding::new(FindingKind::Mismatch, format!("ru{other}"), message)
+}

@@ -1,0 +1,196 @@
+//! The record of a simulation that has ended.
+
+use crate::{
+    simulation::Simulation,
+    tally::{self, Tally, Unit},
+};
+use evb_core::{NodeId, Time};
+use evb_experiment::{FaultAction, Load, Needs, Plan, Workload};
+use evb_fabric::{Flow, Routing};
+use evb_protocol::Config;
+use evb_record::steady::{ENDED, Steady};
+use evb_record::{Events, Finding, FindingKind, Kind, Link, Record, Trigger};
+use evb_unit::{Account, ManagerReport, Offered, Report};
+use std::ops::Range;
+
+/// The record of a simulation that has ended.
+pub(crate) fn record(simulation: &Simulation<'_>, wall_seconds: f64) -> Record {
+    let (plan, tally) = (simulation.plan, &simulation.tally);
+    let to = tally.to.unwrap_or(tally.from);
+    let seconds = (to - tally.from) as f64 * 1e-12;
+    let steady = Steady::find(&tally.series, plan.run.warmup.map(|_| Time(tally.from)), Time(to));
+    let rate = |count: usize| tally.series.rate(steady.window, count);
+    let rates = |counts: Range<usize>| counts.map(rate).collect();
+    let of_network = evb_record::Simulation {
+        wall_seconds,
+        packets: tally.sent_packets,
+        packet_hops: simulation.net.packet_hops(),
+        efficiency: efficiency(simulation, rate(tally::WIRE) * 1e-12, rate(tally::DATA_PACKETS)),
+        warmup_seconds: tally.from as f64 * 1e-12,
+        network: network(simulation, seconds),
+    };
+    Record {
+        protocol: protocol(plan).into(),
+        transport: "simulated".into(),
+        seconds,
+        event_rate_hz: rate(ENDED),
+        fragment_rate_hz: rate(tally::FRAGMENTS),
+        throughput_bytes_per_s: rate(tally::BYTES),
+        per_destination_bytes_per_s: rates(tally.places_received()),
+        per_source_bytes_per_s: rates(tally.places_sent()),
+        simulation: Some(of_network),
+        filter: account(simulation, Time(to)).filtering(seconds),
+        ..account(simulation, Time(to)).assemble(Kind::Simulation, plan, &steady, &offered(simulation))
+    }
+    .judged()
+}
+
+/// The account of all nodes at the end.
+fn account(simulation: &Simulation<'_>, end: Time) -> Account {
+    let (plan, tally) = (simulation.plan, &simulation.tally);
+    let mut account = tally.account.clone();
+    for (id, node) in simulation.nodes().iter().enumerate() {
+        let id = NodeId(id as u16);
+        let Some(mut report) = node.report(end) else { continue };
+        if let Report::Readout(readout) = &mut report {
+            (readout.slots, readout.clock_error) = simulation.slots(id);
+        }
+        account.report(id, report);
+    }
+    if let Workload::Traffic(_) = plan.workload {
+        account.report(Config::EVENT_MANAGER, Report::Manager(tally.traffic()));
+    }
+    tally.lost_requests().into_iter().for_each(|finding| account.find(finding));
+    plan.network.fitted_to.as_deref().map(not_modelled).into_iter().for_each(|finding| account.find(finding));
+    // Without a death nothing would be stopped.
+    let kills = plan.faults.iter().any(|fault| matches!(fault.action, FaultAction::Kill { .. }));
+    if kills && plan.run.needs != Needs::default() {
+        account.find(goes_on());
+    }
+    account
+}
+
+/// The load that the experiment file asks for.
+fn offered(simulation: &Simulation<'_>) -> Offered {
+    let rate_hz = simulation.arrivals().rate_hz();
+    let key = match &simulation.plan.workload {
+        Workload::EventBuilding => return Offered::triggers(rate_hz),
+        Workload::Traffic(traffic) if matches!(traffic.load, Load::Rate { .. }) => "workload.rate",
+        Workload::Traffic(_) => "workload.load",
+    };
+    Offered { key, what: "messages", rate_hz }
+}
+
+impl Tally {
+    /// Messages or cycles as events, in the words of an event manager.
+    fn traffic(&self) -> ManagerReport {
+        let (triggered, built) = match self.unit {
+            Unit::Gathered(_) => (self.offered, self.all_ended),
+            Unit::Message | Unit::Cycle => (self.data_sent, self.data_arrived),
+        };
+        ManagerReport {
+            events: Events { triggered, built, lost: triggered.saturating_sub(built), ..Events::default() },
+            trigger: Trigger { offered: self.offered, inhibited: self.refused, ..Trigger::default() },
+            latency_us: self.latencies.summary(),
+            ..ManagerReport::default()
+        }
+    }
+
+    /// Requests that did not arrive.
+    fn lost_requests(&self) -> Option<Finding> {
+        (self.lost_requests > 0).then(|| {
+            let message = format!("{} requests were lost: who sent them waits for good", self.lost_requests);
+            Finding::new(FindingKind::LostRequests, "requests", message)
+        })
+    }
+}
+
+/// The name of the protocol or of the pattern.
+fn protocol(plan: &Plan) -> &'static str {
+    match &plan.workload {
+        Workload::EventBuilding => plan.building.protocol.name(),
+        Workload::Traffic(traffic) => traffic.config.pattern.name(),
+    }
+}
+
+/// The finding that a network fitted to messages leaves out the times of the nodes.
+fn not_modelled(layer: &str) -> Finding {
+    let what = "generating, checking and storing events take no time in it, and no two nodes share a processor";
+    let message = format!("this network was fitted to messages over {layer}: {what}");
+    Finding::new(FindingKind::NotModelled, "network.fitted_to", message)
+        .hint("`evb run` measures a real event rate; compare simulated rates with each other")
+}
+
+/// The finding that no run control stops a simulation.
+fn goes_on() -> Finding {
+    let message = "a simulation goes on whatever nodes it loses";
+    Finding::new(FindingKind::NotModelled, "run.required", message).hint("`evb run` stops such a run")
+}
+
+/// Part of the full performance of all destinations, from the time of their data packets on the wire and the number of
+/// packets per second. At full performance packets come one after the other, each after the overhead of its sender. If
+/// more nodes send than receive, overheads run beside each other, and the wire is the limit. A packet across an end of
+/// the window can take this beyond 1.
+fn efficiency(simulation: &Simulation<'_>, wire: f64, packets_hz: f64) -> f64 {
+    let nic = &simulation.net.network.config.nic;
+    let (sources, destinations) = simulation.tally.sides();
+    let shared = (destinations / sources).min(1.0);
+    let busy = wire.max((wire + packets_hz * nic.overhead.as_secs_f64()) * shared);
+    (busy / (destinations * f64::from(nic.ports))).min(1.0)
+}
+
+fn network(simulation: &Simulation<'_>, seconds: f64) -> evb_record::Network {
+    let (net, tally) = (&simulation.net, &simulation.tally);
+    let config = &net.network.config;
+    let part = |time: u64| if seconds > 0.0 { time as f64 * 1e-12 / seconds } else { 0.0 };
+    let at_end = |(place, (link, counts))| (link, tally.links.get(place).unwrap_or(counts));
+    let links = net.counts().enumerate().map(at_end).map(|(link, counts)| Link {
+        name: link.name.clone(),
+        packets: counts.packets,
+        bytes: counts.bytes,
+        used: part(counts.busy.0),
+        blocked: part(counts.held.0 - counts.busy.0),
+        mean_wait_us: if counts.packets > 0 { counts.waited.0 as f64 * 1e-6 / counts.packets as f64 } else { 0.0 },
+        most_waiting: counts.most_waiting.into(),
+        most_bytes: counts.most_bytes,
+        dropped: counts.dropped,
+        pauses: counts.pauses.into(),
+    });
+    evb_record::Network {
+        preset: config.preset.clone(),
+        topology: config.topology.kind().into(),
+        routing: routing(config.routing).into(),
+        flow: flow(config.flow).into(),
+        hosts: net.network.hosts() as u64,
+        lost_packets: tally.lost_packets,
+        corrupted_packets: tally.corrupted_packets,
+        flooded_packets: tally.flooded_packets,
+        packets_left: tally.packets_left,
+        route_changes: net.route_changes(),
+        deadlock: tally.deadlock.clone(),
+        mapping: simulation.mapping.as_ref().map(|mapping| mapping.record(&net.network)),
+        links: links.collect(),
+    }
+}
+
+fn routing(routing: Routing) -> &'static str {
+    match routing {
+        Routing::Fixed { .. } => "fixed",
+        Routing::Random => "random",
+        Routing::Dispersive { .. } => "dispersive",
+        Routing::Adaptive => "adaptive",
+        Routing::DimensionOrder { .. } => "dimension-order",
+        Routing::AdaptiveDimensionOrder => "adaptive-dimension-order",
+        Routing::SpanningTree => "spanning-tree",
+        Routing::Learning { .. } => "learning",
+        Routing::Ecmp => "ecmp",
+    }
+}
+
+fn flow(flow: Flow) -> &'static str {
+    match flow {
+        Flow::Wormhole { .. } => "wormhole",
+        Flow::CutThrough { .. } => "cut-through",
+        Flow::StoreAndForward { .. } => "store-and-forward",
+    }
+}

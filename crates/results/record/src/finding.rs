@@ -1,0 +1,146 @@
+//! Findings: remarks beside the numbers of a result. Each finding has a kind, and the kinds alone decide the verdict.
+
+use crate::Record;
+use serde::{Deserialize, Serialize};
+
+/// A remark about a result.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finding {
+    /// The kind of the finding.
+    pub kind: FindingKind,
+    /// The place of the finding: a node such as `ru1`, a link, or a key of the experiment file.
+    pub subject: String,
+    /// The finding as a sentence with its numbers.
+    pub message: String,
+    /// Advice to the user.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+}
+
+impl Finding {
+    /// A finding without a hint.
+    pub fn new(kind: FindingKind, subject: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { kind, subject: subject.into(), message: message.into(), hint: None }
+    }
+
+    /// Adds advice to the user.
+    #[must_use]
+    pub fn hint(self, hint: impl Into<String>) -> Self {
+        Self { hint: Some(hint.into()), ..self }
+    }
+}
+
+/// The effect of a finding on the verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// The result is not good: the run did not do what the experiment file asked for.
+    Fails,
+    /// The result may be good; the finding is for information.
+    Remark,
+}
+
+macro_rules! kinds {
+    ($($variant:ident $name:literal $effect:ident $meaning:literal)*) => {
+        /// Every kind of finding, most important first.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        pub enum FindingKind {
+            $(#[doc = concat!($meaning, ".")] $variant,)*
+        }
+
+        impl FindingKind {
+            /// All kinds, most important first.
+            pub const ALL: &[Self] = &[$(Self::$variant,)*];
+
+            /// The name in records.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)* }
+            }
+
+            /// The effect of this kind on the verdict.
+            pub const fn effect(self) -> Effect {
+                match self { $(Self::$variant => Effect::$effect,)* }
+            }
+
+            /// The meaning of this kind, for the reference page.
+            pub const fn meaning(self) -> &'static str {
+                match self { $(Self::$variant => $meaning,)* }
+            }
+        }
+    };
+}
+
+kinds! {
+    Failed "failed" Fails "A node could not go on: a full disk, an unreadable file, a broken connection"
+    LostNode "lost_node" Fails "A node died, or could not be reached any more"
+    NoBuilders "no_builders" Fails "No builder unit was left, and events stayed unbuilt"
+    TooFewNodes "too_few_nodes" Fails "A node of `run.required` was lost, or fewer units were left than the file wants, so the run was stopped"
+    NotDrained "not_drained" Fails "After the trigger had stopped nothing moved for `run.drain_timeout`, though events were open"
+    Interrupted "interrupted" Fails "A simulation was stopped before its end"
+    Deadlock "deadlock" Fails "Packets wait for each other in a circle, for good"
+    NothingTriggered "nothing_triggered" Fails "There was no event at all, or no message"
+    LostEvents "lost_events" Fails "Events were triggered and never ended"
+    IncompleteEvents "incomplete_events" Fails "Events ended with a fragment missing or bad"
+    Mismatch "mismatch" Fails "Fragments of one event carry identities that disagree: they were not recorded for the same trigger"
+    OutOfStep "out_of_step" Fails "A source could not tell to which events its fragments belong: they were kept apart and counted"
+    MissedEnd "missed_end" Fails "A source announced at its end of run more fragments than came, or did not announce its end"
+    Unmatched "unmatched" Fails "Recorded fragments belong to no event: their numbers are out of order, or come before the first event that all sources have"
+    SilentSource "silent_source" Fails "A source gave no fragment though events were triggered or were to be"
+    WrongSource "wrong_source" Fails "A source delivered fragments of another source id than the file expects, or two sources delivered the same"
+    FilterFailed "filter_failed" Fails "A filter unit ended again and again and was given up: without another one, all events are kept in quarantine"
+    Quarantined "quarantined" Fails "Events are kept in quarantine, without a decision, because their filter unit crashed, hung or answered nonsense"
+    LostMessages "lost_messages" Fails "Messages of the traffic were sent and did not arrive"
+    LostRequests "lost_requests" Fails "Requests for data were lost: those who sent them wait for good"
+    RateNotKept "rate_not_kept" Fails "Less was carried than the file offers: the rate in the steady window is below the offered one, or triggers were turned away, by more than `trigger.accept_loss`"
+    NoSteadyState "no_steady_state" Remark "Rates did not settle: no steady window was found, and the figures are those of the whole time"
+    Lengthened "lengthened" Remark "Messages of the traffic were shorter than a message can be in a real run, and were sent with the shortest length"
+    NotModelled "not_modelled" Remark "Something that costs time in a real run is not in this simulation"
+    Early "early" Remark "Live fragments came from before the first event that all sources had, and were set apart"
+    Refused "refused" Remark "Bytes came to a source that are no fragments for it, and were refused"
+    NoSecondIdentity "no_second_identity" Remark "Sources carry nothing but one event counter, so that one that is out of step cannot come back on its own"
+    NoFilterMemory "no_filter_memory" Remark "Events went to filter units through pipes, which is slower, because the system gave no memory for them"
+    LostFilterUnits "lost_filter_units" Remark "Filter units of other machines were lost or failed, and their events were given to others"
+    NoMulticast "no_multicast" Remark "Broadcasts were to go by multicast, and a node sent copies"
+    DeadLink "dead_link" Remark "A link between nodes died, and their messages went over the others"
+    Reassigned "reassigned" Remark "Events were given to another builder unit because theirs died"
+}
+
+impl Record {
+    /// Adds the findings that follow from the numbers, sorts all by importance, and sets the verdict: good if there is
+    /// no finding of kind [`Effect::Fails`].
+    #[must_use]
+    pub fn judged(mut self) -> Self {
+        let own = self.telling();
+        self.findings.extend(own);
+        self.findings.sort_by_key(|finding| finding.kind);
+        self.good = self.findings.iter().all(|finding| finding.kind.effect() != Effect::Fails);
+        self
+    }
+
+    /// The findings that follow from the numbers.
+    fn telling(&self) -> Vec<Finding> {
+        let (events, unit) = (&self.events, self.unit());
+        let of = |count: u64, what: &str| format!("{count} of {} {unit}s {what}", events.triggered);
+        let lost = if unit == "event" { FindingKind::LostEvents } else { FindingKind::LostMessages };
+        let mut found = Vec::new();
+        let mut tell = |holds: bool, kind, message: String| {
+            if holds {
+                found.push(Finding::new(kind, "events", message));
+            }
+        };
+        tell(events.triggered == 0, FindingKind::NothingTriggered, format!("there was no {unit} at all"));
+        tell(events.incomplete > 0, FindingKind::IncompleteEvents, of(events.incomplete, "are incomplete"));
+        tell(events.lost > 0, lost, of(events.lost, "never ended"));
+        tell(events.reassigned > 0, FindingKind::Reassigned, of(events.reassigned, "were given to another builder"));
+        // A node that failed has said why; its loss is no news.
+        let untold = |node: &&String| self.findings.iter().all(|finding| finding.subject != **node);
+        let lost = self.lost_nodes.iter().filter(untold);
+        found.extend(lost.map(|node| Finding::new(FindingKind::LostNode, node.as_str(), format!("{node} was lost"))));
+        found
+    }
+
+    /// The name of one item that ends: `event` for event building and gathering, `message` for all other traffic.
+    pub fn unit(&self) -> &'static str {
+        if matches!(self.protocol.as_str(), "push" | "pull" | "phased" | "gather") { "event" } else { "message" }
+    }
+}

@@ -1,0 +1,417 @@
+//! The result schema: every number that evb prints comes from a record, and every record is one JSON object.
+//!
+//! The field names are a contract with the readers of records. A dot in the documentation means a nested object.
+
+mod benchmark;
+mod broadcast;
+mod bundles;
+mod comparison;
+mod filtering;
+mod finding;
+mod hardware;
+mod occupancy;
+mod paper;
+mod qualification;
+mod shaping;
+mod stages;
+pub mod steady;
+
+pub use benchmark::{
+    Benchmark, BenchmarkSamples, Calibration, CoreToCore, CpuLoad, Launches, Origin, Parameters, SIMULATED, Times,
+};
+pub use broadcast::Broadcast;
+pub use bundles::Bundles;
+pub use comparison::{Change, Comparison, Interval, RunComparison};
+pub use filtering::{Filtering, Given, Stream};
+pub use finding::{Effect, Finding, FindingKind};
+pub use hardware::HardwareMeasurement;
+pub use occupancy::{BuilderOccupancy, Occupancy, ReadoutOccupancy};
+pub use paper::{
+    Basis, Class, Curve, Figure, PaperColumn, PaperItem, PaperReport, PaperTable, Relation, Sensitivity, Verdict,
+};
+pub use qualification::{LinkSpeed, LinkVerdict, PairOfNodes, Qualification};
+use serde::{Deserialize, Serialize};
+pub use shaping::{Shaping, Slots};
+pub use stages::Stages;
+use std::collections::BTreeMap;
+
+/// The kind of work in a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// Events were built for real.
+    Run,
+    /// Events were built, or traffic flowed, in virtual time.
+    Simulation,
+    /// A published value was reproduced.
+    Paper,
+    /// A parameter of the experiments of a paper was varied.
+    Sensitivity,
+    /// A communication pattern was measured.
+    Benchmark,
+    /// Parameters were derived from benchmarks.
+    Parameters,
+    /// A benchmark was compared with an earlier one.
+    Comparison,
+    /// A run or simulation was compared with an earlier one.
+    RunComparison,
+    /// Hardware was measured.
+    Hardware,
+    /// A fabric was tested, link by link.
+    Qualification,
+}
+
+/// The result of one run, real or simulated.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// The kind of work.
+    pub kind: Kind,
+    /// Name of the experiment.
+    pub experiment: String,
+    /// The swept keys and their values; empty without a sweep.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub sweep: BTreeMap<String, String>,
+    /// Seed of every random stream.
+    pub seed: u64,
+    /// Version of evb.
+    pub version: String,
+    /// Protocol: `push`, `pull` or `phased`; for other traffic the name of its pattern.
+    pub protocol: String,
+    /// Transport between the nodes, by its name in the experiment file; `simulated` in virtual time.
+    pub transport: String,
+    /// Transport of control messages; none if they travel with the fragments.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub control_transport: Option<String>,
+    /// Number of readout units.
+    pub readout_units: u16,
+    /// Number of builder units.
+    pub builder_units: u16,
+    /// Number of events by outcome.
+    pub events: Events,
+    /// Triggers that arrived, and triggers that were turned away.
+    pub trigger: Trigger,
+    /// Time from the start to the end of the last event, in seconds.
+    pub seconds: f64,
+    /// Time for which triggers were turned away before this run, in seconds, if it has followed another without a stop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub switch_seconds: Option<f64>,
+    /// The time window of all rates.
+    #[serde(default)]
+    pub window: Window,
+    /// Events built, incomplete or rejected, per second of the window.
+    pub event_rate_hz: f64,
+    /// The 95 % confidence interval of the event rate; none without a steady window.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub event_rate_interval_hz: Option<Bounds>,
+    /// Fragments received by all builders, per second.
+    pub fragment_rate_hz: f64,
+    /// Payload delivered to all builders, in bytes per second.
+    pub throughput_bytes_per_s: f64,
+    /// Payload delivered to each builder, in bytes per second.
+    pub per_destination_bytes_per_s: Vec<f64>,
+    /// Payload sent by each readout unit, in bytes per second.
+    pub per_source_bytes_per_s: Vec<f64>,
+    /// Time from trigger to stored, in microseconds; rejected events have none.
+    pub latency_us: Latency,
+    /// Faults by kind; kinds that did not occur are left out.
+    pub faults: BTreeMap<String, u64>,
+    /// Counts of each builder.
+    pub builders: Vec<Builder>,
+    /// Counts of each readout unit.
+    pub readouts: Vec<Readout>,
+    /// The sources and blocks; none if each readout unit has one source and sends single events.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bundles: Option<Bundles>,
+    /// The shaping of the traffic; none where fragments go at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shaping: Option<Shaping>,
+    /// Broadcasts of the nodes; none in simulations.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub broadcast: Option<Broadcast>,
+    /// The core of each node that is bound to one, by the name of the node.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub placement: BTreeMap<String, u16>,
+    /// How full the units were; none in simulations, in runs that were too short for a look, and in records from before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub occupancy: Option<Occupancy>,
+    /// The selection of events; none in records without filters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filter: Option<Filtering>,
+    /// The event builders of two stages. All fields beside this one are those of the whole then: the triggers of the first
+    /// stage, and the events of all slices of the second. Readout units are listed for each slice in turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stages: Option<Box<Stages>>,
+    /// Nodes that died or became unreachable, such as `ru1`, in the order of detection. With two stages, the event builder
+    /// stands before: `g3.bu0` is a builder of group 3, `s1.ru0` a readout unit of slice 1.
+    pub lost_nodes: Vec<String>,
+    /// The findings, most important first: the reasons for the verdict.
+    pub findings: Vec<Finding>,
+    /// True if the run did what the experiment file asked for: no finding fails. Set by [`Record::judged`].
+    pub good: bool,
+    /// Fields of simulations only. They stand beside the other fields in JSON.
+    #[serde(flatten, default, skip_serializing_if = "Option::is_none")]
+    pub simulation: Option<Simulation>,
+}
+
+/// Fields of simulations only.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Simulation {
+    /// Elapsed real time of the simulation, in seconds. It is the only number that differs between two equal
+    /// simulations.
+    pub wall_seconds: f64,
+    /// Packets sent, from the start.
+    pub packets: u64,
+    /// Links taken by all packets, from the start.
+    pub packet_hops: u64,
+    /// Part of the full performance of all destinations that was reached. It is the time that packets with payload and
+    /// their overheads need on the wire, as far as they do not overlap, divided by the time of the window. Padding does
+    /// not count; at most 1.
+    pub efficiency: f64,
+    /// The warm-up of the experiment file, in seconds, 0 without one.
+    pub warmup_seconds: f64,
+    /// The network and its counts.
+    pub network: Network,
+}
+
+/// A simulated network and its counts.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Network {
+    /// The preset of the network.
+    pub preset: String,
+    /// The topology.
+    pub topology: String,
+    /// The routing of packets.
+    pub routing: String,
+    /// The flow control: the fate of packets that cannot move.
+    pub flow: String,
+    /// Number of places for hosts.
+    pub hosts: u64,
+    /// Packets dropped because a queue was full, or because no route was left.
+    pub lost_packets: u64,
+    /// Packets discarded by their receivers because a fault had corrupted them.
+    pub corrupted_packets: u64,
+    /// Copies of packets that came to hosts that they were not for (learning bridges).
+    #[serde(default)]
+    pub flooded_packets: u64,
+    /// Packets in the network when the simulation ended.
+    pub packets_left: u64,
+    /// Number of times a pair of hosts changed its route because a packet was blocked (dispersive routing).
+    pub route_changes: u64,
+    /// Links in a circle of waiting, each of which waits for the next; empty without a deadlock.
+    pub deadlock: Vec<String>,
+    /// The work of the mappers; none where routes are known without them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mapping: Option<Mapping>,
+    /// Counts of each link.
+    pub links: Vec<Link>,
+}
+
+/// The work of the mappers of a source-routed network.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Mapping {
+    /// Messages that mappers sent.
+    pub messages: u64,
+    /// How often a mapper began to lead, as far as it knew.
+    pub elections: u64,
+    /// How often a mapper began to explore the network.
+    pub surveys: u64,
+    /// The maps that hosts got, in the order of their making.
+    pub maps: Vec<KnownMap>,
+}
+
+/// A map that hosts got.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct KnownMap {
+    /// The port of a host whose mapper made it.
+    pub leader: String,
+    /// Time at which it was made, in seconds after the start.
+    pub made_s: f64,
+    /// Time at which the last port of a host got it, in seconds after the start.
+    pub known_s: f64,
+    /// Ports of hosts that got it.
+    pub known_to: u64,
+    /// Switches on it.
+    pub switches: u64,
+    /// Ports of hosts on it.
+    pub hosts: u64,
+    /// Cables between switches on it.
+    pub cables: u64,
+}
+
+/// Counts of one direction of a link during the measurement.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Link {
+    /// Name of the link: its start and its end.
+    pub name: String,
+    /// Packets over the link.
+    pub packets: u64,
+    /// Their bytes on the wire.
+    pub bytes: u64,
+    /// Part of the time in which bytes moved.
+    pub used: f64,
+    /// Part of the time in which a packet stood on the link and could not move.
+    pub blocked: f64,
+    /// Mean time that a packet waited for the link, in microseconds.
+    pub mean_wait_us: f64,
+    /// Most packets that waited for the link at once.
+    pub most_waiting: u64,
+    /// Most bytes in the link's queue (store and forward), or in one buffer at its end (cut-through).
+    pub most_bytes: u64,
+    /// Packets dropped because the link's queue was full.
+    pub dropped: u64,
+    /// Number of times the link's receiver asked for a pause.
+    pub pauses: u64,
+}
+
+/// Number of events by outcome: `triggered = built + incomplete + rejected + lost`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Events {
+    /// Events that were triggered.
+    pub triggered: u64,
+    /// Events with every fragment there and good.
+    pub built: u64,
+    /// Events with a fragment missing or bad.
+    pub incomplete: u64,
+    /// Events rejected by a filter or after their first phase; 0 in records from before phased building.
+    #[serde(default)]
+    pub rejected: u64,
+    /// Events that were triggered and never ended.
+    pub lost: u64,
+    /// Events that were assigned again because their builder died.
+    pub reassigned: u64,
+}
+
+/// The time window of rates: steady, without warm-up and draining.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Window {
+    /// Begin of the window, in seconds after the start.
+    pub from_s: f64,
+    /// End of the window, in seconds after the start.
+    pub to_s: f64,
+    /// True if a steady state was found; if false, the window is the whole time, including the draining.
+    pub steady: bool,
+}
+
+/// The two ends of an interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Bounds {
+    /// The lower end.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
+}
+
+/// Triggers that arrived, and triggers that were turned away. For other traffic: messages that were offered and
+/// refused.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Trigger {
+    /// Triggers that arrived, accepted or turned away.
+    #[serde(default)]
+    pub offered: u64,
+    /// The trigger rate of the experiment file, per second; none if triggers come as fast as possible.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offered_rate_hz: Option<f64>,
+    /// Triggers that arrived while the trigger was inhibited.
+    pub inhibited: u64,
+    /// Those of them that arrived before the first event, while nodes went over from another run that this one has followed
+    /// without a stop. They are no fault of this run.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub switched: u64,
+    /// Number of times the trigger became inhibited.
+    pub inhibitions: u64,
+    /// Events that each builder could have under construction at the end, which changes with `builder.slots = "auto"`: less
+    /// than 1 if only some builders at a time had one. With blocks, blocks. 0 for traffic.
+    #[serde(default)]
+    pub slots: f64,
+    /// Mean number of events in a block, which changes with `trigger.block = "auto"`: 1 for single events. 0 for traffic, and
+    /// before the first event.
+    #[serde(default)]
+    pub block: f64,
+}
+
+/// A distribution of times, in microseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Latency {
+    /// The mean, to a part in a thousand; none where it was not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean: Option<f64>,
+    /// The median: half of all times are shorter.
+    pub p50: f64,
+    /// The 99th percentile: 99 of 100 times are shorter.
+    pub p99: f64,
+    /// The 99.9th percentile: 999 of 1000 times are shorter.
+    #[serde(default)]
+    pub p999: f64,
+    /// The longest time.
+    pub max: f64,
+}
+
+/// Counts of one builder.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Builder {
+    /// Events with every fragment there and good.
+    pub built: u64,
+    /// Events with a fragment missing or bad.
+    pub incomplete: u64,
+    /// Events rejected by a filter or after their first phase; 0 in records from before phased building.
+    #[serde(default)]
+    pub rejected: u64,
+    /// Fragments received.
+    pub fragments: u64,
+    /// Payload bytes received.
+    pub bytes: u64,
+    /// Fragments asked for because they had not arrived; each question counts.
+    #[serde(default)]
+    pub asked: u64,
+    /// Second copies of fragments that were asked for. They were dropped.
+    #[serde(default)]
+    pub repeated: u64,
+    /// Events written to files.
+    pub stored: u64,
+    /// Bytes written to files.
+    pub stored_bytes: u64,
+    /// Number of files written; 0 in records from before this count.
+    #[serde(default)]
+    pub file_count: u64,
+    /// Names of the files written; only the first ones if there are very many.
+    pub files: Vec<String>,
+}
+
+/// Counts of one readout unit.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Readout {
+    /// Fragments of the source: `came = fragments + apart`, except for those that wait at the end of the run. 0 for
+    /// generated fragments.
+    #[serde(default)]
+    pub came: u64,
+    /// Fragments that belong to no event.
+    #[serde(default)]
+    pub apart: u64,
+    /// The source id that recorded fragments carry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source_id: Option<u32>,
+    /// Fragments taken from the source for an event.
+    pub fragments: u64,
+    /// Payload bytes taken from the source.
+    pub bytes: u64,
+    /// Fragments sent.
+    pub sent: u64,
+    /// Payload bytes sent.
+    pub sent_bytes: u64,
+    /// Fragments that were sent again because they were lost on the way.
+    #[serde(default)]
+    pub repeated: u64,
+    /// Number of times the buffer became busy.
+    pub busy: u64,
+    /// Most events held at once.
+    pub most_events: u64,
+    /// Most payload bytes held at once.
+    pub most_bytes: u64,
+    /// Frames and connections of front ends that were refused.
+    pub rejected: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
+}

@@ -1,0 +1,256 @@
+//! Results of `evb paper`: published values, reproduced values beside them, and their tables and figures.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+use crate::Kind;
+
+/// One published value and its reproduction: one line of `evb paper --json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PaperItem {
+    /// Always [`Kind::Paper`].
+    pub kind: Kind,
+    /// The folder of the paper.
+    pub paper: String,
+    /// Name of the item, unique in its paper.
+    pub item: String,
+    /// Description of the value.
+    pub what: String,
+    /// Place in the paper.
+    pub place: String,
+    /// Unit of `published`, `reproduced`, `difference` and `tolerance`; empty for a plain number.
+    pub unit: String,
+    /// The expected relation of `reproduced` to `published`.
+    pub relation: Relation,
+    /// The published value; none if nothing was published.
+    pub published: Option<f64>,
+    /// The reproduced value; none if it is no number, or not modelled.
+    pub reproduced: Option<f64>,
+    /// The reproduced value less the published value.
+    pub difference: Option<f64>,
+    /// Largest difference of a value that is inside; none if the value is not judged.
+    pub tolerance: Option<f64>,
+    /// The paper's own error that is the tolerance; empty if the tolerance is the rule for all papers.
+    pub error_from: String,
+    /// What agreement would prove.
+    pub class: Class,
+    /// The reason for the class.
+    pub because: String,
+    /// The verdict on the reproduced value.
+    pub verdict: Verdict,
+    /// True if the published value is the result of a theory, and not of a measurement.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub theory: bool,
+    /// The reason for the difference, if the value is in the list of known differences.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub known: Option<String>,
+    /// The tool of the measurement, if the value does not come from a simulation of a network.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measured_with: Option<String>,
+    /// Seed of every random stream.
+    pub seed: u64,
+    /// Version of evb.
+    pub version: String,
+}
+
+impl PaperItem {
+    /// Returns true if the list of known differences agrees with the verdict: the value is outside and listed, or
+    /// neither.
+    pub fn is_as_listed(&self) -> bool {
+        (self.verdict == Verdict::Outside) == self.known.is_some()
+    }
+
+    /// Returns true if this value would be inside. What is no number is not.
+    pub fn is_inside(&self, reproduced: f64) -> bool {
+        self.relation.holds(reproduced, self.published.unwrap_or_default(), self.tolerance.unwrap_or_default())
+    }
+
+    /// The difference in per cent of the published value.
+    pub fn error_percent(&self) -> Option<f64> {
+        Some(self.difference? / self.published.filter(|published| *published != 0.0)?.abs() * 100.0)
+    }
+}
+
+/// The expected relation of a reproduced value to the published one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Relation {
+    /// Equal within the tolerance.
+    Equal,
+    /// Not below the published value.
+    AtLeast,
+    /// Not above the published value.
+    AtMost,
+    /// No number was published.
+    Shown,
+}
+
+impl Relation {
+    /// Returns true if a reproduced value has this relation to a published one, up to a tolerance in the wrong direction.
+    pub fn holds(self, reproduced: f64, published: f64, tolerance: f64) -> bool {
+        let difference = reproduced - published;
+        let off = match self {
+            Self::Equal => difference.abs(),
+            Self::AtLeast => -difference,
+            Self::AtMost => difference,
+            Self::Shown => 0.0,
+        };
+        // A sum of decimal fractions is off by some units in its last place.
+        reproduced.is_finite() && off <= tolerance + 1e-9 * reproduced.abs()
+    }
+}
+
+/// What the agreement of a value would prove.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Class {
+    /// Nothing was set by the value or by anything that implies it: it can fail, and only such values count.
+    Predicted,
+    /// A parameter was set by the value, or the value holds at one value of an assumption only.
+    Calibrated,
+    /// The value follows from inputs, from a formula or from conservation.
+    Implied,
+    /// The paper says it in words; the number is our reading of them.
+    Words,
+    /// The two numbers are known not to be comparable.
+    Different,
+    /// The paper has it and evb does not.
+    NotModelled,
+    /// Nothing was published to compare with.
+    Unpublished,
+}
+
+/// The verdict on a reproduced value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// The difference is at most the tolerance.
+    Inside,
+    /// The difference is larger than the tolerance.
+    Outside,
+    /// There is nothing to compare, or it cannot be compared.
+    NotJudged,
+}
+
+/// A parameter of the experiments of a paper, and the values that move with it: one line of
+/// `evb paper --sensitivity --json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Sensitivity {
+    /// Always [`Kind::Sensitivity`].
+    pub kind: Kind,
+    /// The folder of the paper.
+    pub paper: String,
+    /// The parameter.
+    pub parameter: String,
+    /// The origin of its value.
+    pub basis: Basis,
+    /// The place in the paper, or the reason for the value and its range.
+    pub because: String,
+    /// The items that set the parameter.
+    pub set_by: Vec<String>,
+    /// The value of the experiment files, then the values at which they were simulated again.
+    pub values: Vec<String>,
+    /// The published items that move by more than 0.1 %, and what each is at each of `values`.
+    pub items: BTreeMap<String, Vec<Option<f64>>>,
+    /// Seed of every random stream.
+    pub seed: u64,
+    /// Version of evb.
+    pub version: String,
+}
+
+/// The origin of a parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Basis {
+    /// The paper states it, or a source that the paper names.
+    Stated,
+    /// It was set so that items of the paper come out.
+    Calibrated,
+    /// Neither.
+    Assumed,
+}
+
+/// The results of one paper.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PaperReport {
+    /// The folder of the paper.
+    pub slug: String,
+    /// Title of the paper.
+    pub title: String,
+    /// Year in which it was published.
+    pub year: u16,
+    /// Every value, including those of the tables.
+    pub items: Vec<PaperItem>,
+    /// The tables.
+    pub tables: Vec<PaperTable>,
+    /// The figures.
+    pub figures: Vec<Figure>,
+}
+
+impl PaperReport {
+    /// Returns true if exactly the items in the list of known differences are outside.
+    pub fn good(&self) -> bool {
+        self.items.iter().all(PaperItem::is_as_listed)
+    }
+}
+
+/// A table, whose cells are items.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PaperTable {
+    /// Name of the table, unique in its paper; the items of its cells begin with it.
+    pub name: String,
+    /// Description of the table.
+    pub what: String,
+    /// Place in the paper.
+    pub place: String,
+    /// Unit of all cells.
+    pub unit: String,
+    /// The quantity that differs between rows.
+    pub row_name: String,
+    /// The value of each row.
+    pub rows: Vec<String>,
+    /// The columns.
+    pub columns: Vec<PaperColumn>,
+}
+
+/// A column of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PaperColumn {
+    /// Name of the column.
+    pub name: String,
+    /// For each row the index of its item in the report.
+    pub items: Vec<usize>,
+}
+
+/// A figure: reproduced curves and published points.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figure {
+    /// Name of the figure, unique in its paper, fit for the stem of a file name.
+    pub name: String,
+    /// Description of the figure.
+    pub what: String,
+    /// Place in the paper.
+    pub place: String,
+    /// Title of the horizontal axis, with its unit.
+    pub x: String,
+    /// Title of the vertical axis, with its unit.
+    pub y: String,
+    /// True if the horizontal axis is logarithmic.
+    pub x_log: bool,
+    /// True if the vertical axis is logarithmic.
+    pub y_log: bool,
+    /// Reproduced curves.
+    pub curves: Vec<Curve>,
+    /// Published points.
+    pub published: Vec<Curve>,
+}
+
+/// A curve, or a set of points.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Curve {
+    /// The label of the curve.
+    pub label: String,
+    /// The points, in the order of the line through them.
+    pub points: Vec<(f64, f64)>,
+}

@@ -1,0 +1,82 @@
+//! The transports of evb by name: the one list that experiment files, nodes and benchmarks take them from.
+
+mod bond;
+mod choice;
+mod layer;
+
+pub use bond::Bonded;
+pub use choice::TransportChoice;
+pub use evb_transport::{About, Setting, SettingValue, Settings};
+pub use layer::LayerChoice;
+
+use evb_transport::{
+    LayerOptions, LayersOptions, NodeOptions, OpenError, Registered, ThreadOptions, UseEndpoint, UseEndpoints,
+    UseLayer, UseLayers,
+};
+
+/// Lists transports, and finds the one that opens endpoints by its name.
+macro_rules! transports {
+    ($($transport:ty),+ $(,)?) => {
+        /// All transports, in the order in which people see them. The first is the default.
+        pub const ALL: &[&About] = &[$(&<$transport as Registered>::ABOUT),+];
+
+        transports!(@open open, UseEndpoint, NodeOptions, $($transport),+);
+        transports!(@open open_threads, UseEndpoints, ThreadOptions, $($transport),+);
+        transports!(@open open_layer, UseLayer, LayerOptions, $($transport),+);
+        transports!(@open open_layers, UseLayers, LayersOptions, $($transport),+);
+    };
+    (@open $open:ident, $user:ident, $options:ty, $($transport:ty),+) => {
+        #[doc = concat!("Calls [`Registered::", stringify!($open), "`] of a transport.")]
+        ///
+        /// # Errors
+        /// As that.
+        pub fn $open<V: $user>(
+            transport: &TransportChoice,
+            options: $options,
+            user: V,
+        ) -> Result<V::Output, V::Error> {
+            let (name, settings) = (transport.about().name, transport.settings());
+            $(if name == <$transport as Registered>::ABOUT.name {
+                return <$transport as Registered>::$open(settings, options, user);
+            })+
+            Err(OpenError::new(format!("there is no transport {name:?}")).into())
+        }
+    };
+}
+
+transports![
+    evb_transport::in_process::InProcess,
+    evb_transport::shm::Shm,
+    evb_transport::tcp::Tcp,
+    evb_transport_mpi::Endpoint,
+    evb_transport_ofi::Ofi,
+    evb_transport_ethernet::Ethernet,
+    Bonded,
+    evb_velo_rtl::RtlLayer,
+];
+
+/// The transport of this name.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static About> {
+    ALL.iter().copied().find(|about| about.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn names_are_there_once_and_those_between_processes_exist() {
+        let mut seen = BTreeSet::new();
+        for about in ALL {
+            assert!(seen.insert(about.name), "{} twice", about.name);
+            let other = find(about.between_processes()).expect("a transport");
+            assert!(!other.is_one_process() || other.name == about.name, "{}", about.name);
+        }
+        let mut seen = BTreeSet::new();
+        for layer in ALL.iter().flat_map(|about| about.layers) {
+            assert!([layer.name].iter().chain(layer.aliases).all(|name| seen.insert(*name)), "{} twice", layer.name);
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! The reproduced items of each paper, one module for each paper.
+
+mod atlas_communication;
+mod atlas_ethernet;
+mod cms_adaptive_routing;
+mod cms_demonstrator;
+mod hluchyj_karol;
+mod karol;
+mod patel;
+mod pollaczek;
+mod velo;
+
+use crate::Paper;
+use include_dir::include_dir;
+
+/// A paper: the name of its folder, the files in it, and the function that reproduces it.
+macro_rules! paper {
+    ($slug:literal, $folder:tt, $module:ident) => {
+        Paper { slug: $slug, folder: include_dir!($folder), reproduce: $module::reproduce }
+    };
+}
+
+pub(crate) static ALL: &[Paper] = &[
+    paper!("atlas-communication-1997", "$CARGO_MANIFEST_DIR/../atlas-communication-1997", atlas_communication),
+    paper!("atlas-ethernet-1998", "$CARGO_MANIFEST_DIR/../atlas-ethernet-1998", atlas_ethernet),
+    paper!("cms-adaptive-routing-2007", "$CARGO_MANIFEST_DIR/../cms-adaptive-routing-2007", cms_adaptive_routing),
+    paper!("cms-demonstrator-1999", "$CARGO_MANIFEST_DIR/../cms-demonstrator-1999", cms_demonstrator),
+    paper!("hluchyj-karol-1988", "$CARGO_MANIFEST_DIR/../hluchyj-karol-1988", hluchyj_karol),
+    paper!("karol-1987", "$CARGO_MANIFEST_DIR/../karol-1987", karol),
+    paper!("patel-1981", "$CARGO_MANIFEST_DIR/../patel-1981", patel),
+    paper!("pollaczek-1930", "$CARGO_MANIFEST_DIR/../pollaczek-1930", pollaczek),
+    paper!("velo-2008", "$CARGO_MANIFEST_DIR/../velo-2008", velo),
+];
