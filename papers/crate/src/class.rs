@@ -65,7 +65,7 @@ fn holds_only_here(item: &Item, parameter: &Sensitivity) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use evb_record::Kind;
+    use evb_record::RecordKind;
     use std::collections::BTreeMap;
 
     const PUBLISHED: &str = r#"
@@ -89,7 +89,7 @@ parameter = [
     fn sensitivity(parameter: &str, basis: Basis, items: &[(&str, [f64; 3])]) -> Sensitivity {
         let items = items.iter().map(|(name, values)| ((*name).into(), values.map(Some).to_vec()));
         Sensitivity {
-            kind: Kind::Sensitivity,
+            kind: RecordKind::Sensitivity,
             paper: "slug".into(),
             parameter: parameter.into(),
             basis,

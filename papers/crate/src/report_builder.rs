@@ -6,7 +6,7 @@ use crate::{
     item::Item,
     published::{self, Published, Scale},
 };
-use evb_record::{Curve, Figure, Kind, PaperColumn, PaperItem, PaperReport, PaperTable, Sensitivity, Verdict};
+use evb_record::{Curve, Figure, PaperColumn, PaperItem, PaperReport, PaperTable, RecordKind, Sensitivity, Verdict};
 
 /// The reproduced value of an item, and the tool of its measurement unless it is a simulation of a network.
 #[derive(Clone, Debug)]
@@ -105,7 +105,7 @@ impl ReportBuilder {
             () => Verdict::Outside,
         };
         PaperItem {
-            kind: Kind::Paper,
+            kind: RecordKind::Paper,
             paper: self.slug.to_owned(),
             item: item.name.clone(),
             what: item.what.clone(),

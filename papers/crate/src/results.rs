@@ -2,7 +2,7 @@
 
 use crate::PaperError;
 use evb_core::ByteCount;
-use evb_record::{Link, Record, Simulation};
+use evb_record::{LinkRecord, Record, Simulation};
 use std::collections::BTreeMap;
 
 /// The records of every experiment of a paper, in the order of its sweep.
@@ -71,7 +71,7 @@ pub(crate) fn links_between<'a>(
     record: &'a Record,
     from: &'a str,
     to: &'a str,
-) -> Result<impl Iterator<Item = &'a Link>, PaperError> {
+) -> Result<impl Iterator<Item = &'a LinkRecord>, PaperError> {
     let joins = move |name: &str| name.split_once('>').is_some_and(|(a, b)| a.starts_with(from) && b.starts_with(to));
     Ok(simulation(record)?.network.links.iter().filter(move |link| joins(&link.name)))
 }

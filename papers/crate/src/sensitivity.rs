@@ -1,7 +1,7 @@
 //! The values that move with a parameter.
 
 use crate::{Paper, PaperError, Parameter};
-use evb_record::{Kind, PaperReport, Relation, Sensitivity};
+use evb_record::{PaperReport, RecordKind, Relation, Sensitivity};
 
 /// Items that move by less than this part of their value do not count as moved.
 const STILL: f64 = 1e-3;
@@ -28,7 +28,7 @@ impl Paper {
         };
         let moved = compared.map(|(index, item)| (item.item.clone(), values(index)));
         Ok(Sensitivity {
-            kind: Kind::Sensitivity,
+            kind: RecordKind::Sensitivity,
             paper: self.slug.to_owned(),
             parameter: parameter.name.clone(),
             basis: parameter.basis,

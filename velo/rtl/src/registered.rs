@@ -3,8 +3,8 @@
 use crate::{LINKS, NODES, PROTOTYPE_LINK, Pace, RtlLayer, RtlOptions, cluster, prepare};
 use evb_core::Span;
 use evb_transport::{
-    About, HEAD_BYTES, Layer, LayersOptions, Nodes, OpenError, OverLayer, Parameter, Registered, Setting, SettingValue,
-    Settings, ThreadOptions, UseEndpoints, UseLayers,
+    HEAD_BYTES, Layer, LayersOptions, Nodes, OpenError, OverLayer, Parameter, Setting, SettingValue, Settings,
+    ThreadOptions, TransportFactory, TransportInfo, UseEndpoints, UseLayers,
 };
 
 const WIRES: Setting = Setting {
@@ -20,9 +20,9 @@ const WIRES: Setting = Setting {
 /// 16 wires carry 64 bits in 6 cycles.
 const BYTE_TIME: Span = Span(10_000);
 
-impl Registered for RtlLayer {
+impl TransportFactory for RtlLayer {
     // The hardware holds what its mailboxes hold; its simulator is not counted.
-    const ABOUT: About = About {
+    const INFO: TransportInfo = TransportInfo {
         settings: &[WIRES],
         prepare: |nodes, settings, notice| prepare(nodes.into(), &options(settings)?, notice).map_err(OpenError::new),
         layers: &[Layer {
@@ -33,7 +33,7 @@ impl Registered for RtlLayer {
             simulated_byte: Some(BYTE_TIME),
             ..Layer::new("velo-rtl")
         }],
-        ..About::new(
+        ..TransportInfo::new(
             "velo-rtl",
             "threads of one process through the VELO hardware, simulated cycle by cycle; needs Verilator, and is slow",
             Nodes::Threads("simulated hardware is one process, with threads for its nodes"),

@@ -5,7 +5,7 @@ use crate::{
     progress::{ProgressArgs, RunProgress, say},
     signals::Signals,
 };
-use evb::{Command, Observer, Plan, Progress, State};
+use evb::{Command, Observer, Plan, Progress, RunState};
 use std::{
     io,
     sync::mpsc::{self, Receiver, TryRecvError},
@@ -16,7 +16,7 @@ use std::{
 pub(crate) struct Console<'a> {
     progress: RunProgress<'a>,
     lines: Receiver<String>,
-    state: State,
+    state: RunState,
     /// Standard input has ended, or a signal came: the program is to end, after its run.
     leaving: bool,
 }
@@ -32,7 +32,7 @@ impl<'a> Console<'a> {
                 }
             }
         })?;
-        Ok(Self { progress: RunProgress::new(plan, signals, how), lines, state: State::Initial, leaving: false })
+        Ok(Self { progress: RunProgress::new(plan, signals, how), lines, state: RunState::Initial, leaving: false })
     }
 
     fn parse(line: &str) -> Option<Command> {
@@ -47,11 +47,11 @@ impl<'a> Console<'a> {
     /// The next command towards the end, by the state of run control.
     fn way_out(&self) -> Option<Command> {
         match self.state {
-            State::Configuring | State::Running | State::Degraded | State::Paused | State::Splitting => {
+            RunState::Configuring | RunState::Running | RunState::Degraded | RunState::Paused | RunState::Splitting => {
                 Some(Command::Stop)
             }
-            State::Draining => None,
-            State::Initial | State::Configured | State::Stopped | State::Failed => Some(Command::Shutdown),
+            RunState::Draining => None,
+            RunState::Initial | RunState::Configured | RunState::Stopped | RunState::Failed => Some(Command::Shutdown),
         }
     }
 }
@@ -65,7 +65,7 @@ impl Observer for Console<'_> {
         self.progress.note(text);
     }
 
-    fn state(&mut self, state: State) {
+    fn state(&mut self, state: RunState) {
         self.state = state;
         self.progress.note(&format!("run control: {state}"));
     }
@@ -73,7 +73,7 @@ impl Observer for Console<'_> {
     fn command(&mut self) -> Option<Command> {
         if let Some(command) = self.progress.command() {
             self.leaving = true;
-            return Some(command).filter(|_| self.state == State::Draining).or_else(|| self.way_out());
+            return Some(command).filter(|_| self.state == RunState::Draining).or_else(|| self.way_out());
         }
         if self.leaving {
             return self.way_out();

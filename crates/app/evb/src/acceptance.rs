@@ -98,7 +98,7 @@ impl Acceptance {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use evb_record::{Kind, LinkSpeed};
+    use evb_record::{LinkSpeed, RecordKind};
 
     fn record() -> Qualification {
         let link = |nodes, p50, bytes_per_s| PairOfNodes {
@@ -113,7 +113,7 @@ mod tests {
             lost: 0,
         };
         Qualification {
-            kind: Kind::Qualification,
+            kind: RecordKind::Qualification,
             experiment: "bench".into(),
             seed: 1,
             version: "0".into(),

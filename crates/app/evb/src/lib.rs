@@ -47,8 +47,8 @@ pub use evb_experiment::{
 pub use evb_filter::{Code, CodeError, JoinError, JoinFilters, Selection, join_builders, serve_library, serve_module};
 pub use evb_node::{
     Children, Command, Distribution, Held, JoinOptions, Live, MemoryBound, NodeError, NodeMachine, NodeMemory,
-    Observer, Open, OpenSession, Presence, ProcessOptions, Progress, Ranks, RunError, Sample, SampleFragment, Session,
-    Sizes, Start, State, Token, Turn, VERSION, host, join, launched, limits, run_stages,
+    Observer, Open, OpenSession, Presence, ProcessOptions, Progress, Ranks, RunError, RunState, Sample, SampleFragment,
+    Session, Sizes, Start, Token, Turn, VERSION, host, join, launched, limits, run_stages,
 };
 pub use evb_patterns::{Pattern, TrafficConfig};
 pub use evb_protocol::{Assignment, Config, Filter, First, Protocol, Shaping, Trigger};

@@ -6,7 +6,7 @@ use evb_core::{Bandwidth, ByteCount, Span};
 use evb_experiment::{Diagnostics, Other, Plan, Workload};
 use evb_fabric::{Flow, HostConfig, LinkConfig};
 use evb_patterns::Pattern;
-use evb_record::{Benchmark as BenchmarkRecord, CpuLoad, Kind, Launches, Record, SIMULATED, Times};
+use evb_record::{Benchmark as BenchmarkRecord, CpuLoad, Launches, Record, RecordKind, SIMULATED, Times};
 use std::{
     num::NonZeroUsize,
     path::Path,
@@ -120,7 +120,7 @@ fn record(name: &str, measurement: &Measurement, plan: &Plan, record: &Record) -
     let messages_per_s = record.throughput_bytes_per_s / measurement.size as f64;
     let (quantity, value) = cycles.map_or(("messages_per_s", messages_per_s), |cycles| ("cycle_ns", cycles.p50));
     BenchmarkRecord {
-        kind: Kind::Benchmark,
+        kind: RecordKind::Benchmark,
         experiment: "bench".into(),
         seed: measurement.seed,
         version: VERSION.into(),

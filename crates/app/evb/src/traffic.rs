@@ -8,7 +8,7 @@ use evb_node::{NodeError, Observer, RunError};
 use evb_patterns::Pattern;
 use evb_protocol::Config;
 use evb_record::steady::{DONE, ENDED, Series, Steady};
-use evb_record::{Events, Finding, FindingKind, Kind, Latency, Record, Trigger};
+use evb_record::{Events, Finding, FindingKind, Latency, Record, RecordKind, Trigger};
 use evb_unit::{Account, ManagerReport, Offered, Places, Report};
 use std::sync::atomic::AtomicBool;
 
@@ -66,7 +66,7 @@ impl Measured<'_> {
             throughput_bytes_per_s: bytes.iter().sum(),
             per_destination_bytes_per_s: bytes,
             per_source_bytes_per_s: rates(SENT_BYTES, places.sources(), &|node| places.source(node)),
-            ..self.account().assemble(Kind::Run, self.plan, &steady, &self.offered())
+            ..self.account().assemble(RecordKind::Run, self.plan, &steady, &self.offered())
         }
         .judged()
     }

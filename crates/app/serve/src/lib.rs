@@ -6,7 +6,6 @@
 
 mod access;
 mod client;
-mod desk;
 mod disk;
 mod history;
 mod hooks;
@@ -17,6 +16,7 @@ mod rates;
 pub mod registry;
 mod samples;
 mod service;
+mod service_state;
 mod status;
 mod tls;
 
@@ -27,12 +27,12 @@ pub use service::{Load, Loaded, ServeError};
 pub use status::Problem;
 pub use tls::{Tls, TlsError};
 
-use desk::Desk;
 use evb::Session;
 use http::Web;
 use registry::Registry;
 use samples::SampleFile;
 use service::Service;
+use service_state::ServiceState;
 use std::{net::SocketAddr, path::PathBuf, sync::Arc, thread};
 use tokio::{net::TcpListener, runtime, sync::oneshot};
 
@@ -68,7 +68,7 @@ pub struct Options<'a> {
 pub fn serve(session: &mut Session<'_>, options: Options<'_>) -> Result<(), ServeError> {
     let Options { listen, tls, access, registry, samples, hooks, loaded, load, ready, signals } = options;
     let shared = samples.map(|path| SampleFile::create(&path).map_err(|source| ServeError::Samples { path, source }));
-    let (desk, requests) = Desk::new(Registry::create(&registry)?, shared.transpose()?);
+    let (desk, requests) = ServiceState::new(Registry::create(&registry)?, shared.transpose()?);
     let desk = Arc::new(desk);
     let mut service = Service::new(&desk, loaded, load, &hooks)?;
     service.prepare(session)?;

@@ -101,7 +101,7 @@ fn of_run(status: &Status) -> Vec<Metric> {
     let quantiles = [("0.5", latency.p50), ("0.99", latency.p99), ("0.999", latency.p999), ("1", latency.max)];
     let quantiles = quantiles.map(|(at, us)| (vec![("quantile", at.to_owned())], us * 1e-6));
     let faults = record.faults.iter().map(|(kind, &count)| (vec![("kind", kind.clone())], count as f64));
-    let of_builders = |value: fn(&evb_record::Builder) -> u64| by_unit("bu", record.builders.iter().map(value));
+    let of_builders = |value: fn(&evb_record::BuilderRecord) -> u64| by_unit("bu", record.builders.iter().map(value));
     let sent = by_unit("ru", record.readouts.iter().map(|readout| readout.sent_bytes));
     vec![
         Metric::number("run_number", "Number of the present or last run", run.number as f64),

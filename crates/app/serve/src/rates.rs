@@ -2,7 +2,7 @@
 
 use crate::status::Slowest;
 use evb::{Live, Plan};
-use evb_record::{Builder, Readout};
+use evb_record::{BuilderRecord, ReadoutRecord};
 use serde::Serialize;
 
 /// Rates over a short time, and what the units hold at its end.
@@ -85,8 +85,9 @@ impl Rates {
     pub(crate) fn between(plan: &Plan, before: &Live, now: &Live, seconds: f64) -> Self {
         let per_second = |now: u64, before: u64| now.saturating_sub(before) as f64 / seconds.max(1e-9);
         let (events, was) = (&now.record.events, &before.record.events);
-        let sum = |record: &evb_record::Record, of: fn(&Builder) -> u64| record.builders.iter().map(of).sum::<u64>();
-        let rate = |of: fn(&Builder) -> u64| per_second(sum(&now.record, of), sum(&before.record, of));
+        let sum =
+            |record: &evb_record::Record, of: fn(&BuilderRecord) -> u64| record.builders.iter().map(of).sum::<u64>();
+        let rate = |of: fn(&BuilderRecord) -> u64| per_second(sum(&now.record, of), sum(&before.record, of));
         Self {
             seconds,
             trigger_hz: per_second(events.triggered, was.triggered),
@@ -104,7 +105,7 @@ impl Rates {
 
 fn readouts(plan: &Plan, before: &Live, now: &Live, per_second: impl Fn(u64, u64) -> f64) -> Vec<ReadoutRates> {
     let pairs = now.record.readouts.iter().zip(&before.record.readouts).zip(&now.readouts);
-    let rates = |((now, before), held): ((&Readout, &Readout), &evb::Held)| ReadoutRates {
+    let rates = |((now, before), held): ((&ReadoutRecord, &ReadoutRecord), &evb::Held)| ReadoutRates {
         fragments_hz: per_second(now.fragments, before.fragments),
         bytes_per_s: per_second(now.sent_bytes, before.sent_bytes),
         held_events: held.events,
@@ -118,7 +119,7 @@ fn readouts(plan: &Plan, before: &Live, now: &Live, per_second: impl Fn(u64, u64
 fn builders(before: &Live, now: &Live, per_second: impl Fn(u64, u64) -> f64) -> Vec<BuilderRates> {
     let slots = now.record.trigger.slots.ceil() as u64;
     let pairs = now.record.builders.iter().zip(&before.record.builders).zip(&now.builders);
-    let rates = |((now, before), open): ((&Builder, &Builder), &evb::Open)| BuilderRates {
+    let rates = |((now, before), open): ((&BuilderRecord, &BuilderRecord), &evb::Open)| BuilderRates {
         fragments_hz: per_second(now.fragments, before.fragments),
         bytes_per_s: per_second(now.bytes, before.bytes),
         open_events: open.building,

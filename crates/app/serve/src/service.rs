@@ -1,17 +1,17 @@
 //! The service: drives a session turn by turn, carries out the wishes of operators, and keeps the registry of runs.
 
 use crate::{
-    desk::{Answer, Desk, Refusal, Request, Wish, now},
     disk,
     hooks::{Hook, Hooks},
     journal::Level,
     rates::{Rates, slowest},
     registry::{Begun, Ended, NodeOfRun, RegistryError},
+    service_state::{Answer, OperatorRequest, Refusal, Request, ServiceState, now},
     status::{NodeStatus, Problem, RunStatus, Status, word},
 };
 use evb::{
-    Command, Keep, Live, NodeError, NodeId, NodeMachine, Observer, Plan, Presence, Progress, RunError, Sample, Session,
-    State, Turn,
+    Command, Keep, Live, NodeError, NodeId, NodeMachine, Observer, Plan, Presence, Progress, RunError, RunState,
+    Sample, Session, Turn,
 };
 use evb_record::Record;
 use evb_report::explain;
@@ -73,7 +73,7 @@ pub enum ServeError {
 
 /// Run control with its desk.
 pub(crate) struct Service<'a> {
-    desk: &'a Desk,
+    desk: &'a ServiceState,
     load: &'a Load<'a>,
     hooks: &'a Hooks,
     host: String,
@@ -88,10 +88,10 @@ pub(crate) struct Service<'a> {
     after: Vec<Hook>,
     error: Option<Problem>,
     /// The state that run control was last said to be in: what it entails is done.
-    state: State,
+    state: RunState,
     /// The latest looks at the run that goes on, as far as rates need them.
     looks: VecDeque<(Instant, Arc<Live>)>,
-    shown: Option<(Instant, State, Vec<NodeStatus>)>,
+    shown: Option<(Instant, RunState, Vec<NodeStatus>)>,
     quitting: bool,
 }
 
@@ -120,9 +120,9 @@ struct LastRun {
 
 /// What the session tells in a turn.
 struct Notes<'a> {
-    desk: &'a Desk,
+    desk: &'a ServiceState,
     run: Option<u64>,
-    states: Vec<State>,
+    states: Vec<RunState>,
 }
 
 impl Observer for Notes<'_> {
@@ -132,7 +132,7 @@ impl Observer for Notes<'_> {
         self.desk.log(Level::Warning, self.run, node_in(text), text);
     }
 
-    fn state(&mut self, state: State) {
+    fn state(&mut self, state: RunState) {
         self.states.push(state);
     }
 
@@ -156,7 +156,7 @@ fn node_in(text: &str) -> Option<String> {
 
 impl<'a> Service<'a> {
     pub(crate) fn new(
-        desk: &'a Desk,
+        desk: &'a ServiceState,
         loaded: Loaded,
         load: &'a Load<'a>,
         hooks: &'a Hooks,
@@ -180,7 +180,7 @@ impl<'a> Service<'a> {
             next: None,
             after: Vec::new(),
             error: None,
-            state: State::Initial,
+            state: RunState::Initial,
             looks: VecDeque::new(),
             shown: None,
             quitting: false,
@@ -221,7 +221,7 @@ impl<'a> Service<'a> {
 
     fn is_at_rest(&self, session: &Session<'_>) -> bool {
         let state = session.state();
-        let is_between = !state.is_active() && state != State::Configuring;
+        let is_between = !state.is_active() && state != RunState::Configuring;
         is_between && self.start.is_none() && self.run.is_none()
     }
 
@@ -245,11 +245,19 @@ impl<'a> Service<'a> {
 
     // ---- wishes
 
-    fn carry_out(&mut self, session: &mut Session<'_>, wish: Wish, by: &str, reply: oneshot::Sender<Answer>) {
+    fn carry_out(
+        &mut self,
+        session: &mut Session<'_>,
+        wish: OperatorRequest,
+        by: &str,
+        reply: oneshot::Sender<Answer>,
+    ) {
         let answer = match wish {
-            Wish::Command { command, run_type, comment } => self.command(session, command, run_type, comment, by),
-            Wish::Load { text } => self.take_text(session, &text, by),
-            Wish::Quit => {
+            OperatorRequest::Command { command, run_type, comment } => {
+                self.command(session, command, run_type, comment, by)
+            }
+            OperatorRequest::Load { text } => self.take_text(session, &text, by),
+            OperatorRequest::Quit => {
                 self.desk.log(Level::Info, self.number(), None, format!("{by}: quit"));
                 self.quit(session);
                 Ok(session.state())
@@ -392,7 +400,7 @@ impl<'a> Service<'a> {
         for state in notes.states {
             self.state = state;
             self.desk.log(Level::Info, self.number(), None, format!("run control: {state}"));
-            if state == State::Running {
+            if state == RunState::Running {
                 self.note_begin(session)?;
             }
         }
@@ -441,7 +449,7 @@ impl<'a> Service<'a> {
     /// Notes the run that has ended, and goes on with a scan.
     fn note_end(&mut self, session: &mut Session<'_>, record: Record) -> Result<(), ServeError> {
         let Some(mut run) = self.run.take() else { return Ok(()) };
-        let state = if session.state() == State::Failed { "failed" } else { "stopped" };
+        let state = if session.state() == RunState::Failed { "failed" } else { "stopped" };
         run.status.seconds = run.started.elapsed().as_secs_f64();
         let number = run.status.number;
         let good = if record.good { "good" } else { "not good" };
@@ -459,7 +467,7 @@ impl<'a> Service<'a> {
         let RunStatus { run_type, comment, .. } = run.status.clone();
         self.last = Some(LastRun { status: run.status, record: Arc::new(end.record) });
         self.looks.clear();
-        if session.state().is_active() || session.state() == State::Configuring {
+        if session.state().is_active() || session.state() == RunState::Configuring {
             return self.follow(session, (run_type, comment), run.is_stopped);
         }
         self.next = None;
@@ -567,7 +575,7 @@ impl<'a> Service<'a> {
         let stored = rates.as_ref().map_or(0.0, |rates| rates.stored_bytes_per_s);
         Status {
             now: now(),
-            state: if self.start.is_some() { State::Configuring.name() } else { state.name() },
+            state: if self.start.is_some() { RunState::Configuring.name() } else { state.name() },
             commands,
             experiment: plan.name.clone(),
             version: evb::VERSION,

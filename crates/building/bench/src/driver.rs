@@ -13,10 +13,10 @@ mod phases;
 use crate::{
     clock::Clock,
     error::BenchError,
+    idle_policy::IdlePolicy,
     measurement::CONTROL_BYTES,
     offers::Offers,
     peers::Peers,
-    rest::Rest,
     samples::Samples,
     wire::Content,
     work::{Sizes, Work},
@@ -189,8 +189,8 @@ impl<'a, L: MessageLayer + ?Sized> Node<'a, L> {
         self.peers.note_ready(self.layer.local(), at);
         self.tell_others(|_| Content::Ready { at })?;
         let mut rest = match self.clock.is_virtual() {
-            true => Rest::virtual_time(),
-            false => Rest::new(self.work.wait, self.setting.shares_cores),
+            true => IdlePolicy::virtual_time(),
+            false => IdlePolicy::new(self.work.wait, self.setting.shares_cores),
         };
         let (mut rounds, mut is_idle) = (0_u32, false);
         loop {

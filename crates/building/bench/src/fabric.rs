@@ -16,7 +16,7 @@ use crate::{
     measurement::Wait,
 };
 use evb_core::{NodeId, Span};
-use evb_record::{Kind, LinkSpeed, LinkVerdict, PairOfNodes, Qualification};
+use evb_record::{LinkSpeed, LinkVerdict, PairOfNodes, Qualification, RecordKind};
 use judge::{is_settled, is_suspect, median_of, slower};
 use rounds::rounds;
 use std::time::Instant;
@@ -161,7 +161,7 @@ impl FabricTest<'_> {
             lost: trial.lost,
         };
         Qualification {
-            kind: Kind::Qualification,
+            kind: RecordKind::Qualification,
             experiment: "bench".into(),
             seed: self.seed,
             version: evb_node::VERSION.into(),

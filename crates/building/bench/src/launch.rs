@@ -16,7 +16,7 @@ use evb_node::{
 };
 use evb_transport::{
     LayersOptions, MessageLayer, UseLayers,
-    secure::{Entrance, Purpose, Visit},
+    secure::{AcceptResult, Acceptor, Purpose},
 };
 use evb_transport_registry::LayerChoice;
 use std::{
@@ -210,12 +210,12 @@ impl<'a> Processes<'a> {
     }
 
     /// The addresses of all nodes. Who comes later, or when another has failed, is refused.
-    fn gather(&mut self, launch: &Launch<'_>, mut entrance: Entrance) -> Result<Vec<(NodeId, String)>, BenchError> {
+    fn gather(&mut self, launch: &Launch<'_>, mut entrance: Acceptor) -> Result<Vec<(NodeId, String)>, BenchError> {
         let (end, mut addresses) = (Instant::now() + START_TIMEOUT, Vec::new());
         while addresses.len() < launch.nodes.into() {
             // Who has not the token, or is not expected, is no node.
             for visit in entrance.look().unwrap_or_default() {
-                let Visit::Arrived(arrived) = visit else { continue };
+                let AcceptResult::Arrived(arrived) = visit else { continue };
                 let Ok((Hello { node, address }, writer, lines)) = welcome(*arrived) else { continue };
                 if node < launch.nodes && !self.nodes.contains_key(&NodeId(node)) {
                     addresses.push((NodeId(node), address));
@@ -329,10 +329,10 @@ impl Drop for Processes<'_> {
 }
 
 /// The entrance for the processes of a launch, and its address.
-fn listen(launch: &Launch<'_>) -> io::Result<(Entrance, SocketAddr)> {
+fn listen(launch: &Launch<'_>) -> io::Result<(Acceptor, SocketAddr)> {
     let listener = TcpListener::bind(launch.listen)?;
     let address = listener.local_addr()?;
-    Ok((Entrance::new(listener, launch.token, Purpose::Launch)?, address))
+    Ok((Acceptor::new(listener, launch.token, Purpose::Launch)?, address))
 }
 
 fn start_all(commands: Vec<Command>) -> Result<Children, BenchError> {

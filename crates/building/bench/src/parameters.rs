@@ -8,7 +8,7 @@ use crate::{
     measurement::Benchmark as Pattern,
     suite::{NOTE_DATA_BYTES, NOTE_FARM_NODES},
 };
-use evb_record::{Benchmark, Kind, Origin, Parameters};
+use evb_record::{Benchmark, Origin, Parameters, RecordKind};
 use std::{collections::BTreeMap, fmt::Display};
 
 /// The parameters of one transport; parameters without the necessary rows are left out.
@@ -26,7 +26,7 @@ pub fn parameters(transport: &str, rows: &[Benchmark]) -> Parameters {
         line.as_ref().map(|(line, rows)| Derived { value: value(line), rows: rows.clone() })
     };
     Parameters {
-        kind: Kind::Parameters,
+        kind: RecordKind::Parameters,
         transport: transport.into(),
         latency_us: take("latency_us", rows.latency()),
         two_way_us: take("two_way_us", rows.two_way()),

@@ -5,7 +5,7 @@ use crate::{
     measurement::{Benchmark, Measurement},
     statistics::{launches, median, times},
 };
-use evb_record::{Benchmark as BenchmarkRecord, Calibration, CoreToCore, CpuLoad, Kind, SIMULATED, Times};
+use evb_record::{Benchmark as BenchmarkRecord, Calibration, CoreToCore, CpuLoad, RecordKind, SIMULATED, Times};
 
 /// Largest ratio of two calibrations of a trusted row.
 const MOST_DRIFT: f64 = 1.25;
@@ -38,7 +38,7 @@ impl Row<'_> {
         let notes = self.notes(cycles.as_ref(), lost);
         let is_lossy = self.transport == "udp" && measurement.benchmark == Benchmark::Broadcast;
         BenchmarkRecord {
-            kind: Kind::Benchmark,
+            kind: RecordKind::Benchmark,
             experiment: "bench".into(),
             seed: measurement.seed,
             version: evb_node::VERSION.into(),

@@ -13,8 +13,8 @@ use evb_protocol::{BuilderCommand, Built, Config, Message};
 use evb_transport::Waker;
 use evb_unit::{Report, shaping::Assembler};
 
-pub(crate) struct Builder {
-    unit: evb_unit::Builder<Bytes, Storage>,
+pub(crate) struct BuilderNode {
+    unit: evb_unit::BuilderUnit<Bytes, Storage>,
     /// Fragments that come in pieces.
     pieces: Assembler,
     /// Number of events that are handed to the writer together.
@@ -47,13 +47,13 @@ impl Files {
     }
 }
 
-impl Builder {
+impl BuilderNode {
     /// Opens the storage of builder `index`. `text` is the resolved experiment, `run` the number of the run; `waker`
     /// wakes the node.
     pub(crate) fn open(plan: &Plan, text: &str, run: u64, index: u16, waker: Waker) -> Result<Self, NodeError> {
         let files = Files { plan: plan.clone(), text: text.to_owned(), index, waker };
         Ok(Self {
-            unit: evb_unit::Builder::new(plan, index, files.open(run)?),
+            unit: evb_unit::BuilderUnit::new(plan, index, files.open(run)?),
             files,
             pieces: Assembler::new(&plan.building),
             index,
@@ -89,7 +89,7 @@ impl Builder {
     }
 }
 
-impl Role for Builder {
+impl Role for BuilderNode {
     fn message(&mut self, now: Time, from: NodeId, message: Message<Bytes>) {
         self.unit.pass(now);
         let message = match message {

@@ -3,7 +3,7 @@
 use crate::control::NodeError;
 use crate::storage::StreamSummary;
 use evb_experiment::Plan;
-use evb_filter::{Code, Door, Hello, Memory, Units, UnitsPlan, UnitsReport};
+use evb_filter::{Code, Hello, Memory, RemoteListener, Units, UnitsPlan, UnitsReport};
 use evb_record::{Filtering, Finding, FindingKind, Given, Stream};
 use evb_transport::{Token, Waker};
 use evb_unit::BuilderReport;
@@ -28,7 +28,7 @@ pub(crate) fn start(plan: &Plan, run: u64, builder: u16, waker: Waker) -> Result
 }
 
 /// Listens for filter units of builder `builder`, at the port that is by its index above the one of the plan.
-fn open_door(address: &str, builder: u16) -> Result<Door, NodeError> {
+fn open_door(address: &str, builder: u16) -> Result<RemoteListener, NodeError> {
     let failed = |error: &dyn std::fmt::Display| {
         NodeError::new(format!("bu{builder} cannot listen for filter units at {address}, its index added: {error}"))
             .hint("`filter.listen` is \"HOST:PORT\" for builder 0, and each further builder has the next port; port 0 is any free one")
@@ -39,7 +39,7 @@ fn open_door(address: &str, builder: u16) -> Result<Door, NodeError> {
     let own = if port == 0 { Some(0) } else { port.checked_add(builder) };
     let own = own.ok_or_else(|| failed(&"ports end at 65535"))?;
     let listener = TcpListener::bind(format!("{host}:{own}")).map_err(|error| failed(&error))?;
-    Door::new(listener, token).map_err(|error| failed(&error))
+    RemoteListener::new(listener, token).map_err(|error| failed(&error))
 }
 
 /// The token that filter units of other machines show.

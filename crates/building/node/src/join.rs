@@ -2,13 +2,13 @@
 
 use crate::control::{Detail, Instruction, NodeError, Notice, Order, Setup, ToNode};
 use crate::control_lane::{ControlEndpoint, ControlLane};
+use crate::core_binding::{CoreBinding, CoreBindings};
 use crate::endpoint::{self, UseEndpoints};
 use crate::limits;
 use crate::lines::{self, Lines, Writer, pump};
 use crate::link::Link;
 use crate::machine::Machine;
 use crate::roles::{check_paths, open_role};
-use crate::seat::{Seat, Seats};
 use crate::wire_control::{Answer, Hello};
 use crate::worker::{ControlChannel, Left, Node, carry};
 use evb_core::NodeId;
@@ -240,7 +240,7 @@ impl Joined<'_> {
     /// Opens the endpoint of a plan and takes part in its runs.
     fn open(&mut self, setup: Setup) -> Result<Left, NodeError> {
         let Setup { node, plan, text, here } = self.options.fit(setup)?;
-        let seat = Seats::of(&plan)?.and_then(|seats| seats.of_node(&plan, node, &here));
+        let seat = CoreBindings::of(&plan)?.and_then(|seats| seats.of_node(&plan, node, &here));
         let (options, interrupt) = (self.options, self.interrupt.clone());
         endpoint::open(&plan, node, options, interrupt, Opened { plan: &plan, text: &text, node, seat, joined: self })
     }
@@ -252,7 +252,7 @@ struct Opened<'a, 'b> {
     text: &'a str,
     node: NodeId,
     /// The core of the node, if it is bound.
-    seat: Option<Arc<Seat>>,
+    seat: Option<Arc<CoreBinding>>,
     joined: &'a mut Joined<'b>,
 }
 

@@ -9,6 +9,7 @@ mod children;
 mod control;
 mod control_lane;
 
+mod core_binding;
 mod endpoint;
 mod filter;
 mod heap;
@@ -30,7 +31,6 @@ mod readout;
 mod roles;
 mod run_number;
 mod sample;
-mod seat;
 mod session;
 mod stages;
 mod storage;
@@ -40,7 +40,7 @@ mod worker;
 
 pub use children::Children;
 pub use control::NodeError;
-pub use evb_control::{Command, State};
+pub use evb_control::{Command, RunState};
 pub use evb_transport::Token;
 pub use evb_unit::{Distribution, Held, Live, Open, Progress, Sizes, VERSION};
 pub use join::{JoinOptions, join};

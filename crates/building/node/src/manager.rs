@@ -9,8 +9,8 @@ use evb_protocol::{ManagerEvent, Message};
 use evb_unit::{Arrivals, Report};
 use std::collections::VecDeque;
 
-pub(crate) struct Manager {
-    unit: evb_unit::Manager<Bytes>,
+pub(crate) struct ManagerNode {
+    unit: evb_unit::EventManager<Bytes>,
     /// The times of triggers, relative to the start.
     trigger: Option<Arrivals>,
     started: Time,
@@ -22,10 +22,10 @@ pub(crate) struct Manager {
     deadline: Option<Time>,
 }
 
-impl Manager {
+impl ManagerNode {
     pub(crate) fn new(plan: &Plan) -> Self {
         Self {
-            unit: evb_unit::Manager::new(plan),
+            unit: evb_unit::EventManager::new(plan),
             trigger: Arrivals::of_triggers(plan),
             started: Time::ZERO,
             notices: VecDeque::new(),
@@ -58,7 +58,7 @@ impl Manager {
     }
 }
 
-impl Role for Manager {
+impl Role for ManagerNode {
     fn message(&mut self, now: Time, from: NodeId, message: Message<Bytes>) {
         self.unit.pass(now);
         self.unit.handle_message(now, from, message);

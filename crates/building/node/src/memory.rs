@@ -5,7 +5,7 @@ use bytes::Bytes;
 use evb_events::{MAX_EVENTS_PER_FILE, WRITER_BUFFER_BYTES};
 use evb_experiment::{Keep, Plan};
 use evb_filter::Memory;
-use evb_protocol::{Config, EventManager, Fragment, ReadoutUnit};
+use evb_protocol::{Config, Fragment, ManagerMachine, ReadoutMachine};
 use evb_transport::MemoryOfNode;
 use evb_transport_registry::TransportChoice;
 
@@ -47,8 +47,8 @@ impl MemoryBound {
         let (config, transport) = (&plan.building, transport(plan));
         let node = |events| NodeMemory { events, transport };
         Self {
-            event_manager: node(listed(config, EventManager::<Bytes>::EVENT_BYTES)),
-            readout_unit: node(config.most_buffered().0 + listed(config, ReadoutUnit::<Bytes>::EVENT_BYTES)),
+            event_manager: node(listed(config, ManagerMachine::<Bytes>::EVENT_BYTES)),
+            readout_unit: node(config.most_buffered().0 + listed(config, ReadoutMachine::<Bytes>::EVENT_BYTES)),
             builder_unit: node(
                 under_construction(plan).saturating_add(writer(plan)).saturating_add(filter_units(plan)),
             ),

@@ -13,7 +13,7 @@ use evb_core::NodeId;
 use evb_experiment::{Cores, Plan};
 use evb_transport::{
     Token,
-    secure::{Entrance, Purpose, Refusal, Visit},
+    secure::{AcceptResult, Acceptor, Purpose, Refusal},
 };
 use evb_unit::VERSION;
 use std::{
@@ -62,7 +62,7 @@ pub enum Start<'a> {
 /// The nodes of a session in processes.
 pub(crate) struct ProcessNodes<'a> {
     options: ProcessOptions<'a>,
-    entrance: Entrance,
+    entrance: Acceptor,
     address: SocketAddr,
     blueprint: Option<Arc<Blueprint>>,
     children: Children,
@@ -113,7 +113,7 @@ impl<'a> ProcessNodes<'a> {
                 .hint("`--listen HOST:PORT` chooses another address; port 0 takes any free one")
         })?;
         let address = listener.local_addr().map_err(NodeError::new)?;
-        let entrance = Entrance::new(listener, options.token, Purpose::Control).map_err(NodeError::new)?;
+        let entrance = Acceptor::new(listener, options.token, Purpose::Control).map_err(NodeError::new)?;
         Ok(Self {
             address,
             options,
@@ -204,8 +204,8 @@ impl<'a> ProcessNodes<'a> {
         };
         for visit in visits {
             match visit {
-                Visit::Refused { peer, refusal } => self.note_refusal(peer, refusal, observer),
-                Visit::Arrived(arrived) => {
+                AcceptResult::Refused { peer, refusal } => self.note_refusal(peer, refusal, observer),
+                AcceptResult::Arrived(arrived) => {
                     // Who has the token and makes no sense of it speaks another version.
                     let Ok((hello, writer, lines)) = welcome(*arrived) else { continue };
                     let node = self.admit(Newcomer { hello, writer, lines }, observer)?;

@@ -26,8 +26,8 @@ mod findings;
 /// caches before it is sent.
 const LIMITS: ReadLimits = ReadLimits { fragments: 64, bytes: 8 << 20, ahead: 64 };
 
-pub(crate) struct Readout {
-    unit: evb_unit::Readout<Bytes, Input>,
+pub(crate) struct ReadoutNode {
+    unit: evb_unit::ReadoutUnit<Bytes, Input>,
     /// Its live source brings bundles: the super-fragments of a first stage.
     brings_bundles: bool,
     /// Number of sources that number their fragments by themselves.
@@ -56,7 +56,7 @@ enum Origin {
     Live(LiveSource),
 }
 
-impl Readout {
+impl ReadoutNode {
     /// Opens the sources of one readout unit.
     pub(crate) fn open(
         plan: &Plan,
@@ -84,7 +84,7 @@ impl Readout {
             Ok::<_, NodeError>(Input { origin, pool: Pool::new(buffers.clone()) })
         })?;
         Ok(Self {
-            unit: evb_unit::Readout::new(plan, node, sources, bits),
+            unit: evb_unit::ReadoutUnit::new(plan, node, sources, bits),
             brings_bundles: plan.bundling.bundles(unit.0),
             // A first stage takes care of what its fragments belong to.
             numbered: if plan.link == Link::None { plan.building.numbered.len() } else { 0 },
@@ -284,7 +284,7 @@ pub(crate) fn source_error(source: SourceId, error: &evb_sources::SourceError) -
     }
 }
 
-impl Role for Readout {
+impl Role for ReadoutNode {
     fn message(&mut self, now: Time, from: NodeId, message: Message<Bytes>) {
         match (message, &mut self.shaper) {
             (Message::Credit { calm }, Some(shaper)) => {

@@ -1,10 +1,10 @@
 //! The role of a node, and the files that it needs on its machine.
 
-use crate::builder::Builder;
+use crate::builder::BuilderNode;
 use crate::control::NodeError;
 use crate::filter;
-use crate::manager::Manager;
-use crate::readout::{Readout, source_error};
+use crate::manager::ManagerNode;
+use crate::readout::{ReadoutNode, source_error};
 use crate::storage::storage_error;
 use crate::worker::Role;
 use evb_core::{NodeId, SourceId};
@@ -25,11 +25,11 @@ pub(crate) fn open_role(
 ) -> Result<Box<dyn Role>, NodeError> {
     let (readouts, builders) = (plan.building.readout_nodes(), plan.building.builder_nodes());
     Ok(if node == Config::EVENT_MANAGER {
-        Box::new(Manager::new(plan))
+        Box::new(ManagerNode::new(plan))
     } else if builders.contains(node) {
-        Box::new(Builder::open(plan, text, run, node.0 - builders.first.0, endpoint.waker())?)
+        Box::new(BuilderNode::open(plan, text, run, node.0 - builders.first.0, endpoint.waker())?)
     } else {
-        Box::new(Readout::open(
+        Box::new(ReadoutNode::open(
             plan,
             SourceId(node.0 - readouts.first.0),
             node,

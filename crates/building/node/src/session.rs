@@ -11,7 +11,7 @@ use crate::run_number::RunNumbers;
 use crate::sample::Sample;
 use crate::threads::ThreadNodes;
 use crate::worker::Clock;
-use evb_control::{Command, Config, Control, Event, Loss, Notice as Heard, State};
+use evb_control::{Command, Config, Control, Event, Loss, Notice as Heard, RunState};
 use evb_core::{NodeId, Span, Time};
 use evb_experiment::{FaultAction, Link, Plan, Rejoin};
 use evb_record::Record;
@@ -42,7 +42,7 @@ pub trait Observer {
     /// Takes a text that people should read now.
     fn note(&mut self, text: &str);
     /// Takes the state that run control has entered.
-    fn state(&mut self, _state: State) {}
+    fn state(&mut self, _state: RunState) {}
     /// Takes a copy of an event, where the plan has samples.
     fn sample(&mut self, _builder: NodeId, _sample: &Sample) {}
     /// Gives the next command of the operator, if there is one.
@@ -243,7 +243,7 @@ impl<'a> Session<'a> {
     /// they have.
     pub fn load(&mut self, plan: &Plan, text: &str) -> Result<(), RunError> {
         match self.state() {
-            state if state.is_active() || state == State::Configuring => {
+            state if state.is_active() || state == RunState::Configuring => {
                 let message = format!("run control is {state}: another experiment can be taken between runs only");
                 Err(NodeError::new(message).hint("stop the run first").into())
             }
@@ -272,8 +272,8 @@ impl<'a> Session<'a> {
     }
 
     /// The state of run control.
-    pub fn state(&self) -> State {
-        self.configured.as_ref().map_or(State::Initial, |configured| configured.control.state())
+    pub fn state(&self) -> RunState {
+        self.configured.as_ref().map_or(RunState::Initial, |configured| configured.control.state())
     }
 
     /// Number of the run that is prepared or goes on.
@@ -561,16 +561,16 @@ impl Configured {
         }
     }
 
-    fn enter(&mut self, state: State) -> Entered {
+    fn enter(&mut self, state: RunState) -> Entered {
         match state {
-            State::Configuring => Entered::Configuring,
-            State::Running if !self.is_running => {
+            RunState::Configuring => Entered::Configuring,
+            RunState::Running if !self.is_running => {
                 self.is_running = true;
                 self.outcome.begin_run(&self.blueprint.plan);
                 Entered::Other
             }
-            State::Stopped | State::Failed if self.is_running => Entered::End,
-            State::Initial | State::Failed if !self.has_shut_down => {
+            RunState::Stopped | RunState::Failed if self.is_running => Entered::End,
+            RunState::Initial | RunState::Failed if !self.has_shut_down => {
                 self.number = None;
                 Entered::NoRun(self.outcome.take_error().unwrap_or_else(NodeError::stopped))
             }
@@ -579,7 +579,7 @@ impl Configured {
     }
 
     fn progress(&self, now: Time) -> Progress {
-        let stopping = self.control.state() == State::Draining;
+        let stopping = self.control.state() == RunState::Draining;
         self.outcome.progress(self.control.elapsed(now).as_secs_f64(), stopping)
     }
 

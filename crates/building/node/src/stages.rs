@@ -6,7 +6,7 @@
 use crate::control::NodeError;
 use crate::run_number::RunNumbers;
 use crate::session::{Observer, RunError, Session};
-use evb_control::{Command, State};
+use evb_control::{Command, RunState};
 use evb_experiment::Plan;
 use evb_record::Record;
 use evb_unit::Progress;
@@ -219,8 +219,8 @@ impl Observer for StageObserver {
         self.tell(News::Note(text.to_owned()));
     }
 
-    fn state(&mut self, state: State) {
-        if state == State::Running {
+    fn state(&mut self, state: RunState) {
+        if state == RunState::Running {
             self.tell(News::Running);
         }
     }

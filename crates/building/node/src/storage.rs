@@ -10,22 +10,22 @@ use evb_experiment::{Keep, Link, Plan};
 use evb_filter::{Question, Route, StreamId, Units};
 use evb_protocol::{Built, FragmentStatus, Region};
 use evb_transport::Waker;
-use evb_unit::{Outlet, Store};
+use evb_unit::{Store, SuperFragmentSender};
 use exchange::Exchange;
 use forward::Forward;
 use pace::Pace;
 use std::{io::ErrorKind, path::PathBuf, sync::Arc, thread::JoinHandle, time::Duration};
 use streams::Streams;
 pub(crate) use writer::fragment_ref;
-use writer::{EventFile, Scribe};
+use writer::{EventFile, EventWriter};
 
 mod exchange;
 mod forward;
-mod gate;
 mod pace;
 mod streams;
 #[cfg(test)]
 mod tests;
+mod write_lease;
 mod writer;
 
 /// Largest number of files that a report names; the others are counted. A report must stay below the longest line of a
@@ -38,7 +38,7 @@ pub(crate) struct Storage {
     builder: u16,
     line: Option<Line>,
     /// The events on their way to the second stage, in a builder of the first.
-    outlet: Option<Outlet<Bytes>>,
+    outlet: Option<SuperFragmentSender<Bytes>>,
     /// The event manager is gone.
     is_orphaned: bool,
     file_name: PathBuf,
@@ -102,7 +102,7 @@ impl Storage {
             let patience = plan.run.peer_timeout.as_duration();
             let forward = Forward::connect(patience, *unit, path).map_err(|error| link_error(builder, &error))?;
             let line = Line::start(builder, forward, waker, None, lease(plan))?;
-            return Ok(Self { line: Some(line), outlet: Outlet::new(plan), ..storage });
+            return Ok(Self { line: Some(line), outlet: SuperFragmentSender::new(plan), ..storage });
         }
         if keep == Keep::None {
             return Ok(storage);
@@ -147,7 +147,7 @@ impl Storage {
     /// The error that stopped the writer.
     pub(crate) fn take_stored(&mut self, sink: &mut Vec<Built<Bytes>>) -> Result<(), NodeError> {
         let Some(line) = &mut self.line else { return Ok(()) };
-        line.exchange.gate.ran(gate::now);
+        line.exchange.gate.ran(write_lease::now);
         let before = sink.len();
         line.exchange.take_stored(sink)?;
         line.away -= sink.len() - before;
@@ -284,7 +284,7 @@ impl Line {
         lease: Option<Duration>,
     ) -> Result<Self, NodeError> {
         let exchange = Arc::new(Exchange::new(lease, file.by_stream()));
-        let scribe = Scribe { builder, file, exchange: exchange.clone(), waker, pace };
+        let scribe = EventWriter { builder, file, exchange: exchange.clone(), waker, pace };
         let thread = Some(limits::spawn(move || scribe.run())?);
         Ok(Self { exchange, thread, away: 0, fresh: Vec::new(), finishing: false })
     }

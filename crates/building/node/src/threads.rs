@@ -1,12 +1,12 @@
 //! Nodes in one process. Worker threads carry them; messages go by reference, or through simulated hardware.
 
 use crate::control::{Detail, Instruction, NodeError, Notice, Order};
+use crate::core_binding::CoreBindings;
 use crate::endpoint::longest_body;
 use crate::limits;
 use crate::link::Link;
 use crate::placement::place_of;
 use crate::roles::{check_paths, open_role};
-use crate::seat::Seats;
 use crate::session::{Blueprint, Nodes, Observer};
 use crate::worker::{ControlChannel, Node, carry};
 use evb_core::NodeId;
@@ -34,7 +34,7 @@ const CONTROL_MESSAGES: usize = 64;
 #[derive(Default)]
 pub(crate) struct ThreadNodes {
     blueprint: Option<Arc<Blueprint>>,
-    crew: Option<Crew>,
+    crew: Option<WorkerPool>,
     /// Notices that come from no thread.
     notices: VecDeque<(NodeId, Notice)>,
 }
@@ -74,7 +74,7 @@ impl Nodes for ThreadNodes {
                     return Ok(());
                 }
                 if let (None, Some(blueprint)) = (&self.crew, &self.blueprint) {
-                    self.crew = Some(Crew::start(blueprint)?);
+                    self.crew = Some(WorkerPool::start(blueprint)?);
                 }
                 self.notices.push_back((node, Notice::Opened { address: String::new() }));
             }
@@ -142,7 +142,7 @@ pub(crate) const fn queue_length(plan: &Plan) -> usize {
 type OrderLine = (Sender<(NodeId, Instruction)>, Arc<Doorbell>);
 
 /// The workers of a configuration. Dropping them ends them.
-struct Crew {
+struct WorkerPool {
     /// The worker of each node.
     placement: Vec<usize>,
     /// The orders and the doorbell of each worker.
@@ -151,7 +151,7 @@ struct Crew {
     threads: Vec<JoinHandle<()>>,
 }
 
-impl Crew {
+impl WorkerPool {
     fn start(blueprint: &Arc<Blueprint>) -> Result<Self, NodeError> {
         let plan = &blueprint.plan;
         let doorbells: Vec<_> = (0..worker_count(plan)).map(|_| Arc::new(Doorbell::new())).collect();
@@ -161,7 +161,11 @@ impl Crew {
             queue: queue_length(plan),
             max_body: longest_body(plan),
         };
-        evb_transport_registry::open_threads(&plan.transport, options, Hiring { blueprint, doorbells, placement })
+        evb_transport_registry::open_threads(
+            &plan.transport,
+            options,
+            WorkerPoolBuilder { blueprint, doorbells, placement },
+        )
     }
 
     fn order(&self, node: NodeId, instruction: Instruction) {
@@ -175,29 +179,29 @@ impl Crew {
 }
 
 /// A crew that is about to start, with a doorbell for each of its workers.
-struct Hiring<'a> {
+struct WorkerPoolBuilder<'a> {
     blueprint: &'a Arc<Blueprint>,
     doorbells: Vec<Arc<Doorbell>>,
     /// The worker of each node.
     placement: Vec<usize>,
 }
 
-impl UseEndpoints for Hiring<'_> {
-    type Output = Crew;
+impl UseEndpoints for WorkerPoolBuilder<'_> {
+    type Output = WorkerPool;
     type Error = NodeError;
 
-    fn with<T: SharesThread>(self, endpoints: Vec<T>) -> Result<Crew, NodeError> {
+    fn with<T: SharesThread>(self, endpoints: Vec<T>) -> Result<WorkerPool, NodeError> {
         let Self { blueprint, doorbells, placement } = self;
         let plan = &blueprint.plan;
-        let seats =
-            Seats::of(plan)?.map(|seats| (0..doorbells.len()).map(|worker| seats.at(worker)).collect::<Vec<_>>());
+        let seats = CoreBindings::of(plan)?
+            .map(|seats| (0..doorbells.len()).map(|worker| seats.at(worker)).collect::<Vec<_>>());
         let mut hosted: Vec<Vec<_>> = doorbells.iter().map(|_| Vec::new()).collect();
         for (node, endpoint) in (0..plan.building.nodes()).map(NodeId).zip(endpoints) {
             let (worker, link) = (placement[node.index()], Link::new(endpoint, plan.building.nodes()));
             hosted[worker].push(Node::new(node, link, seats.as_ref().map(|seats| seats[worker].clone())));
         }
         let (sender, notices) = mpsc::channel();
-        let mut crew = Crew { placement, lines: Vec::new(), notices, threads: Vec::new() };
+        let mut crew = WorkerPool { placement, lines: Vec::new(), notices, threads: Vec::new() };
         for (doorbell, nodes) in doorbells.into_iter().zip(hosted) {
             let (order_sender, orders) = mpsc::channel();
             crew.lines.push((order_sender, doorbell.clone()));
@@ -212,7 +216,7 @@ impl UseEndpoints for Hiring<'_> {
     }
 }
 
-impl Drop for Crew {
+impl Drop for WorkerPool {
     fn drop(&mut self) {
         // Workers end with their orders.
         for (sender, doorbell) in self.lines.drain(..) {

@@ -1,9 +1,9 @@
 //! A worker: one thread that carries one or more nodes.
 
 use crate::control::{Detail, Instruction, NodeError, Notice, Order};
+use crate::core_binding::CoreBinding;
 use crate::heap;
 use crate::link::{Arrived, BATCH, Link};
-use crate::seat::Seat;
 use bytes::Bytes;
 use evb_core::{NodeId, Span, Time, Transmit};
 use evb_protocol::Message;
@@ -97,7 +97,7 @@ pub(crate) struct Node<T> {
     part: Option<Part>,
     pub(crate) link: Link<T>,
     /// The core of the worker, if it is bound.
-    seat: Option<Arc<Seat>>,
+    seat: Option<Arc<CoreBinding>>,
 }
 
 /// The part of a node in one run.
@@ -113,11 +113,11 @@ struct Part {
 
 impl Part {
     /// The report of the role, with what is known of its node.
-    fn report<T: Transport>(&self, now: Time, link: &Link<T>, seat: Option<&Seat>) -> Report {
+    fn report<T: Transport>(&self, now: Time, link: &Link<T>, seat: Option<&CoreBinding>) -> Report {
         self.role.report(now).with_driver(DriverReport {
             broadcast: link.broadcasts(),
             dead_links: link.dead_links(),
-            core: seat.map(Seat::core),
+            core: seat.map(CoreBinding::core),
         })
     }
 }
@@ -127,7 +127,7 @@ pub(crate) type OpenRole<'a, T> = dyn Fn(NodeId, u64, &T) -> Result<Box<dyn Role
 
 impl<T: Transport> Node<T> {
     /// A node with its link, and the core of its worker, if that is bound.
-    pub(crate) fn new(id: NodeId, link: Link<T>, seat: Option<Arc<Seat>>) -> Self {
+    pub(crate) fn new(id: NodeId, link: Link<T>, seat: Option<Arc<CoreBinding>>) -> Self {
         Self { id, part: None, link, seat }
     }
 
@@ -167,7 +167,7 @@ impl<T: Transport> Node<T> {
     /// Takes part in a run.
     fn prepare(&mut self, run: u64, open: &OpenRole<'_, T>, channel: &ControlChannel<'_>) {
         self.link.begin_run();
-        match Seat::after(self.seat.as_deref(), || open(self.id, run, &self.link.outbox.transport)) {
+        match CoreBinding::after(self.seat.as_deref(), || open(self.id, run, &self.link.outbox.transport)) {
             Ok(role) => {
                 self.part = Some(Part { role, finished: false, closing: false, next: None });
                 channel.tell(self.id, Notice::Ready);
@@ -198,7 +198,7 @@ impl<T: Transport> Node<T> {
         let Some(part) = &mut self.part else { return };
         part.closing = false;
         self.link.count_anew();
-        if let Err(error) = Seat::after(self.seat.as_deref(), || part.role.next_run(now, run)) {
+        if let Err(error) = CoreBinding::after(self.seat.as_deref(), || part.role.next_run(now, run)) {
             self.fail(now, error, channel);
         }
     }

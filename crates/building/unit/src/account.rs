@@ -5,7 +5,7 @@ use evb_core::{Frequency, NodeId, NodeRange, Span, Time};
 use evb_experiment::Plan;
 use evb_protocol::Config;
 use evb_record::steady::{ENDED, Series, Steady};
-use evb_record::{Broadcast, Events, Filtering, Finding, FindingKind, Kind, Record};
+use evb_record::{Broadcast, Events, Filtering, Finding, FindingKind, Record, RecordKind};
 use std::{collections::BTreeMap, iter};
 
 /// The last reports of all nodes, lost nodes and findings.
@@ -143,7 +143,7 @@ impl Account {
     fn ended_by_builders(&self) -> Events {
         let mut all = Events::default();
         for (index, (node, builder)) in self.config.builder_nodes().iter().zip(&self.builders).enumerate() {
-            let evb_record::Builder { built, incomplete, rejected, .. } = builder.counts;
+            let evb_record::BuilderRecord { built, incomplete, rejected, .. } = builder.counts;
             let own = Events { built, incomplete, rejected, ..Events::default() };
             let heard = self.manager.of_builders.get(index).copied().unwrap_or_default();
             let ended = if self.is_lost(&self.config.node_name(node)) { heard } else { own };
@@ -236,7 +236,7 @@ impl Account {
             false if seconds > 0.0 => all as f64 / seconds,
             false => 0.0,
         };
-        let of_builders = |count, all: fn(&evb_record::Builder) -> u64| -> Vec<f64> {
+        let of_builders = |count, all: fn(&evb_record::BuilderRecord) -> u64| -> Vec<f64> {
             self.builders.iter().map(|builder| rate(&builder.series, count, all(&builder.counts))).collect()
         };
         let sent = |readout: &ReadoutReport| rate(&readout.series, 0, readout.counts.sent_bytes);
@@ -257,7 +257,7 @@ impl Account {
             broadcast: Some(broadcast),
             placement: self.placement(),
             occupancy: self.looks.as_ref().and_then(Looks::means),
-            ..self.assemble(Kind::Run, plan, &steady, &offered)
+            ..self.assemble(RecordKind::Run, plan, &steady, &offered)
         }
         .judged()
     }

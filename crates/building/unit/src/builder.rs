@@ -5,7 +5,7 @@ use evb_core::{EventId, Machine, NodeId, NodeRange, Time, Transmit};
 use evb_experiment::Plan;
 use evb_filter::{Answer, Question, Route, StreamId};
 use evb_protocol::{
-    BlockSize, BuilderCommand, BuilderCounts, BuilderEvent, BuilderUnit, Built, Config, Fault, Fragment,
+    BlockSize, BuilderCommand, BuilderCounts, BuilderEvent, BuilderMachine, Built, Config, Fault, Fragment,
     FragmentStatus, Message,
 };
 use std::collections::VecDeque;
@@ -36,9 +36,9 @@ pub trait Store<B> {
 }
 
 /// A builder unit with its storage.
-pub struct Builder<B, S> {
+pub struct BuilderUnit<B, S> {
     /// The machine.
-    pub machine: BuilderUnit<B>,
+    pub machine: BuilderMachine<B>,
     /// Where events are stored.
     pub storage: S,
     selector: Selector,
@@ -73,12 +73,12 @@ enum Sample<B> {
     Taken(Box<Built<B>>),
 }
 
-impl<B: Payload, S: Store<B>> Builder<B, S> {
+impl<B: Payload, S: Store<B>> BuilderUnit<B, S> {
     /// The builder unit with this index.
     pub fn new(plan: &Plan, index: u16, storage: S) -> Self {
         Self {
             turns: Turns::new(&plan.building, index),
-            machine: BuilderUnit::new(plan.building.clone()),
+            machine: BuilderMachine::new(plan.building.clone()),
             storage,
             selector: Selector::new(plan.filter.clone()),
             splitter: Splitter::new(plan),

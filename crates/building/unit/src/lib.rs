@@ -2,7 +2,7 @@
 //!
 //! A unit is a machine with its surroundings behind small traits: a source of fragments, a storage, the times of
 //! triggers. It answers the requests of the machine, and counts. The driver adds time, bytes and threads. The simulator
-//! has units whose fragments carry no payload ([`Outline`]); the processes have units with real bytes.
+//! has units whose fragments carry no payload ([`SimulatedPayload`]); the processes have units with real bytes.
 //!
 //! The reports of all units make an [`Account`], and this makes the record.
 
@@ -20,7 +20,6 @@ mod live;
 mod manager;
 mod meter;
 mod occupancy;
-mod outlet;
 mod payload;
 mod places;
 mod readout;
@@ -30,23 +29,24 @@ mod selector;
 pub mod shaping;
 mod sources;
 mod split;
+mod super_fragment_sender;
 
 pub use account::{Account, Progress};
 pub use arrivals::Arrivals;
-pub use builder::{Builder, Store};
+pub use builder::{BuilderUnit, Store};
 pub use distribution::{Distribution, Sizes};
 pub use injector::Injector;
 pub use latency::Latencies;
 pub use live::Live;
-pub use manager::Manager;
-pub use outlet::Outlet;
-pub use payload::{Outline, Outlines, Payload};
+pub use manager::EventManager;
+pub use payload::{Payload, SimulatedBundle, SimulatedPayload};
 pub use places::Places;
-pub use readout::{FragmentSource, ReadLimits, Readout, open_options};
+pub use readout::{FragmentSource, ReadLimits, ReadoutUnit, open_options};
 pub use record::Offered;
 pub use report::{BuilderReport, DeadLink, DriverReport, Faults, Held, ManagerReport, Open, ReadoutReport, Report};
 pub use selector::Selector;
 pub use sources::Sources;
+pub use super_fragment_sender::SuperFragmentSender;
 
 /// The version that records and event files carry.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

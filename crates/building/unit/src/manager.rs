@@ -9,15 +9,15 @@ use crate::{
 };
 use evb_core::{EventId, Machine, NodeId, NodeRange, Time, Transmit};
 use evb_experiment::Plan;
-use evb_protocol::{BlockSize, Ending, EventManager, ManagerCommand, ManagerCounts, ManagerEvent, Message};
+use evb_protocol::{BlockSize, Ending, ManagerCommand, ManagerCounts, ManagerEvent, ManagerMachine, Message};
 use evb_record::Events;
 use evb_record::steady::RATES;
 use std::collections::VecDeque;
 
 /// An event manager with the account of its builders.
-pub struct Manager<B> {
+pub struct EventManager<B> {
     /// The machine.
-    pub machine: EventManager<B>,
+    pub machine: ManagerMachine<B>,
     /// From trigger to stored; rejected events have no latency.
     pub latencies: Latencies,
     /// Events after which the trigger ends by itself.
@@ -76,12 +76,12 @@ impl Counted {
     }
 }
 
-impl<B: Clone> Manager<B> {
+impl<B: Clone> EventManager<B> {
     /// The event manager of a plan.
     pub fn new(plan: &Plan) -> Self {
         let config = &plan.building;
         Self {
-            machine: EventManager::new(config.clone()),
+            machine: ManagerMachine::new(config.clone()),
             latencies: Latencies::default(),
             events: plan.events(),
             counted: Counted { blocks: Blocks::new(plan), ended: Events::default(), reassigned: 0, inhibited: 0 },

@@ -37,23 +37,23 @@ pub trait Payload: Clone + Default + Content {
 
 /// The payload of a fragment without bytes: nothing, or the fragments of a bundle.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Outline(Option<Arc<Vec<Fragment<Self>>>>);
+pub struct SimulatedPayload(Option<Arc<Vec<Fragment<Self>>>>);
 
-impl Outline {
+impl SimulatedPayload {
     /// Number of fragments in it: one, or those of a bundle.
     pub fn fragments(&self) -> usize {
         self.0.as_ref().map_or(1, |fragments| fragments.len())
     }
 }
 
-impl Content for Outline {
+impl Content for SimulatedPayload {
     fn bytes(&self) -> Option<&[u8]> {
         None
     }
 }
 
 /// Without bytes, length and status say everything.
-impl Payload for Outline {
+impl Payload for SimulatedPayload {
     #[inline]
     fn length(fragment: &Fragment<Self>) -> u32 {
         fragment.length
@@ -82,7 +82,7 @@ impl Payload for Outline {
     }
 
     fn bundle(first: EventId, fragments: &[Fragment<Self>]) -> (Self, u32, u32) {
-        Outlines(fragments.to_vec()).finish(first)
+        SimulatedBundle(fragments.to_vec()).finish(first)
     }
 
     fn parts(_first: EventId, bundle: &Fragment<Self>, parts: &mut Vec<Part>) -> Result<(), BundleError> {
@@ -104,17 +104,17 @@ impl Payload for Outline {
 
 /// A bundle without bytes that is being made.
 #[derive(Debug, Default)]
-pub struct Outlines(Vec<Fragment<Outline>>);
+pub struct SimulatedBundle(Vec<Fragment<SimulatedPayload>>);
 
-impl Outlines {
+impl SimulatedBundle {
     /// A bundle without a fragment, and with space for so many.
     pub fn with_capacity(fragments: usize) -> Self {
         Self(Vec::with_capacity(fragments))
     }
 }
 
-impl Bundle<Outline> for Outlines {
-    fn push(&mut self, fragment: &Fragment<Outline>) {
+impl Bundle<SimulatedPayload> for SimulatedBundle {
+    fn push(&mut self, fragment: &Fragment<SimulatedPayload>) {
         self.0.push(fragment.clone());
     }
 
@@ -122,10 +122,10 @@ impl Bundle<Outline> for Outlines {
         self.0.pop();
     }
 
-    fn finish(self, _first: EventId) -> (Outline, u32, u32) {
+    fn finish(self, _first: EventId) -> (SimulatedPayload, u32, u32) {
         let payload: usize = self.0.iter().map(|fragment| fragment.length as usize).sum();
         let length = bundle::index_bytes(self.0.len()) + payload;
-        (Outline(Some(Arc::new(self.0))), u32::try_from(length).unwrap_or(u32::MAX), 0)
+        (SimulatedPayload(Some(Arc::new(self.0))), u32::try_from(length).unwrap_or(u32::MAX), 0)
     }
 }
 

@@ -1,9 +1,11 @@
 //! The readout unit: its machine, and the source of its fragments.
 
-use crate::{Held, Injector, Outline, Outlines, Payload, ReadoutReport, Sources, bundle::Bundle, meter::Meter};
+use crate::{
+    Held, Injector, Payload, ReadoutReport, SimulatedBundle, SimulatedPayload, Sources, bundle::Bundle, meter::Meter,
+};
 use evb_core::{EventId, Machine, NodeId, Recording, SourceId, Span, Time, Transmit};
 use evb_experiment::Plan;
-use evb_protocol::{Fragment, FragmentStatus, Message, ReadoutCommand, ReadoutCounts, ReadoutEvent, ReadoutUnit};
+use evb_protocol::{Fragment, FragmentStatus, Message, ReadoutCommand, ReadoutCounts, ReadoutEvent, ReadoutMachine};
 use evb_sources::{Feed, OpenOptions, SizeModel};
 use std::{collections::VecDeque, convert::Infallible};
 
@@ -46,7 +48,7 @@ pub trait FragmentSource<B> {
 }
 
 /// Sizes are a source of fragments without bytes.
-impl FragmentSource<Outline> for SizeModel {
+impl FragmentSource<SimulatedPayload> for SizeModel {
     type Error = Infallible;
 
     fn feed(&self) -> Feed {
@@ -58,17 +60,22 @@ impl FragmentSource<Outline> for SizeModel {
     }
 
     #[inline]
-    fn read(&mut self, source: SourceId, event: EventId, position: u64) -> Result<Fragment<Outline>, Infallible> {
+    fn read(
+        &mut self,
+        source: SourceId,
+        event: EventId,
+        position: u64,
+    ) -> Result<Fragment<SimulatedPayload>, Infallible> {
         let size = self.size(EventId(position));
         let status = if size.is_some() { FragmentStatus::Good } else { FragmentStatus::Missing };
-        let payload = Outline::default();
+        let payload = SimulatedPayload::default();
         Ok(Fragment { event, source, length: size.unwrap_or(0), checksum: 0, mark: None, status, payload })
     }
 
-    type Bundle = Outlines;
+    type Bundle = SimulatedBundle;
 
-    fn begin_bundle(&mut self, fragments: usize, _bytes: usize) -> Outlines {
-        Outlines::with_capacity(fragments)
+    fn begin_bundle(&mut self, fragments: usize, _bytes: usize) -> SimulatedBundle {
+        SimulatedBundle::with_capacity(fragments)
     }
 
     #[inline]
@@ -76,7 +83,7 @@ impl FragmentSource<Outline> for SizeModel {
         &mut self,
         source: SourceId,
         event: EventId,
-        bundle: &mut Outlines,
+        bundle: &mut SimulatedBundle,
     ) -> Result<FragmentStatus, Infallible> {
         let fragment = self.read(source, event, event.0)?;
         bundle.push(&fragment);
@@ -113,9 +120,9 @@ impl ReadLimits {
 }
 
 /// A readout unit with its sources and the faults that are injected into what it sends.
-pub struct Readout<B, S> {
+pub struct ReadoutUnit<B, S> {
     /// The machine.
-    pub machine: ReadoutUnit<B>,
+    pub machine: ReadoutMachine<B>,
     /// Where fragments come from.
     pub source: Sources<S>,
     id: SourceId,
@@ -127,13 +134,13 @@ pub struct Readout<B, S> {
     before: ReadoutCounts,
 }
 
-impl<B: Payload, S: FragmentSource<B>> Readout<B, S> {
+impl<B: Payload, S: FragmentSource<B>> ReadoutUnit<B, S> {
     /// The readout unit of a node. `live_bits` is given when fragments come by themselves: the width of the front end's event
     /// numbers.
     pub fn new(plan: &Plan, node: NodeId, source: Sources<S>, live_bits: Option<u8>) -> Self {
         let id = SourceId(node.0 - plan.building.readout_nodes().first.0);
         Self {
-            machine: ReadoutUnit::new(plan.building.clone(), id, live_bits),
+            machine: ReadoutMachine::new(plan.building.clone(), id, live_bits),
             source,
             id,
             injector: Injector::new(plan, node),
@@ -251,12 +258,12 @@ mod tests {
     use evb_sources::SourceSpec;
 
     /// A readout unit that knows of 500 blocks of so many events.
-    fn readout(block: u32) -> Readout<Outline, SizeModel> {
+    fn readout(block: u32) -> ReadoutUnit<SimulatedPayload, SizeModel> {
         let mut plan = Plan::new(Config::new(1, 1), SourceSpec::Fixed { size: "2 B".parse().unwrap() });
         plan.bundling.block = block;
         let sources = Sources::open(&plan, 0, |id| SizeModel::open(plan.source(id), &open_options(&plan, id)));
         let node = plan.building.readout_nodes().first;
-        let mut readout = Readout::new(&plan, node, sources.expect("sizes"), None);
+        let mut readout = ReadoutUnit::new(&plan, node, sources.expect("sizes"), None);
         readout.start(Time::ZERO);
         let triggered = Message::Readout { through: EventId(500) };
         readout.handle_message(Time::ZERO, Config::EVENT_MANAGER, triggered);
@@ -264,7 +271,7 @@ mod tests {
     }
 
     /// The number of fragments that it has read, after it has read ahead this number of events.
-    fn read(readout: &mut Readout<Outline, SizeModel>, ahead: u64) -> u64 {
+    fn read(readout: &mut ReadoutUnit<SimulatedPayload, SizeModel>, ahead: u64) -> u64 {
         let Ok(_) = readout.read(Time::ZERO, ReadLimits { ahead, ..ReadLimits::NONE });
         readout.machine.counts().fragments
     }

@@ -5,7 +5,7 @@ use evb_core::ByteCount;
 use evb_experiment::Plan;
 use evb_protocol::{Shaping as Order, Step};
 use evb_record::steady::{Offer, Steady};
-use evb_record::{Bundles, Finding, FindingKind, Kind, Record, Shaping, Slots, Trigger};
+use evb_record::{Bundles, Finding, FindingKind, Record, RecordKind, Shaping, Slots, Trigger};
 use std::collections::BTreeMap;
 
 /// Most sources with faults that a record names.
@@ -43,7 +43,7 @@ impl Offered {
 impl Account {
     /// The record of an experiment that has ended, from the plan, the reports of the nodes and the steady window. The
     /// driver adds its own measurements and the verdict.
-    pub fn assemble(mut self, kind: Kind, plan: &Plan, steady: &Steady, offered: &Offered) -> Record {
+    pub fn assemble(mut self, kind: RecordKind, plan: &Plan, steady: &Steady, offered: &Offered) -> Record {
         let faults = self.faults();
         self.manager.events = self.by_event(self.manager.events);
         let (bundles, shaping) = (self.bundles(plan), self.shaping(plan));

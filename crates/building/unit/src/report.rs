@@ -110,7 +110,7 @@ pub struct ReadoutReport {
     /// The last event that the unit knows to be triggered.
     pub through: u64,
     /// Counts of its work.
-    pub counts: evb_record::Readout,
+    pub counts: evb_record::ReadoutRecord,
     /// Faults by kind.
     pub faults: Faults,
     /// Findings about its source.
@@ -135,7 +135,7 @@ pub struct ReadoutReport {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct BuilderReport {
     /// Counts of its work.
-    pub counts: evb_record::Builder,
+    pub counts: evb_record::BuilderRecord,
     /// Faults by kind.
     pub faults: Faults,
     /// Faults of the sources whose fragments came in bundles, by the number of the source. If very many have faults, only
@@ -186,7 +186,7 @@ impl ManagerReport {
 impl ReadoutReport {
     /// The counts of the machine.
     pub(crate) fn of(counts: &ReadoutCounts) -> Self {
-        let of_unit = evb_record::Readout {
+        let of_unit = evb_record::ReadoutRecord {
             came: counts.came,
             apart: counts.apart,
             source_id: None,
@@ -207,7 +207,7 @@ impl ReadoutReport {
 impl BuilderReport {
     /// The counts and findings of the machine.
     pub(crate) fn of(counts: &BuilderCounts, mismatches: &[Mismatch]) -> Self {
-        let of_unit = evb_record::Builder {
+        let of_unit = evb_record::BuilderRecord {
             built: counts.built,
             incomplete: counts.incomplete,
             rejected: counts.rejected,
@@ -215,7 +215,7 @@ impl BuilderReport {
             bytes: counts.bytes,
             asked: counts.asked,
             repeated: counts.repeated,
-            ..evb_record::Builder::default()
+            ..evb_record::BuilderRecord::default()
         };
         let findings = mismatches.iter().map(tell).collect();
         Self { counts: of_unit, faults: faults(&counts.faults), findings, ..Self::default() }

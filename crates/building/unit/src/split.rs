@@ -316,7 +316,7 @@ impl<B: Payload> Splitter<B> {
     }
 
     /// Puts the counts by event and by source into a report, in place of those by bundle.
-    pub(crate) fn report(&self, counts: &mut evb_record::Builder, faults: &mut Faults) -> BTreeMap<u16, Faults> {
+    pub(crate) fn report(&self, counts: &mut evb_record::BuilderRecord, faults: &mut Faults) -> BTreeMap<u16, Faults> {
         let Events { built, incomplete, rejected, .. } = self.ended;
         (counts.built, counts.incomplete, counts.rejected) = (built, incomplete, rejected);
         counts.fragments = self.fragments;
@@ -472,7 +472,7 @@ mod tests {
     }
 
     /// The outcome of block 2, whose events are stored at once, and the sources with their faults.
-    fn outcome(bundles: [Option<Fragment<Bytes>>; 2]) -> (bool, evb_record::Builder, BTreeMap<u16, Faults>) {
+    fn outcome(bundles: [Option<Fragment<Bytes>>; 2]) -> (bool, evb_record::BuilderRecord, BTreeMap<u16, Faults>) {
         let mut splitter = splitter();
         let built = Built { event: EventId(2), complete: true, asked: Region::ALL, fragments: bundles.into() };
         let (mut events, ended) = splitter.split(built, |_, _| Fate::Wanted);
@@ -481,7 +481,7 @@ mod tests {
         assert!(events.iter().all(sources));
         assert_eq!(splitter.stored(events.remove(0)), None);
         let block = splitter.stored(events.remove(0)).expect("the last event ends the block");
-        let mut counts = evb_record::Builder::default();
+        let mut counts = evb_record::BuilderRecord::default();
         let faults = splitter.report(&mut counts, &mut Faults::new());
         (block.complete, counts, faults)
     }
@@ -586,7 +586,7 @@ mod tests {
         assert!(events.into_iter().all(|event| event.fragments.len() == 4 && splitter.stored(event).is_some()));
         let (events, ended) = splitter.split(built(), |_, _| Fate::Unstored);
         assert!(events.is_empty() && ended.is_some_and(|block| block.complete));
-        let mut counts = evb_record::Builder::default();
+        let mut counts = evb_record::BuilderRecord::default();
         splitter.report(&mut counts, &mut Faults::new());
         assert_eq!((counts.built, counts.incomplete, counts.rejected), (3, 0, 1));
     }

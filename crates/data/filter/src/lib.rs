@@ -34,5 +34,5 @@ pub use content::Content;
 pub use remote::{JoinError, JoinFilters, join_builders};
 pub use rule::{Rule, Width};
 pub use selection::{ChainStep, NotSimulated, Passage, Route, Selection, StreamId, UnitsPlan, streams};
-pub use units::{Answer, Door, Given, Memory, Question, Reason, Units, UnitsReport, Verdict, Waker};
+pub use units::{Answer, Given, Memory, Question, Reason, RemoteListener, Units, UnitsReport, Verdict, Waker};
 pub use wire::{Hello, Incoming, Received, WireError};

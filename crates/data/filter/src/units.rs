@@ -22,16 +22,16 @@ use std::{
     time::{Duration, Instant},
 };
 
-mod door;
 mod keeper;
 mod link;
 mod process;
+mod remote_listener;
 mod spawn;
 #[cfg(test)]
 mod tests;
 
-pub use door::Door;
 pub(crate) use link::{Pipes, is_not_yet};
+pub use remote_listener::RemoteListener;
 #[cfg(test)]
 pub(crate) use spawn::spawn;
 
@@ -199,7 +199,7 @@ pub struct Units {
     /// Events that were asked about and have no answer yet.
     away: usize,
     /// The door for filter units of elsewhere.
-    door: Option<Arc<Door>>,
+    door: Option<Arc<RemoteListener>>,
     /// Index of the builder.
     builder: u16,
     /// The moment at which the run began to end.
@@ -252,7 +252,7 @@ impl Units {
         plan: &UnitsPlan,
         hello: &Hello,
         memory: Memory,
-        door: Option<Door>,
+        door: Option<RemoteListener>,
         waker: Waker,
     ) -> io::Result<Self> {
         let door = door.map(Arc::new);

@@ -3,7 +3,7 @@
 use crate::{
     Command, Config, Event, Loss, Notice, Order,
     nodes::Nodes,
-    state::{Phase, State, Step, Then},
+    state::{Phase, RunState, Step, Then},
 };
 use alloc::{collections::VecDeque, vec::Vec};
 use evb_core::{NodeId, NodeRange, Span, Time};
@@ -32,7 +32,7 @@ pub enum Timer {
 pub struct Control {
     config: Config,
     phase: Phase,
-    shown: State,
+    shown: RunState,
     nodes: Nodes,
     /// Start of the latest run.
     started: Time,
@@ -64,7 +64,7 @@ impl Control {
             nodes: Nodes::new(config.nodes),
             config,
             phase: Phase::Initial,
-            shown: State::Initial,
+            shown: RunState::Initial,
             started: Time::ZERO,
             drained: None,
             paused: Span::ZERO,
@@ -80,18 +80,18 @@ impl Control {
     }
 
     /// The present state.
-    pub fn state(&self) -> State {
+    pub fn state(&self) -> RunState {
         match self.phase {
-            Phase::Initial => State::Initial,
-            Phase::Configuring { .. } => State::Configuring,
-            Phase::Configured => State::Configured,
-            Phase::Running if self.nodes.any_lost() => State::Degraded,
-            Phase::Running => State::Running,
-            Phase::Paused { .. } => State::Paused,
-            Phase::Settling { .. } | Phase::Switching { .. } => State::Splitting,
-            Phase::Draining | Phase::Cutting | Phase::Finishing { .. } => State::Draining,
-            Phase::Stopped => State::Stopped,
-            Phase::Failed => State::Failed,
+            Phase::Initial => RunState::Initial,
+            Phase::Configuring { .. } => RunState::Configuring,
+            Phase::Configured => RunState::Configured,
+            Phase::Running if self.nodes.any_lost() => RunState::Degraded,
+            Phase::Running => RunState::Running,
+            Phase::Paused { .. } => RunState::Paused,
+            Phase::Settling { .. } | Phase::Switching { .. } => RunState::Splitting,
+            Phase::Draining | Phase::Cutting | Phase::Finishing { .. } => RunState::Draining,
+            Phase::Stopped => RunState::Stopped,
+            Phase::Failed => RunState::Failed,
         }
     }
 

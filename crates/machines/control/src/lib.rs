@@ -18,7 +18,7 @@ mod state;
 pub use config::Config;
 pub use control::{Control, Timer};
 pub use nodes::Loss;
-pub use state::{State, Step};
+pub use state::{RunState, Step};
 
 use alloc::vec::Vec;
 use evb_core::{NodeId, Span};
@@ -142,7 +142,7 @@ pub enum Order {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// Run control has entered this state.
-    State(State),
+    State(RunState),
     /// A node is lost to the run. A node that its peers have lost may turn out to be gone.
     Lost {
         /// The node.
@@ -186,6 +186,6 @@ pub enum Event {
         /// The command.
         command: Command,
         /// The state.
-        state: State,
+        state: RunState,
     },
 }

@@ -6,7 +6,7 @@ use evb_core::Time;
 
 /// A state of run control, as an operator sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum RunState {
     /// Nothing is configured.
     Initial,
     /// Nodes are gathered, connected or prepared.
@@ -29,7 +29,7 @@ pub enum State {
     Failed,
 }
 
-impl State {
+impl RunState {
     /// The name that people read.
     pub const fn name(self) -> &'static str {
         match self {
@@ -65,7 +65,7 @@ impl State {
     }
 }
 
-impl fmt::Display for State {
+impl fmt::Display for RunState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }

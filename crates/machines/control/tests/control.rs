@@ -1,6 +1,6 @@
 //! Run control with nodes that do as they are told, and with nodes, operators and clocks that do anything.
 
-use evb_control::{Command, Config, Control, Event, Loss, Notice, Order, State, Step};
+use evb_control::{Command, Config, Control, Event, Loss, Notice, Order, RunState, Step};
 use evb_core::{NodeId, NodeRange, Span, Time};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -34,7 +34,7 @@ impl World {
     fn running() -> Self {
         let mut world = Self::new(config());
         world.command(Command::Start);
-        assert_eq!(world.control.state(), State::Running);
+        assert_eq!(world.control.state(), RunState::Running);
         world.orders.clear();
         world.events.clear();
         world
@@ -80,7 +80,7 @@ impl World {
         self.orders.iter().filter(|(_, one)| *one == order).count()
     }
 
-    fn states(&self) -> Vec<State> {
+    fn states(&self) -> Vec<RunState> {
         let states = self.events.iter().filter_map(|event| match event {
             Event::State(state) => Some(*state),
             _ => None,
@@ -92,16 +92,16 @@ impl World {
 #[test]
 fn nodes_are_connected_once_and_run_again_and_again() {
     let mut world = World::new(config());
-    assert_eq!(world.states(), [State::Configuring, State::Configured]);
+    assert_eq!(world.states(), [RunState::Configuring, RunState::Configured]);
     for _ in 0..3 {
         world.command(Command::Start);
         world.command(Command::Stop);
-        assert_eq!(world.control.state(), State::Stopped);
+        assert_eq!(world.control.state(), RunState::Stopped);
     }
     assert_eq!(world.count(Order::Connect), usize::from(NODES));
     assert_eq!((world.count(Order::Prepare), world.count(Order::Start)), (12, 12));
     world.command(Command::Shutdown);
-    assert_eq!((world.control.state(), world.count(Order::Exit)), (State::Initial, 4));
+    assert_eq!((world.control.state(), world.count(Order::Exit)), (RunState::Initial, 4));
 }
 
 #[test]
@@ -111,10 +111,10 @@ fn a_start_configures_what_is_not_configured() {
     world.notice(NodeId(2), Notice::Gone);
     world.orders.clear();
     world.command(Command::Start);
-    assert_eq!(world.control.state(), State::Configuring);
+    assert_eq!(world.control.state(), RunState::Configuring);
     assert_eq!(world.control.absent(), [NodeId(2)]);
     world.notice(NodeId(2), Notice::Joined);
-    assert_eq!(world.control.state(), State::Running);
+    assert_eq!(world.control.state(), RunState::Running);
     assert_eq!((world.count(Order::Reset), world.count(Order::Connect)), (3, 4), "all are connected anew");
 }
 
@@ -125,12 +125,12 @@ fn a_pause_turns_triggers_away_and_does_not_count_as_running_time() {
     world.wait(Span::from_secs(4));
     world.command(Command::Pause);
     world.wait(Span::from_secs(60));
-    assert_eq!(world.control.state(), State::Paused);
+    assert_eq!(world.control.state(), RunState::Paused);
     world.command(Command::Resume);
     world.wait(Span::from_secs(5));
-    assert_eq!(world.control.state(), State::Running, "it has run for 9 s");
+    assert_eq!(world.control.state(), RunState::Running, "it has run for 9 s");
     world.wait(Span::from_secs(1));
-    assert_eq!(world.control.state(), State::Stopped);
+    assert_eq!(world.control.state(), RunState::Stopped);
     assert_eq!((world.count(Order::Pause), world.count(Order::Resume), world.count(Order::Stop)), (1, 1, 1));
 }
 
@@ -143,11 +143,11 @@ fn the_second_stop_stores_what_there_is_and_the_third_does_not_wait_for_it() {
     world.command(Command::Stop);
     assert_eq!((world.count(Order::Cut), world.count(Order::Finish)), (4, 0));
     world.command(Command::Stop);
-    assert_eq!((world.count(Order::Finish), world.control.state()), (4, State::Draining));
+    assert_eq!((world.count(Order::Finish), world.control.state()), (4, RunState::Draining));
     world.command(Command::Stop);
-    assert_eq!((world.count(Order::Die), world.control.state()), (0, State::Draining), "files are being closed");
+    assert_eq!((world.count(Order::Die), world.control.state()), (0, RunState::Draining), "files are being closed");
     world.command(Command::Abort);
-    assert_eq!((world.count(Order::Die), world.control.state()), (4, State::Failed), "the event manager is lost");
+    assert_eq!((world.count(Order::Die), world.control.state()), (4, RunState::Failed), "the event manager is lost");
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn an_abort_waits_for_no_event_but_lets_files_be_closed() {
     world.command(Command::Abort);
     assert_eq!((world.count(Order::Stop), world.count(Order::Finish)), (0, 4));
     world.notice(EVM, Notice::Finished);
-    assert_eq!(world.control.state(), State::Stopped);
+    assert_eq!(world.control.state(), RunState::Stopped);
 }
 
 #[test]
@@ -175,17 +175,17 @@ fn a_slow_drain_goes_on_and_one_that_stands_still_is_cut() {
     assert!(world.events.contains(&Event::NotDrained));
     world.silent.clear();
     world.notice(EVM, Notice::Drained);
-    assert_eq!(world.control.state(), State::Stopped);
+    assert_eq!(world.control.state(), RunState::Stopped);
 }
 
 #[test]
 fn units_that_die_degrade_a_run_and_the_event_manager_ends_it() {
     let mut world = World::running();
     world.notice(NodeId(3), Notice::Gone);
-    assert_eq!(world.control.state(), State::Degraded);
+    assert_eq!(world.control.state(), RunState::Degraded);
     assert_eq!(world.events[0], Event::Lost { node: NodeId(3), loss: Loss::Gone });
     world.notice(EVM, Notice::Gone);
-    assert_eq!((world.count(Order::Finish), world.control.state()), (2, State::Failed));
+    assert_eq!((world.count(Order::Finish), world.control.state()), (2, RunState::Failed));
 }
 
 #[test]
@@ -197,13 +197,13 @@ fn a_node_that_its_peers_cannot_reach_is_lost_to_all() {
     world.notice(NodeId(2), Notice::LostPeer(NodeId(1)));
     assert_eq!(world.events.len(), 2, "what a lost node says of its peers is not believed: {:?}", world.events);
     world.command(Command::Stop);
-    assert_eq!(world.control.state(), State::Draining, "it may still answer");
+    assert_eq!(world.control.state(), RunState::Draining, "it may still answer");
     world.wait(Config::LOST_GRACE);
-    assert_eq!((world.control.state(), world.count(Order::Die)), (State::Stopped, 1));
+    assert_eq!((world.control.state(), world.count(Order::Die)), (RunState::Stopped, 1));
     world.silent.clear();
     world.command(Command::Start);
     world.notice(NodeId(2), Notice::Joined);
-    assert_eq!(world.control.state(), State::Running);
+    assert_eq!(world.control.state(), RunState::Running);
 }
 
 /// A connection that breaks between the events of two runs is no loss to either, and none begins on it.
@@ -214,15 +214,19 @@ fn nodes_that_lose_each_other_between_runs_are_connected_anew() {
     world.command(Command::Abort);
     world.notice(NodeId(2), Notice::LostPeer(NodeId(3)));
     world.notice(NodeId(1), Notice::Finished);
-    assert_eq!(world.control.state(), State::Stopped, "all have finished");
+    assert_eq!(world.control.state(), RunState::Stopped, "all have finished");
     assert!(!world.control.is_lost(NodeId(3)));
     world.command(Command::Start);
-    assert_eq!((world.control.state(), world.count(Order::Prepare)), (State::Configuring, 0), "connections come first");
+    assert_eq!(
+        (world.control.state(), world.count(Order::Prepare)),
+        (RunState::Configuring, 0),
+        "connections come first"
+    );
     world.notice(NodeId(1), Notice::Reset);
     for _ in 0..3 {
         world.notice(NodeId(1), Notice::Ready);
     }
-    assert_eq!((world.control.state(), world.count(Order::Connect)), (State::Running, 4));
+    assert_eq!((world.control.state(), world.count(Order::Connect)), (RunState::Running, 4));
 }
 
 #[test]
@@ -231,7 +235,7 @@ fn no_run_begins_when_nodes_lose_each_other_while_they_prepare() {
     world.silent.push(NodeId(1));
     world.command(Command::Start);
     world.notice(NodeId(2), Notice::LostPeer(NodeId(3)));
-    assert_eq!(world.control.state(), State::Failed);
+    assert_eq!(world.control.state(), RunState::Failed);
     assert!(world.events.contains(&Event::NotReady { step: Step::Prepare, node: NodeId(3) }));
     world.command(Command::Start);
     world.notice(NodeId(1), Notice::Ready);
@@ -239,7 +243,7 @@ fn no_run_begins_when_nodes_lose_each_other_while_they_prepare() {
     world.silent.clear();
     (0..2).for_each(|_| world.notice(NodeId(1), Notice::Reset));
     world.notice(NodeId(1), Notice::Ready);
-    assert_eq!((world.control.state(), world.count(Order::Connect)), (State::Running, 8));
+    assert_eq!((world.control.state(), world.count(Order::Connect)), (RunState::Running, 8));
 }
 
 #[test]
@@ -252,15 +256,15 @@ fn a_run_that_loses_what_it_needs_is_stopped() {
     };
     let mut one = needy(vec![NodeId(3)]);
     one.notice(NodeId(1), Notice::Gone);
-    assert_eq!(one.control.state(), State::Degraded);
+    assert_eq!(one.control.state(), RunState::Degraded);
     one.notice(NodeId(3), Notice::Gone);
-    assert_eq!((one.control.state(), one.count(Order::Stop)), (State::Stopped, 1), "a required node is lost");
+    assert_eq!((one.control.state(), one.count(Order::Stop)), (RunState::Stopped, 1), "a required node is lost");
     let mut two = needy(Vec::new());
     two.notice(NodeId(1), Notice::Gone);
     two.notice(NodeId(3), Notice::Gone);
-    assert_eq!(two.control.state(), State::Degraded);
+    assert_eq!(two.control.state(), RunState::Degraded);
     two.notice(NodeId(2), Notice::Gone);
-    assert_eq!(two.control.state(), State::Stopped, "none of two is left");
+    assert_eq!(two.control.state(), RunState::Stopped, "none of two is left");
     assert!(two.events.contains(&Event::TooFew));
 }
 
@@ -269,21 +273,21 @@ fn a_node_that_takes_its_place_back_makes_the_run_whole() {
     let mut world = World::running();
     world.notice(NodeId(3), Notice::Gone);
     world.notice(NodeId(3), Notice::Rejoined);
-    assert_eq!(world.control.state(), State::Running);
+    assert_eq!(world.control.state(), RunState::Running);
     world.command(Command::Stop);
-    assert_eq!((world.count(Order::Finish), world.control.state()), (4, State::Stopped));
+    assert_eq!((world.count(Order::Finish), world.control.state()), (4, RunState::Stopped));
 }
 
 #[test]
 fn a_node_that_fails_lets_the_run_drain_and_may_take_part_in_the_next() {
     let mut world = World::running();
     world.notice(NodeId(3), Notice::Failed);
-    assert_eq!(world.control.state(), State::Stopped);
+    assert_eq!(world.control.state(), RunState::Stopped);
     assert_eq!(world.count(Order::Stop), 1);
     // Its peers wait for nothing of it: it leaves them before all others finish.
     assert_eq!(world.orders[..3], [(EVM, Order::Stop), (NodeId(3), Order::Finish), (EVM, Order::Finish)]);
     world.command(Command::Start);
-    assert_eq!(world.control.state(), State::Running);
+    assert_eq!(world.control.state(), RunState::Running);
 }
 
 #[test]
@@ -292,9 +296,9 @@ fn a_step_that_takes_too_long_names_who_is_late() {
     world.silent.push(NodeId(1));
     world.command(Command::Start);
     world.wait(Span::from_secs(9));
-    assert_eq!(world.control.state(), State::Configuring);
+    assert_eq!(world.control.state(), RunState::Configuring);
     world.wait(Span::from_secs(1));
-    assert_eq!(world.control.state(), State::Failed);
+    assert_eq!(world.control.state(), RunState::Failed);
     assert!(world.events.contains(&Event::Late { step: Step::Prepare, nodes: vec![NodeId(1)] }));
     assert_eq!(world.count(Order::Reset), 4);
 }
@@ -330,7 +334,7 @@ fn a_split_begins_the_next_run_with_the_same_nodes() {
     world.wait(Span::from_secs(3));
     world.command(Command::Split);
     world.command(Command::Split);
-    assert_eq!(world.states(), [State::Splitting, State::Running, State::Splitting, State::Running]);
+    assert_eq!(world.states(), [RunState::Splitting, RunState::Running, RunState::Splitting, RunState::Running]);
     assert_eq!(switches(&world), [Span::ZERO; 2]);
     let first = world.events.iter().find(|event| matches!(event, Event::NextRun { .. }));
     assert_eq!(first, Some(&Event::NextRun { elapsed: Span::from_secs(3), switched: Span::ZERO }));
@@ -338,7 +342,7 @@ fn a_split_begins_the_next_run_with_the_same_nodes() {
     let others = [Order::Finish, Order::Prepare, Order::Start, Order::Reset, Order::Connect];
     assert!(others.iter().all(|&order| world.count(order) == 0), "nobody stops: {:?}", world.orders);
     world.command(Command::Stop);
-    assert_eq!((world.control.state(), world.count(Order::Finish)), (State::Stopped, 4));
+    assert_eq!((world.control.state(), world.count(Order::Finish)), (RunState::Stopped, 4));
 }
 
 #[test]
@@ -365,10 +369,10 @@ fn what_happens_between_two_runs_waits_for_the_second() {
         world.silent = vec![NodeId(3)];
         world.command(Command::Split);
         world.command(command);
-        assert_eq!((world.control.state(), world.count(wanted)), (State::Splitting, 0));
+        assert_eq!((world.control.state(), world.count(wanted)), (RunState::Splitting, 0));
         world.silent.clear();
         world.notice(NodeId(3), Notice::Finished);
-        assert_eq!((world.control.state(), switches(&world).len()), (State::Stopped, 1));
+        assert_eq!((world.control.state(), switches(&world).len()), (RunState::Stopped, 1));
         assert!(world.count(wanted) > 0 && world.count(Order::Resume) == 0);
     }
 }
@@ -379,13 +383,13 @@ fn a_node_that_dies_between_two_runs_holds_up_nobody() {
     world.silent = vec![NodeId(3)];
     world.command(Command::Split);
     world.notice(NodeId(3), Notice::Gone);
-    assert_eq!((world.control.state(), switches(&world).len()), (State::Degraded, 1));
+    assert_eq!((world.control.state(), switches(&world).len()), (RunState::Degraded, 1));
     assert_eq!(world.control.lost(), [NodeId(3)]);
     // One that stands still is given up.
     world.silent = vec![NodeId(2)];
     world.command(Command::Split);
     world.wait(Span::from_secs(3));
-    assert_eq!((world.control.state(), switches(&world).len()), (State::Degraded, 2));
+    assert_eq!((world.control.state(), switches(&world).len()), (RunState::Degraded, 2));
     assert_eq!(world.control.lost(), [NodeId(2), NodeId(3)]);
 }
 
@@ -398,7 +402,10 @@ fn a_run_that_does_not_settle_is_stopped_and_the_next_begins_anew() {
     assert!(world.events.contains(&Event::NotDrained));
     world.silent.clear();
     world.notice(EVM, Notice::Drained);
-    assert_eq!(world.states(), [State::Splitting, State::Draining, State::Stopped, State::Configuring, State::Running]);
+    assert_eq!(
+        world.states(),
+        [RunState::Splitting, RunState::Draining, RunState::Stopped, RunState::Configuring, RunState::Running]
+    );
 }
 
 #[test]
@@ -408,18 +415,18 @@ fn lost_nodes_take_part_again_when_all_of_them_are_back() {
         world.command(Command::Start);
         (2..4).for_each(|node| world.notice(NodeId(node), Notice::Gone));
         world.notice(NodeId(2), Notice::Joined);
-        assert_eq!(world.control.state(), State::Degraded, "one is still away");
+        assert_eq!(world.control.state(), RunState::Degraded, "one is still away");
         world.events.clear();
         world.notice(NodeId(3), Notice::Joined);
         if !rejoin {
             assert_eq!(world.events, [Event::Waits(NodeId(3))]);
             world.command(Command::Split);
         }
-        assert_eq!(world.states(), [State::Draining, State::Stopped, State::Configuring]);
+        assert_eq!(world.states(), [RunState::Draining, RunState::Stopped, RunState::Configuring]);
         // The driver of the nodes tells of those that are there already.
         assert_eq!(world.control.absent(), [NodeId(2), NodeId(3)]);
         (2..4).for_each(|node| world.notice(NodeId(node), Notice::Joined));
-        assert_eq!((world.control.state(), world.control.lost()), (State::Running, vec![]));
+        assert_eq!((world.control.state(), world.control.lost()), (RunState::Running, vec![]));
     }
 }
 
@@ -431,11 +438,11 @@ fn a_node_that_dies_again_and_again_is_not_waited_for_forever() {
         world.notice(NodeId(2), Notice::Gone);
         (0..2).for_each(|_| world.notice(NodeId(2), Notice::Joined));
     }
-    assert_eq!((world.control.state(), world.control.may_rejoin()), (State::Degraded, false));
-    let begun = world.states().into_iter().filter(|&state| state == State::Configuring).count();
+    assert_eq!((world.control.state(), world.control.may_rejoin()), (RunState::Degraded, false));
+    let begun = world.states().into_iter().filter(|&state| state == RunState::Configuring).count();
     assert_eq!(begun as u32, 2 + Config::MOST_REJOINS);
     world.command(Command::Stop);
-    assert_eq!(world.control.state(), State::Stopped);
+    assert_eq!(world.control.state(), RunState::Stopped);
 }
 
 /// Something that happens to run control.
@@ -510,7 +517,7 @@ proptest! {
     fn any_history_ends(inputs in prop::collection::vec(input(), 0..200)) {
         let config = Config { rejoin: true, ..config() };
         let (mut control, mut now, mut checker) = (Control::new(config), Time::ZERO, Checker::default());
-        let (mut shown, mut asked) = (State::Initial, 0_u32);
+        let (mut shown, mut asked) = (RunState::Initial, 0_u32);
         for input in inputs {
             match input {
                 Input::Command(command) => control.handle_command(now, command),

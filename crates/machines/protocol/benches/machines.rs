@@ -16,19 +16,19 @@ fn config(units: u16, protocol: Protocol) -> Config {
 
 struct Builder {
     config: Config,
-    manager: EventManager<()>,
-    readouts: Vec<ReadoutUnit<()>>,
-    builders: Vec<BuilderUnit<()>>,
+    manager: ManagerMachine<()>,
+    readouts: Vec<ReadoutMachine<()>>,
+    builders: Vec<BuilderMachine<()>>,
 }
 
 impl Builder {
     fn new(config: Config) -> Self {
         let mut all = Self {
-            manager: EventManager::new(config.clone()),
+            manager: ManagerMachine::new(config.clone()),
             readouts: (0..config.readout_units)
-                .map(|unit| ReadoutUnit::new(config.clone(), SourceId(unit), None))
+                .map(|unit| ReadoutMachine::new(config.clone(), SourceId(unit), None))
                 .collect(),
-            builders: (0..config.builder_units).map(|_| BuilderUnit::new(config.clone())).collect(),
+            builders: (0..config.builder_units).map(|_| BuilderMachine::new(config.clone())).collect(),
             config,
         };
         all.manager.handle_command(Time::ZERO, ManagerCommand::Start);

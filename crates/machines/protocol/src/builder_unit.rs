@@ -212,7 +212,7 @@ impl<B> Building<B> {
 }
 
 /// A builder unit as a machine.
-pub struct BuilderUnit<B> {
+pub struct BuilderMachine<B> {
     config: Config,
     now: Time,
     counts: BuilderCounts,
@@ -243,7 +243,7 @@ pub struct BuilderUnit<B> {
     events: VecDeque<BuilderEvent<B>>,
 }
 
-impl<B> BuilderUnit<B> {
+impl<B> BuilderMachine<B> {
     /// A builder unit that waits for [`BuilderCommand::Start`].
     pub fn new(config: Config) -> Self {
         Self {
@@ -606,7 +606,7 @@ impl<B> BuilderUnit<B> {
     }
 }
 
-impl<B> Machine for BuilderUnit<B> {
+impl<B> Machine for BuilderMachine<B> {
     type Message = Message<B>;
     type Command = BuilderCommand<B>;
     type Event = BuilderEvent<B>;

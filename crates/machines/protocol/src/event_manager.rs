@@ -136,7 +136,7 @@ impl Readout {
 }
 
 /// The event manager as a machine. `B` is the payload handle of the messages; it never carries one.
-pub struct EventManager<B> {
+pub struct ManagerMachine<B> {
     config: Config,
     now: Time,
     running: bool,
@@ -165,7 +165,7 @@ pub struct EventManager<B> {
     payload: PhantomData<B>,
 }
 
-impl<B> EventManager<B> {
+impl<B> ManagerMachine<B> {
     /// Memory per open event, in bytes.
     pub const EVENT_BYTES: usize = open::EVENT_BYTES;
 
@@ -575,7 +575,7 @@ impl<B> EventManager<B> {
     }
 }
 
-impl<B> Machine for EventManager<B> {
+impl<B> Machine for ManagerMachine<B> {
     type Message = Message<B>;
     type Command = ManagerCommand;
     type Event = ManagerEvent;

@@ -11,8 +11,8 @@
 //! ```
 //! use evb_core::{EventId, Machine, NodeId, SourceId, Time, checksum};
 //! use evb_protocol::{
-//!     BuilderCommand, BuilderEvent, BuilderUnit, Config, EventManager, Fragment, FragmentStatus, ManagerCommand, Message,
-//!     ReadoutCommand, ReadoutEvent, ReadoutUnit,
+//!     BuilderCommand, BuilderEvent, BuilderMachine, Config, ManagerMachine, Fragment, FragmentStatus, ManagerCommand, Message,
+//!     ReadoutCommand, ReadoutEvent, ReadoutMachine,
 //! };
 //! use std::collections::VecDeque;
 //!
@@ -30,9 +30,9 @@
 //! let now = Time::ZERO;
 //! let config = Config { events: Some(3), ..Config::new(1, 1) };
 //! let [manager_id, readout_id, builder_id] = [0, 1, 2].map(NodeId);
-//! let mut manager = EventManager::<()>::new(config.clone());
-//! let mut readout = ReadoutUnit::new(config.clone(), SourceId(0), None);
-//! let mut builder = BuilderUnit::new(config);
+//! let mut manager = ManagerMachine::<()>::new(config.clone());
+//! let mut readout = ReadoutMachine::new(config.clone(), SourceId(0), None);
+//! let mut builder = BuilderMachine::new(config);
 //! manager.handle_command(now, ManagerCommand::Start);
 //! readout.handle_command(now, ReadoutCommand::Start { through: EventId(u64::MAX), last: true });
 //! builder.handle_command(now, BuilderCommand::Start);
@@ -85,13 +85,13 @@ mod region;
 mod shaper;
 pub mod wire;
 
-pub use builder_unit::{BuilderCommand, BuilderCounts, BuilderEvent, BuilderUnit, Built, Mismatch};
+pub use builder_unit::{BuilderCommand, BuilderCounts, BuilderEvent, BuilderMachine, Built, Mismatch};
 pub use config::{Assignment, Config, Protocol, Shaping, Step, Trigger};
-pub use event_manager::{EventManager, ManagerCommand, ManagerCounts, ManagerEvent};
+pub use event_manager::{ManagerCommand, ManagerCounts, ManagerEvent, ManagerMachine};
 pub use fault::{Fault, FaultCounts};
 pub use filter::Filter;
 pub use message::{Assigned, BlockSize, Completion, Ending, Fragment, FragmentStatus, Message, Piece, Sighted};
-pub use readout_unit::{Arrival, ReadoutCommand, ReadoutCounts, ReadoutEvent, ReadoutUnit};
+pub use readout_unit::{Arrival, ReadoutCommand, ReadoutCounts, ReadoutEvent, ReadoutMachine};
 pub use recent::Recent;
 pub use region::{First, Region};
 

@@ -157,7 +157,7 @@ impl<B> Default for Held<B> {
 }
 
 /// A readout unit as a machine.
-pub struct ReadoutUnit<B> {
+pub struct ReadoutMachine<B> {
     config: Config,
     source: SourceId,
     now: Time,
@@ -195,12 +195,12 @@ pub struct ReadoutUnit<B> {
     events: VecDeque<ReadoutEvent<B>>,
 }
 
-impl<B> ReadoutUnit<B> {
+impl<B> ReadoutMachine<B> {
     /// Memory per event beside the payload, in bytes.
     pub const EVENT_BYTES: usize = Events::<Held<B>>::EVENT_BYTES;
 }
 
-impl<B: Clone + Default> ReadoutUnit<B> {
+impl<B: Clone + Default> ReadoutMachine<B> {
     /// The readout unit of `source`. `live_bits` is given for a live source: the width of the front end's event
     /// numbers.
     pub fn new(config: Config, source: SourceId, live_bits: Option<u8>) -> Self {
@@ -543,7 +543,7 @@ impl<B: Clone + Default> ReadoutUnit<B> {
     }
 }
 
-impl<B: Clone + Default> Machine for ReadoutUnit<B> {
+impl<B: Clone + Default> Machine for ReadoutMachine<B> {
     type Message = Message<B>;
     type Command = ReadoutCommand<B>;
     type Event = ReadoutEvent<B>;

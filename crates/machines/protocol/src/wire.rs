@@ -2,7 +2,7 @@
 //!
 //! | bytes | field |
 //! |---|---|
-//! | 0 | kind, see [`Kind`], in the lower five bits; [`RunMark`] in the upper three |
+//! | 0 | kind, see [`MessageKind`], in the lower five bits; [`RunMark`] in the upper three |
 //! | 1 | status of a fragment, or a flag |
 //! | 2..4 | source |
 //! | 4..8 | length of the payload, or number of list entries, or of slots |
@@ -56,7 +56,7 @@ impl RunMark {
 /// The kind of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Kind {
+pub enum MessageKind {
     /// [`Message::Request`].
     Request = 1,
     /// [`Message::Done`].
@@ -120,7 +120,7 @@ pub enum Kind {
 /// The reason why bytes are not a message.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WireError {
-    /// The first byte is no [`Kind`].
+    /// The first byte is no [`MessageKind`].
     #[error("message kind {0} is unknown")]
     UnknownKind(u8),
     /// A flag or status byte has no meaning.
@@ -192,11 +192,11 @@ pub enum Body<B> {
 }
 
 impl Head {
-    fn new(kind: Kind) -> Self {
+    fn new(kind: MessageKind) -> Self {
         Self { kind: kind as u8, ..Self::new_zeroed() }
     }
 
-    fn of_round(kind: Kind, round: u64, flag: bool) -> Self {
+    fn of_round(kind: MessageKind, round: u64, flag: bool) -> Self {
         Self { flag: flag.into(), event: round.into(), ..Self::new(kind) }
     }
 }
@@ -205,8 +205,8 @@ impl Head {
 pub fn encode<B>(message: Message<B>, mut send: impl FnMut([u8; HEAD_BYTES], Body<B>)) {
     let empty = |head: Head| (head, Body::Empty);
     let (head, body) = match message {
-        Message::Request { slots } => empty(Head { length: slots.into(), ..Head::new(Kind::Request) }),
-        Message::Done(list) => encode_list(Kind::Done, &list, |completion| CompletionEntry {
+        Message::Request { slots } => empty(Head { length: slots.into(), ..Head::new(MessageKind::Request) }),
+        Message::Done(list) => encode_list(MessageKind::Done, &list, |completion| CompletionEntry {
             event: completion.event.0.into(),
             ending: completion.ending as u8,
         }),
@@ -214,64 +214,64 @@ pub fn encode<B>(message: Message<B>, mut send: impl FnMut([u8; HEAD_BYTES], Bod
             event: through.0.into(),
             second: claim.0.into(),
             flag: last.into(),
-            ..Head::new(Kind::Available)
+            ..Head::new(MessageKind::Available)
         }),
         Message::Sighted(sighted) => encode_sighted(&sighted),
         Message::Align { segment, first } => empty(Head {
             length: segment.into(),
             flag: first.is_some().into(),
             event: (first.unwrap_or(0) as u64).into(),
-            ..Head::new(Kind::Align)
+            ..Head::new(MessageKind::Align)
         }),
-        Message::Compare(wanted) => empty(Head { flag: wanted.into(), ..Head::new(Kind::Compare) }),
-        Message::Marks(list) => encode_list(Kind::Marks, &list, |(event, mark)| MarkEntry {
+        Message::Compare(wanted) => empty(Head { flag: wanted.into(), ..Head::new(MessageKind::Compare) }),
+        Message::Marks(list) => encode_list(MessageKind::Marks, &list, |(event, mark)| MarkEntry {
             event: event.0.into(),
             mark: Mark::to_bits(Some(*mark)).into(),
         }),
-        Message::Busy(busy) => empty(Head { flag: busy.into(), ..Head::new(Kind::Busy) }),
-        Message::Readout { through } => empty(Head { event: through.0.into(), ..Head::new(Kind::Readout) }),
-        Message::Assign(list) => encode_list(Kind::Assign, &list, |assigned| AssignedEntry {
+        Message::Busy(busy) => empty(Head { flag: busy.into(), ..Head::new(MessageKind::Busy) }),
+        Message::Readout { through } => empty(Head { event: through.0.into(), ..Head::new(MessageKind::Readout) }),
+        Message::Assign(list) => encode_list(MessageKind::Assign, &list, |assigned| AssignedEntry {
             event: assigned.event.0.into(),
             builder: assigned.builder.0.into(),
         }),
-        Message::Grant(list) => encode_events(Kind::Grant, &list),
-        Message::Pull(list) => encode_events(Kind::Pull, &list),
-        Message::Clear(list) => encode_events(Kind::Clear, &list),
+        Message::Grant(list) => encode_events(MessageKind::Grant, &list),
+        Message::Pull(list) => encode_events(MessageKind::Pull, &list),
+        Message::Clear(list) => encode_events(MessageKind::Clear, &list),
         Message::Ask { number, heard, events } => {
-            let (head, body) = encode_events(Kind::Ask, &events);
+            let (head, body) = encode_events(MessageKind::Ask, &events);
             (Head { checksum: number.into(), mark: heard.into(), ..head }, body)
         }
         Message::Answer { number, pending } => {
-            let (head, body) = encode_events(Kind::Answer, &pending);
+            let (head, body) = encode_events(MessageKind::Answer, &pending);
             (Head { checksum: number.into(), ..head }, body)
         }
-        Message::Away { number } => empty(Head { checksum: number.into(), ..Head::new(Kind::Away) }),
+        Message::Away { number } => empty(Head { checksum: number.into(), ..Head::new(MessageKind::Away) }),
         Message::Standing { number, stands } => {
-            empty(Head { checksum: number.into(), flag: stands.into(), ..Head::new(Kind::Standing) })
+            empty(Head { checksum: number.into(), flag: stands.into(), ..Head::new(MessageKind::Standing) })
         }
         Message::Unit { node, alive } => {
-            empty(Head { source: node.0.into(), flag: alive.into(), ..Head::new(Kind::Unit) })
+            empty(Head { source: node.0.into(), flag: alive.into(), ..Head::new(MessageKind::Unit) })
         }
-        Message::Resume { first } => empty(Head { event: first.0.into(), ..Head::new(Kind::Resume) }),
+        Message::Resume { first } => empty(Head { event: first.0.into(), ..Head::new(MessageKind::Resume) }),
         Message::Fragment(fragment) => encode_fragment(fragment),
         Message::Piece(piece) => {
             let Piece { offset, of, .. } = *piece;
             let (head, body) = encode_fragment(of);
-            (Head { kind: Kind::Piece as u8, second: u64::from(offset).into(), ..head }, body)
+            (Head { kind: MessageKind::Piece as u8, second: u64::from(offset).into(), ..head }, body)
         }
-        Message::Slot { empty: flag, round } => empty(Head::of_round(Kind::Slot, round, flag)),
-        Message::Credit { calm } => empty(Head { flag: calm.into(), ..Head::new(Kind::Credit) }),
-        Message::Taken { round, empty: flag } => empty(Head::of_round(Kind::Taken, round, flag)),
-        Message::Round { number, calm } => empty(Head::of_round(Kind::Round, number, calm)),
+        Message::Slot { empty: flag, round } => empty(Head::of_round(MessageKind::Slot, round, flag)),
+        Message::Credit { calm } => empty(Head { flag: calm.into(), ..Head::new(MessageKind::Credit) }),
+        Message::Taken { round, empty: flag } => empty(Head::of_round(MessageKind::Taken, round, flag)),
+        Message::Round { number, calm } => empty(Head::of_round(MessageKind::Round, number, calm)),
         Message::BlockSize(BlockSize { from, first, events }) => empty(Head {
             length: events.into(),
             event: from.0.into(),
             second: first.0.into(),
-            ..Head::new(Kind::BlockSize)
+            ..Head::new(MessageKind::BlockSize)
         }),
-        Message::TimeAsked { asked } => empty(Head { event: asked.0.into(), ..Head::new(Kind::TimeAsked) }),
+        Message::TimeAsked { asked } => empty(Head { event: asked.0.into(), ..Head::new(MessageKind::TimeAsked) }),
         Message::TimeTold { asked, manager } => {
-            empty(Head { event: asked.0.into(), second: manager.0.into(), ..Head::new(Kind::TimeTold) })
+            empty(Head { event: asked.0.into(), second: manager.0.into(), ..Head::new(MessageKind::TimeTold) })
         }
         Message::Packet(fragments) => {
             return fragments.into_iter().for_each(|fragment| {
@@ -314,13 +314,13 @@ fn encode_fragment<B>(fragment: Fragment<B>) -> (Head, Body<B>) {
         event: fragment.event.0.into(),
         checksum: fragment.checksum.into(),
         mark: Mark::to_bits(fragment.mark).into(),
-        ..Head::new(Kind::Fragment)
+        ..Head::new(MessageKind::Fragment)
     };
     (head, Body::Payload(fragment.payload))
 }
 
 fn encode_sighted<B>(sighted: &Sighted) -> (Head, Body<B>) {
-    let (head, body) = encode_list(Kind::Sighted, &sighted.fragments, |sighting| MarkEntry {
+    let (head, body) = encode_list(MessageKind::Sighted, &sighted.fragments, |sighting| MarkEntry {
         event: sighting.position.into(),
         mark: Mark::to_bits(sighting.mark).into(),
     });
@@ -336,11 +336,15 @@ fn encode_sighted<B>(sighted: &Sighted) -> (Head, Body<B>) {
     (head, body)
 }
 
-fn encode_events<B>(kind: Kind, events: &[EventId]) -> (Head, Body<B>) {
+fn encode_events<B>(kind: MessageKind, events: &[EventId]) -> (Head, Body<B>) {
     encode_list(kind, events, |event| le::U64::new(event.0))
 }
 
-fn encode_list<T, E: IntoBytes + Immutable, B>(kind: Kind, list: &[T], entry: impl Fn(&T) -> E) -> (Head, Body<B>) {
+fn encode_list<T, E: IntoBytes + Immutable, B>(
+    kind: MessageKind,
+    list: &[T],
+    entry: impl Fn(&T) -> E,
+) -> (Head, Body<B>) {
     let mut bytes = Vec::with_capacity(size_of_val(list));
     list.iter().for_each(|item| bytes.extend_from_slice(entry(item).as_bytes()));
     (Head { length: (list.len() as u32).into(), ..Head::new(kind) }, Body::List(bytes))
@@ -354,52 +358,59 @@ pub fn decode<B: AsRef<[u8]>>(head: &[u8; HEAD_BYTES], body: B) -> Result<Messag
     let head: Head = zerocopy::transmute!(*head);
     let bytes = body.as_ref();
     Ok(match head.kind {
-        kind if kind == Kind::Fragment as u8 => return decode_fragment(&head, body),
-        kind if kind == Kind::Request as u8 => Message::Request { slots: head.length.get() },
-        kind if kind == Kind::Available as u8 => Message::Available {
+        kind if kind == MessageKind::Fragment as u8 => return decode_fragment(&head, body),
+        kind if kind == MessageKind::Request as u8 => Message::Request { slots: head.length.get() },
+        kind if kind == MessageKind::Available as u8 => Message::Available {
             through: EventId(head.event.get()),
             claim: EventId(head.second.get()),
             last: flag(&head)?,
         },
-        kind if kind == Kind::Sighted as u8 => Message::Sighted(decode_sighted(&head, bytes)?),
-        kind if kind == Kind::Align as u8 => {
+        kind if kind == MessageKind::Sighted as u8 => Message::Sighted(decode_sighted(&head, bytes)?),
+        kind if kind == MessageKind::Align as u8 => {
             Message::Align { segment: head.length.get(), first: flag(&head)?.then_some(head.event.get() as i64) }
         }
-        kind if kind == Kind::Compare as u8 => Message::Compare(flag(&head)?),
-        kind if kind == Kind::Marks as u8 => Message::Marks(decode_marks(&head, bytes)?),
-        kind if kind == Kind::Busy as u8 => Message::Busy(flag(&head)?),
-        kind if kind == Kind::Readout as u8 => Message::Readout { through: EventId(head.event.get()) },
-        kind if kind == Kind::Done as u8 => Message::Done(decode_done(&head, bytes)?),
-        kind if kind == Kind::Assign as u8 => Message::Assign(decode_list(&head, bytes, |entry: &AssignedEntry| {
-            Assigned { event: EventId(entry.event.get()), builder: NodeId(entry.builder.get()) }
-        })?),
-        kind if kind == Kind::Grant as u8 => Message::Grant(decode_events(&head, bytes)?),
-        kind if kind == Kind::Pull as u8 => Message::Pull(decode_events(&head, bytes)?),
-        kind if kind == Kind::Clear as u8 => Message::Clear(decode_events(&head, bytes)?),
-        kind if kind == Kind::Ask as u8 => {
+        kind if kind == MessageKind::Compare as u8 => Message::Compare(flag(&head)?),
+        kind if kind == MessageKind::Marks as u8 => Message::Marks(decode_marks(&head, bytes)?),
+        kind if kind == MessageKind::Busy as u8 => Message::Busy(flag(&head)?),
+        kind if kind == MessageKind::Readout as u8 => Message::Readout { through: EventId(head.event.get()) },
+        kind if kind == MessageKind::Done as u8 => Message::Done(decode_done(&head, bytes)?),
+        kind if kind == MessageKind::Assign as u8 => {
+            Message::Assign(decode_list(&head, bytes, |entry: &AssignedEntry| Assigned {
+                event: EventId(entry.event.get()),
+                builder: NodeId(entry.builder.get()),
+            })?)
+        }
+        kind if kind == MessageKind::Grant as u8 => Message::Grant(decode_events(&head, bytes)?),
+        kind if kind == MessageKind::Pull as u8 => Message::Pull(decode_events(&head, bytes)?),
+        kind if kind == MessageKind::Clear as u8 => Message::Clear(decode_events(&head, bytes)?),
+        kind if kind == MessageKind::Ask as u8 => {
             Message::Ask { number: head.checksum.get(), heard: head.mark.get(), events: decode_events(&head, bytes)? }
         }
-        kind if kind == Kind::Answer as u8 => {
+        kind if kind == MessageKind::Answer as u8 => {
             Message::Answer { number: head.checksum.get(), pending: decode_events(&head, bytes)? }
         }
-        kind if kind == Kind::Away as u8 => Message::Away { number: head.checksum.get() },
-        kind if kind == Kind::Standing as u8 => Message::Standing { number: head.checksum.get(), stands: flag(&head)? },
-        kind if kind == Kind::Unit as u8 => Message::Unit { node: NodeId(head.source.get()), alive: flag(&head)? },
-        kind if kind == Kind::Piece as u8 => return decode_piece(&head, body),
-        kind if kind == Kind::Slot as u8 => Message::Slot { empty: flag(&head)?, round: head.event.get() },
-        kind if kind == Kind::Credit as u8 => Message::Credit { calm: flag(&head)? },
-        kind if kind == Kind::Taken as u8 => Message::Taken { round: head.event.get(), empty: flag(&head)? },
-        kind if kind == Kind::Round as u8 => Message::Round { number: head.event.get(), calm: flag(&head)? },
-        kind if kind == Kind::TimeAsked as u8 => Message::TimeAsked { asked: Time(head.event.get()) },
-        kind if kind == Kind::TimeTold as u8 => {
+        kind if kind == MessageKind::Away as u8 => Message::Away { number: head.checksum.get() },
+        kind if kind == MessageKind::Standing as u8 => {
+            Message::Standing { number: head.checksum.get(), stands: flag(&head)? }
+        }
+        kind if kind == MessageKind::Unit as u8 => {
+            Message::Unit { node: NodeId(head.source.get()), alive: flag(&head)? }
+        }
+        kind if kind == MessageKind::Piece as u8 => return decode_piece(&head, body),
+        kind if kind == MessageKind::Slot as u8 => Message::Slot { empty: flag(&head)?, round: head.event.get() },
+        kind if kind == MessageKind::Credit as u8 => Message::Credit { calm: flag(&head)? },
+        kind if kind == MessageKind::Taken as u8 => Message::Taken { round: head.event.get(), empty: flag(&head)? },
+        kind if kind == MessageKind::Round as u8 => Message::Round { number: head.event.get(), calm: flag(&head)? },
+        kind if kind == MessageKind::TimeAsked as u8 => Message::TimeAsked { asked: Time(head.event.get()) },
+        kind if kind == MessageKind::TimeTold as u8 => {
             Message::TimeTold { asked: Time(head.event.get()), manager: Time(head.second.get()) }
         }
-        kind if kind == Kind::BlockSize as u8 => Message::BlockSize(BlockSize {
+        kind if kind == MessageKind::BlockSize as u8 => Message::BlockSize(BlockSize {
             from: EventId(head.event.get()),
             first: EventId(head.second.get()),
             events: head.length.get(),
         }),
-        kind if kind == Kind::Resume as u8 => Message::Resume { first: EventId(head.event.get()) },
+        kind if kind == MessageKind::Resume as u8 => Message::Resume { first: EventId(head.event.get()) },
         kind => return Err(WireError::UnknownKind(kind)),
     })
 }

@@ -7,14 +7,14 @@ const FRAGMENT: u32 = 10;
 const BUILDER: NodeId = NodeId(3);
 
 /// The second of two readout units.
-fn unit(buffer_bytes: u64) -> ReadoutUnit<()> {
+fn unit(buffer_bytes: u64) -> ReadoutMachine<()> {
     let config = Config {
         max_fragment: ByteCount(u64::from(FRAGMENT)),
         buffer_events: 64,
         buffer_bytes: ByteCount(buffer_bytes),
         ..Config::new(2, 1)
     };
-    let mut unit = ReadoutUnit::new(config, SourceId(1), None);
+    let mut unit = ReadoutMachine::new(config, SourceId(1), None);
     unit.handle_command(Time::ZERO, ReadoutCommand::Start { through: EventId(u64::MAX), last: true });
     let list: Vec<_> = (1..=6).map(|event| Assigned { event: EventId(event), builder: BUILDER }).collect();
     unit.handle_message(Time::ZERO, Config::EVENT_MANAGER, Message::Assign(list.into()));
@@ -22,19 +22,19 @@ fn unit(buffer_bytes: u64) -> ReadoutUnit<()> {
 }
 
 /// The events that are to be read now.
-fn asked(unit: &mut ReadoutUnit<()>) -> Vec<u64> {
+fn asked(unit: &mut ReadoutMachine<()>) -> Vec<u64> {
     let events = std::iter::from_fn(|| unit.poll_event());
     events.filter_map(|event| if let ReadoutEvent::Read { event, .. } = event { Some(event.0) } else { None }).collect()
 }
 
-fn deliver(unit: &mut ReadoutUnit<()>, event: u64) {
+fn deliver(unit: &mut ReadoutMachine<()>, event: u64) {
     let (event, source) = (EventId(event), SourceId(1));
     let status = FragmentStatus::Good;
     let fragment = Fragment { event, source, length: FRAGMENT, checksum: 0, mark: None, status, payload: () };
     unit.handle_command(Time::ZERO, ReadoutCommand::Fragment(fragment));
 }
 
-fn clear(unit: &mut ReadoutUnit<()>, event: u64) {
+fn clear(unit: &mut ReadoutMachine<()>, event: u64) {
     unit.handle_message(Time::ZERO, Config::EVENT_MANAGER, Message::Clear([EventId(event)].into()));
 }
 

@@ -38,9 +38,9 @@ struct Result {
 const PATIENCE: u32 = 1000;
 
 struct Bench {
-    manager: EventManager<Trigger>,
-    readouts: Vec<ReadoutUnit<Trigger>>,
-    builder: BuilderUnit<Trigger>,
+    manager: ManagerMachine<Trigger>,
+    readouts: Vec<ReadoutMachine<Trigger>>,
+    builder: BuilderMachine<Trigger>,
     result: Result,
 }
 
@@ -59,11 +59,11 @@ fn config(sources: u16) -> Config {
 impl Bench {
     fn new(bits: &[u8]) -> Self {
         let config = config(bits.len() as u16);
-        let unit = |(source, bits): (u16, &u8)| ReadoutUnit::new(config.clone(), SourceId(source), Some(*bits));
+        let unit = |(source, bits): (u16, &u8)| ReadoutMachine::new(config.clone(), SourceId(source), Some(*bits));
         let mut bench = Self {
-            manager: EventManager::new(config.clone()),
+            manager: ManagerMachine::new(config.clone()),
             readouts: (0..).zip(bits).map(unit).collect(),
-            builder: BuilderUnit::new(config.clone()),
+            builder: BuilderMachine::new(config.clone()),
             result: Result::default(),
         };
         bench.manager.handle_command(Time::ZERO, ManagerCommand::Start);

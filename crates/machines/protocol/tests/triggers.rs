@@ -6,8 +6,8 @@ use evb_protocol::*;
 const BUILDER: NodeId = NodeId(2);
 const SLOTS: u32 = 2;
 
-fn manager() -> EventManager<()> {
-    let mut manager = EventManager::new(Config {
+fn manager() -> ManagerMachine<()> {
+    let mut manager = ManagerMachine::new(Config {
         trigger: Trigger::Driven,
         builder_slots: SLOTS,
         first_under_way: None,
@@ -20,7 +20,7 @@ fn manager() -> EventManager<()> {
 }
 
 /// What the readout unit is told after so many triggers that come one by one: the last triggered event of each message.
-fn announced(manager: &mut EventManager<()>, triggers: u64) -> Vec<u64> {
+fn announced(manager: &mut ManagerMachine<()>, triggers: u64) -> Vec<u64> {
     let told = (0..triggers).flat_map(|_| {
         manager.handle_command(Time::ZERO, ManagerCommand::Trigger { count: 1, at: Time::ZERO });
         drain(manager)
@@ -28,7 +28,7 @@ fn announced(manager: &mut EventManager<()>, triggers: u64) -> Vec<u64> {
     told.collect()
 }
 
-fn drain(manager: &mut EventManager<()>) -> Vec<u64> {
+fn drain(manager: &mut ManagerMachine<()>) -> Vec<u64> {
     let sent = std::iter::from_fn(|| manager.poll_transmit());
     let events = sent.filter_map(|Transmit { message, .. }| match message {
         Message::Readout { through } => Some(through.0),

@@ -6,8 +6,8 @@ use evb_protocol::*;
 const BUILDERS: [NodeId; 2] = [NodeId(2), NodeId(3)];
 const TIMEOUT: Span = Span::from_micros(50);
 
-fn manager() -> EventManager<()> {
-    let mut manager = EventManager::new(Config {
+fn manager() -> ManagerMachine<()> {
+    let mut manager = ManagerMachine::new(Config {
         group_timeout: TIMEOUT,
         builder_slots: 4,
         first_under_way: None,
@@ -19,7 +19,7 @@ fn manager() -> EventManager<()> {
 }
 
 /// The assignments that the readout units get, event by event.
-fn assigned(manager: &mut EventManager<()>) -> Vec<(u64, NodeId)> {
+fn assigned(manager: &mut ManagerMachine<()>) -> Vec<(u64, NodeId)> {
     let sent = std::iter::from_fn(|| manager.poll_transmit());
     let lists = sent.filter_map(|Transmit { message, .. }| match message {
         Message::Assign(list) => Some(list.to_vec()),
@@ -61,7 +61,7 @@ fn nobody_waits_for_a_dead_builder() {
 #[test]
 fn events_of_the_last_builder_are_given_to_nobody() {
     let mut manager = manager();
-    let lose = |manager: &mut EventManager<()>, builder| {
+    let lose = |manager: &mut ManagerMachine<()>, builder| {
         manager.handle_command(Time::ZERO, ManagerCommand::Lost(builder));
         std::iter::from_fn(|| manager.poll_event()).collect::<Vec<_>>()
     };

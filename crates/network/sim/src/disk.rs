@@ -6,7 +6,7 @@ use evb_core::{Bandwidth, EventId, NodeId, Span, Time};
 use evb_experiment::{Keep, Plan};
 use evb_filter::{Question, Route, StreamId};
 use evb_protocol::Built;
-use evb_unit::{Outlet, Outline, Store};
+use evb_unit::{SimulatedPayload, Store, SuperFragmentSender};
 use std::collections::VecDeque;
 
 pub(crate) struct Disk {
@@ -15,13 +15,13 @@ pub(crate) struct Disk {
     rate: Option<Bandwidth>,
     free_at: Time,
     /// Events that are not stored yet: at most those of the builder's slots.
-    writing: VecDeque<Built<Outline>>,
+    writing: VecDeque<Built<SimulatedPayload>>,
     /// Times at which the events begun since the last look will be stored.
     pub(crate) begun: Vec<Time>,
     /// The filter units beside it.
     pub(crate) filter: Processors,
     /// The events on their way to the second stage, in a builder of the first.
-    pub(crate) outlet: Option<Outlet<Outline>>,
+    pub(crate) outlet: Option<SuperFragmentSender<SimulatedPayload>>,
 }
 
 impl Disk {
@@ -34,18 +34,18 @@ impl Disk {
             writing: VecDeque::new(),
             begun: Vec::new(),
             filter: Processors::of(plan),
-            outlet: Outlet::new(plan),
+            outlet: SuperFragmentSender::new(plan),
         }
     }
 
     /// The event that is stored next.
-    pub(crate) fn stored(&mut self) -> Option<Built<Outline>> {
+    pub(crate) fn stored(&mut self) -> Option<Built<SimulatedPayload>> {
         self.writing.pop_front()
     }
 }
 
-impl Store<Outline> for Disk {
-    fn ask(&mut self, now: Time, question: Question<Outline>) {
+impl Store<SimulatedPayload> for Disk {
+    fn ask(&mut self, now: Time, question: Question<SimulatedPayload>) {
         self.filter.ask(now, question);
     }
 
@@ -53,7 +53,7 @@ impl Store<Outline> for Disk {
         self.outlet.is_some() || (self.rate.is_some() && self.keep.keeps(event, complete))
     }
 
-    fn store(&mut self, now: Time, _route: Route, built: Built<Outline>) -> Option<Built<Outline>> {
+    fn store(&mut self, now: Time, _route: Route, built: Built<SimulatedPayload>) -> Option<Built<SimulatedPayload>> {
         if let Some(outlet) = &mut self.outlet {
             outlet.add(built);
             return None;

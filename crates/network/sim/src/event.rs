@@ -36,7 +36,7 @@ pub(crate) enum Event {
     /// Control messages on a network of their own have come to their nodes.
     Control,
     /// A mapper looks at a letter that has come to its host.
-    Letter { letter: MessageId },
+    SourceRoutedPacket { letter: MessageId },
     /// The deadline of a mapper.
     MapperTimeout { endpoint: u16 },
     /// A machine's deadline.

@@ -3,7 +3,7 @@
 use evb_core::{Span, Time};
 use evb_experiment::Plan;
 use evb_filter::{Answer, Question, Selection, StreamId, Verdict};
-use evb_unit::Outline;
+use evb_unit::SimulatedPayload;
 use std::collections::BTreeMap;
 
 /// The filter units of one builder.
@@ -15,7 +15,7 @@ pub(crate) struct Processors {
     free_at: Vec<Time>,
     /// Events that are being decided about, by the time of the decision and in the order of the questions: at most those
     /// of the builder's slots.
-    busy: BTreeMap<(Time, u64), Question<Outline>>,
+    busy: BTreeMap<(Time, u64), Question<SimulatedPayload>>,
     asked: u64,
     /// Times of the decisions about the events asked about since the last look.
     pub(crate) begun: Vec<Time>,
@@ -36,7 +36,7 @@ impl Processors {
     }
 
     /// Gives an event to the processor that is free first.
-    pub(crate) fn ask(&mut self, now: Time, question: Question<Outline>) {
+    pub(crate) fn ask(&mut self, now: Time, question: Question<SimulatedPayload>) {
         if let Some(free_at) = self.free_at.iter_mut().min() {
             *free_at = (*free_at).max(now) + self.time;
             self.asked += 1;
@@ -46,7 +46,7 @@ impl Processors {
     }
 
     /// The next decision.
-    pub(crate) fn answer(&mut self) -> Option<Answer<Outline>> {
+    pub(crate) fn answer(&mut self) -> Option<Answer<SimulatedPayload>> {
         let (_, question) = self.busy.pop_first()?;
         let verdict = match self.selection.draws_program(question.built.event) {
             true => Verdict::Accepted(StreamId::PHYSICS),

@@ -3,7 +3,7 @@
 use evb_core::{EventId, Recording, SourceId};
 use evb_protocol::{Fragment, FragmentStatus};
 use evb_sources::{Feed, SizeModel};
-use evb_unit::{FragmentSource, Outline, Outlines};
+use evb_unit::{FragmentSource, SimulatedBundle, SimulatedPayload};
 use std::convert::Infallible;
 
 /// The input of a readout unit.
@@ -14,7 +14,7 @@ pub(crate) enum Input {
     Inlet,
 }
 
-impl FragmentSource<Outline> for Input {
+impl FragmentSource<SimulatedPayload> for Input {
     type Error = Infallible;
 
     fn feed(&self) -> Feed {
@@ -32,17 +32,22 @@ impl FragmentSource<Outline> for Input {
     }
 
     #[inline]
-    fn read(&mut self, source: SourceId, event: EventId, position: u64) -> Result<Fragment<Outline>, Infallible> {
+    fn read(
+        &mut self,
+        source: SourceId,
+        event: EventId,
+        position: u64,
+    ) -> Result<Fragment<SimulatedPayload>, Infallible> {
         match self {
             Self::Sizes(sizes) => sizes.read(source, event, position),
             Self::Inlet => unreachable!("fragments that come by themselves are not asked for"),
         }
     }
 
-    type Bundle = Outlines;
+    type Bundle = SimulatedBundle;
 
-    fn begin_bundle(&mut self, fragments: usize, _bytes: usize) -> Outlines {
-        Outlines::with_capacity(fragments)
+    fn begin_bundle(&mut self, fragments: usize, _bytes: usize) -> SimulatedBundle {
+        SimulatedBundle::with_capacity(fragments)
     }
 
     #[inline]
@@ -50,7 +55,7 @@ impl FragmentSource<Outline> for Input {
         &mut self,
         source: SourceId,
         event: EventId,
-        bundle: &mut Outlines,
+        bundle: &mut SimulatedBundle,
     ) -> Result<FragmentStatus, Infallible> {
         match self {
             Self::Sizes(sizes) => sizes.read_into(source, event, bundle),

@@ -4,7 +4,7 @@ use crate::slab::Slab;
 use evb_core::{NodeId, NodeRange};
 use evb_patterns::TrafficMessage;
 use evb_protocol::Message as ProtocolMessage;
-use evb_unit::Outline;
+use evb_unit::SimulatedPayload;
 use std::ops::{Deref, DerefMut};
 
 /// A message, by its place in the [`Messages`].
@@ -27,7 +27,7 @@ impl From<MessageId> for u32 {
 #[derive(Clone, Debug)]
 pub(crate) enum Body {
     /// A machine of the event builder says it.
-    Protocol(ProtocolMessage<Outline>),
+    Protocol(ProtocolMessage<SimulatedPayload>),
     /// A machine of a traffic pattern says it.
     Traffic(TrafficMessage),
     /// A time slot of the barrel shifter.

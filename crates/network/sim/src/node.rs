@@ -5,7 +5,7 @@ use evb_core::{EventId, Machine, NodeId, NodeRange, Span, Time, Transmit};
 use evb_patterns::{Traffic, TrafficCommand, TrafficEvent, TrafficMessage};
 use evb_protocol::{BuilderCommand, ManagerEvent, Message as ProtocolMessage, ReadoutCommand};
 use evb_sources::SizeModel;
-use evb_unit::{Builder, Manager, Outline, ReadLimits, Readout, Report};
+use evb_unit::{BuilderUnit, EventManager, ReadLimits, ReadoutUnit, Report, SimulatedPayload};
 
 /// A message that a machine wants to send.
 pub(crate) struct Outgoing {
@@ -38,9 +38,9 @@ pub(crate) struct Node {
 
 /// A unit of any kind.
 pub(crate) enum Unit {
-    Manager(Box<Manager<Outline>>),
-    Readout(Box<Readout<Outline, Input>>),
-    Builder(Box<Builder<Outline, Disk>>),
+    Manager(Box<EventManager<SimulatedPayload>>),
+    Readout(Box<ReadoutUnit<SimulatedPayload, Input>>),
+    Builder(Box<BuilderUnit<SimulatedPayload, Disk>>),
     Traffic(Box<Traffic>, Option<SizeModel>),
     /// A unit in another part of the network.
     Elsewhere,
@@ -62,7 +62,7 @@ impl Node {
     }
 
     /// The event manager, if it is one.
-    pub(crate) fn manager(&mut self) -> Option<&mut Manager<Outline>> {
+    pub(crate) fn manager(&mut self) -> Option<&mut EventManager<SimulatedPayload>> {
         match &mut self.unit {
             Unit::Manager(unit) => Some(unit),
             _ => None,
@@ -178,12 +178,17 @@ impl Node {
     }
 }
 
-fn control(Transmit { to, message }: Transmit<ProtocolMessage<Outline>>) -> Outgoing {
+fn control(Transmit { to, message }: Transmit<ProtocolMessage<SimulatedPayload>>) -> Outgoing {
     Outgoing { to, body: Body::Protocol(message), payload: 0, delay: Span::ZERO }
 }
 
 /// Drains a readout unit; reading takes no time. Returns true if there may be more messages than room.
-fn drain_readout(unit: &mut Readout<Outline, Input>, now: Time, room: usize, out: &mut Vec<Outgoing>) -> bool {
+fn drain_readout(
+    unit: &mut ReadoutUnit<SimulatedPayload, Input>,
+    now: Time,
+    room: usize,
+    out: &mut Vec<Outgoing>,
+) -> bool {
     let mut left = room;
     loop {
         let Ok(has_read) = unit.read(now, ReadLimits::NONE);
@@ -202,7 +207,7 @@ fn drain_readout(unit: &mut Readout<Outline, Input>, now: Time, room: usize, out
     }
 }
 
-fn drain_builder(unit: &mut Builder<Outline, Disk>, now: Time, out: &mut Vec<Outgoing>) {
+fn drain_builder(unit: &mut BuilderUnit<SimulatedPayload, Disk>, now: Time, out: &mut Vec<Outgoing>) {
     loop {
         let mut moved = unit.handle_events(now);
         while let Some(transmit) = unit.poll_transmit() {

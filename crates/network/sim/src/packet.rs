@@ -49,7 +49,7 @@ pub(crate) enum Load {
     /// A part of a message.
     Message,
     /// A letter of a mapper, which `message` numbers. It takes the turns of its own route.
-    Letter,
+    SourceRoutedPacket,
     /// A copy that a learning bridge sent where its destination is not.
     Stray,
 }

@@ -5,15 +5,15 @@
 //! mail before the lookahead is over (R. M. Fujimoto, Parallel discrete event simulation, Communications of the ACM 33, 1990:
 //! conservative, synchronous). They do so in windows of half the lookahead, and take the mail of the window before the last
 //! one: so none waits for the others to end the window that it has just ended itself. Each part is a machine without I/O,
-//! a [`Member`]; the threads are a [`Crew`].
+//! a [`Member`]; the threads are a [`PartitionPool`].
 //!
 //! The record does not depend on the number of parts. What happens in different parts at one time does not depend on each
 //! other; what comes from another part has its place among what happens at that time by its own time and sender. The few
 //! things that need more than one part knows, such as a run in which nothing moves any more, make the parts give up, and
 //! the whole is simulated in one.
 
-mod crew;
 mod member;
+mod pool;
 #[cfg(test)]
 mod tests;
 
@@ -24,12 +24,12 @@ use crate::{
     simulation::{Observe, Simulation},
     trace::Trace,
 };
-use crew::Crew;
 use evb_core::Time;
 use evb_experiment::Plan;
 use evb_fabric::Network;
 use evb_protocol::Shaping;
 use member::{End, Member};
+use pool::PartitionPool;
 use std::{iter, num::NonZeroUsize, sync::Arc};
 
 /// Fewest fragments, or parts of them in packets, that all hosts together send within a lookahead, for which parts are worth
@@ -86,7 +86,7 @@ pub(crate) fn in_parts<'a>(
     observe: &mut Observe<'_>,
 ) -> Result<Option<Simulation<'a>>, SimulateError> {
     let Some(members) = members(plan, network, partition)? else { return Ok(None) };
-    let (end, parts) = Crew::new(members).run(observe);
+    let (end, parts) = PartitionPool::new(members).run(observe);
     Ok((end != End::GaveUp).then(|| join(parts, end, partition)))
 }
 

@@ -13,7 +13,7 @@ use evb_core::Time;
 use evb_experiment::{Plan, Stages};
 use evb_protocol::Fragment;
 use evb_record::Record;
-use evb_unit::Outline;
+use evb_unit::SimulatedPayload;
 use std::{collections::VecDeque, time::Instant};
 
 /// Simulates the event builders of both stages.
@@ -41,7 +41,7 @@ pub(crate) fn simulate(plan: &Plan, stages: &Stages, observe: &mut Observe<'_>) 
 #[derive(Clone, Default)]
 struct Junction {
     /// A super-fragment that waits for room.
-    waiting: Option<(u64, Fragment<Outline>)>,
+    waiting: Option<(u64, Fragment<SimulatedPayload>)>,
     /// Number of the last super-fragment that was given.
     last: u64,
     has_ended: bool,

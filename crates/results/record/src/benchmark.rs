@@ -1,6 +1,6 @@
 //! Results of benchmarks: the performance of a communication pattern on a transport.
 
-use crate::Kind;
+use crate::RecordKind;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ pub const SIMULATED: &str = "simulated";
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Benchmark {
     /// The kind of work.
-    pub kind: Kind,
+    pub kind: RecordKind,
     /// Name of the suite that it belongs to: `bench`.
     pub experiment: String,
     /// Seed of every random stream.
@@ -188,8 +188,8 @@ pub struct BenchmarkSamples {
 /// microseconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Parameters {
-    /// Always [`Kind::Parameters`].
-    pub kind: Kind,
+    /// Always [`RecordKind::Parameters`].
+    pub kind: RecordKind,
     /// The message layer.
     pub transport: String,
     /// `ping-pong`, smallest size: half the round trip.

@@ -1,14 +1,14 @@
 //! Results of `evb compare`: a benchmark in two files, and which of them is better.
 
-use crate::Kind;
+use crate::RecordKind;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// One row of two files of benchmarks: one line of `evb compare --json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
-    /// Always [`Kind::Comparison`].
-    pub kind: Kind,
+    /// Always [`RecordKind::Comparison`].
+    pub kind: RecordKind,
     /// The message layer.
     pub transport: String,
     /// The communication pattern.
@@ -66,8 +66,8 @@ pub struct Comparison {
 /// A quantity of a point of an experiment in two files of runs or simulations: one line of `evb compare --json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunComparison {
-    /// Always [`Kind::RunComparison`].
-    pub kind: Kind,
+    /// Always [`RecordKind::RunComparison`].
+    pub kind: RecordKind,
     /// Name of the experiment.
     pub experiment: String,
     /// The swept keys and their values; empty without a sweep.

@@ -1,13 +1,13 @@
 //! Measurements of the hardware in `hw`, by test benches over its simulation and by synthesis tools.
 
-use crate::Kind;
+use crate::RecordKind;
 use serde::{Deserialize, Serialize};
 
 /// One number, and the tool that measured it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HardwareMeasurement {
-    /// Always [`Kind::Hardware`].
-    pub kind: Kind,
+    /// Always [`RecordKind::Hardware`].
+    pub kind: RecordKind,
     /// The bench, or `synthesis`, or `timing`.
     pub bench: String,
     /// Name of the quantity, unique in the bench.

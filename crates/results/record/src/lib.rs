@@ -38,7 +38,7 @@ use std::collections::BTreeMap;
 /// The kind of work in a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum RecordKind {
     /// Events were built for real.
     Run,
     /// Events were built, or traffic flowed, in virtual time.
@@ -65,7 +65,7 @@ pub enum Kind {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     /// The kind of work.
-    pub kind: Kind,
+    pub kind: RecordKind,
     /// Name of the experiment.
     pub experiment: String,
     /// The swept keys and their values; empty without a sweep.
@@ -116,9 +116,9 @@ pub struct Record {
     /// Faults by kind; kinds that did not occur are left out.
     pub faults: BTreeMap<String, u64>,
     /// Counts of each builder.
-    pub builders: Vec<Builder>,
+    pub builders: Vec<BuilderRecord>,
     /// Counts of each readout unit.
-    pub readouts: Vec<Readout>,
+    pub readouts: Vec<ReadoutRecord>,
     /// The sources and blocks; none if each readout unit has one source and sends single events.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bundles: Option<Bundles>,
@@ -138,7 +138,7 @@ pub struct Record {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filter: Option<Filtering>,
     /// The event builders of two stages. All fields beside this one are those of the whole then: the triggers of the first
-    /// stage, and the events of all slices of the second. Readout units are listed for each slice in turn.
+    /// stage, and the events of all slices of the second. ReadoutRecord units are listed for each slice in turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stages: Option<Box<Stages>>,
     /// Nodes that died or became unreachable, such as `ru1`, in the order of detection. With two stages, the event builder
@@ -203,7 +203,7 @@ pub struct Network {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mapping: Option<Mapping>,
     /// Counts of each link.
-    pub links: Vec<Link>,
+    pub links: Vec<LinkRecord>,
 }
 
 /// The work of the mappers of a source-routed network.
@@ -240,7 +240,7 @@ pub struct KnownMap {
 
 /// Counts of one direction of a link during the measurement.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Link {
+pub struct LinkRecord {
     /// Name of the link: its start and its end.
     pub name: String,
     /// Packets over the link.
@@ -348,7 +348,7 @@ pub struct Latency {
 
 /// Counts of one builder.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Builder {
+pub struct BuilderRecord {
     /// Events with every fragment there and good.
     pub built: u64,
     /// Events with a fragment missing or bad.
@@ -379,7 +379,7 @@ pub struct Builder {
 
 /// Counts of one readout unit.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Readout {
+pub struct ReadoutRecord {
     /// Fragments of the source: `came = fragments + apart`, except for those that wait at the end of the run. 0 for
     /// generated fragments.
     #[serde(default)]

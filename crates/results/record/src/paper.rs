@@ -3,13 +3,13 @@
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-use crate::Kind;
+use crate::RecordKind;
 
 /// One published value and its reproduction: one line of `evb paper --json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PaperItem {
-    /// Always [`Kind::Paper`].
-    pub kind: Kind,
+    /// Always [`RecordKind::Paper`].
+    pub kind: RecordKind,
     /// The folder of the paper.
     pub paper: String,
     /// Name of the item, unique in its paper.
@@ -136,8 +136,8 @@ pub enum Verdict {
 /// `evb paper --sensitivity --json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sensitivity {
-    /// Always [`Kind::Sensitivity`].
-    pub kind: Kind,
+    /// Always [`RecordKind::Sensitivity`].
+    pub kind: RecordKind,
     /// The folder of the paper.
     pub paper: String,
     /// The parameter.

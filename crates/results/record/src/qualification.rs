@@ -1,14 +1,14 @@
 //! Results of the test of a fabric: every pair of nodes measured, and each held against the others.
 
-use crate::{Kind, Times};
+use crate::{RecordKind, Times};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// The test of a fabric over one transport.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Qualification {
-    /// Always [`Kind::Qualification`].
-    pub kind: Kind,
+    /// Always [`RecordKind::Qualification`].
+    pub kind: RecordKind,
     /// Name of the suite that it belongs to: `bench`.
     pub experiment: String,
     /// Seed of every random stream.

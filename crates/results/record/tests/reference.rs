@@ -1,11 +1,11 @@
 //! The reference page names every field of a record, says its unit, and names no other.
 
 use evb_record::{
-    Basis, Benchmark, Bounds, Broadcast, Builder, BuilderOccupancy, Bundles, Calibration, Change, Class, Comparison,
-    CoreToCore, CpuLoad, Events, Filtering, Finding, FindingKind, Given, HardwareMeasurement, Interval, Kind, KnownMap,
-    Latency, Launches, Link, LinkSpeed, LinkVerdict, Mapping, Network, Occupancy, Origin, PairOfNodes, PaperItem,
-    Parameters, Qualification, Readout, ReadoutOccupancy, Record, Relation, RunComparison, Sensitivity, Shaping,
-    Simulation, Slots, Stages, Stream, Times, Trigger, Verdict, Window,
+    Basis, Benchmark, Bounds, Broadcast, BuilderOccupancy, BuilderRecord, Bundles, Calibration, Change, Class,
+    Comparison, CoreToCore, CpuLoad, Events, Filtering, Finding, FindingKind, Given, HardwareMeasurement, Interval,
+    KnownMap, Latency, Launches, LinkRecord, LinkSpeed, LinkVerdict, Mapping, Network, Occupancy, Origin, PairOfNodes,
+    PaperItem, Parameters, Qualification, ReadoutOccupancy, ReadoutRecord, Record, RecordKind, Relation, RunComparison,
+    Sensitivity, Shaping, Simulation, Slots, Stages, Stream, Times, Trigger, Verdict, Window,
 };
 use serde_json::Value;
 use std::{
@@ -25,7 +25,7 @@ fn full() -> Record {
 /// The record of one event builder.
 fn alone() -> Record {
     Record {
-        kind: Kind::Run,
+        kind: RecordKind::Run,
         experiment: "full".into(),
         sweep: BTreeMap::from([("builder.units".into(), "2".into())]),
         seed: 1,
@@ -56,7 +56,7 @@ fn alone() -> Record {
         per_source_bytes_per_s: vec![1.0],
         latency_us: Latency { mean: Some(1.0), p50: 1.0, p99: 1.0, p999: 1.0, max: 1.0 },
         faults: BTreeMap::from([("late".into(), 1)]),
-        builders: vec![Builder {
+        builders: vec![BuilderRecord {
             built: 1,
             incomplete: 0,
             rejected: 0,
@@ -69,7 +69,7 @@ fn alone() -> Record {
             file_count: 1,
             files: vec!["a.evb".into()],
         }],
-        readouts: vec![Readout {
+        readouts: vec![ReadoutRecord {
             came: 1,
             apart: 0,
             source_id: Some(841),
@@ -170,7 +170,7 @@ fn alone() -> Record {
                         cables: 1,
                     }],
                 }),
-                links: vec![Link {
+                links: vec![LinkRecord {
                     name: "h0>switch0".into(),
                     packets: 1,
                     bytes: 1,
@@ -218,7 +218,7 @@ fn rows(page: &str) -> Vec<Vec<&str>> {
 /// A published value with something everywhere.
 fn item() -> PaperItem {
     PaperItem {
-        kind: Kind::Paper,
+        kind: RecordKind::Paper,
         paper: "a-paper".into(),
         item: "a-value".into(),
         what: "a value".into(),
@@ -244,7 +244,7 @@ fn item() -> PaperItem {
 /// A parameter of a paper with something everywhere.
 fn parameter() -> Sensitivity {
     Sensitivity {
-        kind: Kind::Sensitivity,
+        kind: RecordKind::Sensitivity,
         paper: "a-paper".into(),
         parameter: "a parameter".into(),
         basis: Basis::Calibrated,
@@ -260,7 +260,7 @@ fn parameter() -> Sensitivity {
 /// A measurement of hardware with something everywhere.
 fn measurement() -> HardwareMeasurement {
     HardwareMeasurement {
-        kind: Kind::Hardware,
+        kind: RecordKind::Hardware,
         bench: "link".into(),
         what: "latency".into(),
         unit: "cycles".into(),
@@ -274,7 +274,7 @@ fn benchmark() -> Benchmark {
     let times = Times { min: 1.0, p50: 1.0, p99: 1.0, p999: 1.0, max: 1.0, mean: 1.0, samples: 1 };
     let cores = CoreToCore { line_ns: 1.0, message_ns: 1.0 };
     Benchmark {
-        kind: Kind::Benchmark,
+        kind: RecordKind::Benchmark,
         experiment: "bench".into(),
         seed: 1,
         version: "0".into(),
@@ -333,7 +333,7 @@ fn qualification() -> Qualification {
         lost: 1,
     };
     Qualification {
-        kind: Kind::Qualification,
+        kind: RecordKind::Qualification,
         experiment: "bench".into(),
         seed: 1,
         version: "0".into(),
@@ -359,7 +359,7 @@ fn qualification() -> Qualification {
 fn parameters() -> Parameters {
     let origin = Origin { rows: "ping-pong, 8 B, 2 nodes".into(), trusted: true };
     Parameters {
-        kind: Kind::Parameters,
+        kind: RecordKind::Parameters,
         transport: "tcp".into(),
         latency_us: Some(1.0),
         two_way_us: Some(1.0),
@@ -383,7 +383,7 @@ fn parameters() -> Parameters {
 fn comparison() -> Comparison {
     let interval = Interval { median: 1.0, low: 1.0, high: 1.0 };
     Comparison {
-        kind: Kind::Comparison,
+        kind: RecordKind::Comparison,
         transport: "tcp".into(),
         pattern: "ping-pong".into(),
         size_bytes: 8,
@@ -411,7 +411,7 @@ fn comparison() -> Comparison {
 fn run_comparison() -> RunComparison {
     let interval = Interval { median: 1.0, low: 1.0, high: 1.0 };
     RunComparison {
-        kind: Kind::RunComparison,
+        kind: RecordKind::RunComparison,
         experiment: "full".into(),
         sweep: BTreeMap::from([("builder.units".into(), "2".into())]),
         transports: ["tcp".into(), "simulated".into()],

@@ -4,7 +4,7 @@ mod ratio;
 mod runs;
 mod table;
 
-use evb_record::{Benchmark, Calibration, Change, Comparison, CoreToCore, Interval, Kind, SIMULATED};
+use evb_record::{Benchmark, Calibration, Change, Comparison, CoreToCore, Interval, RecordKind, SIMULATED};
 use ratio::LogRatio;
 pub use runs::{compare_runs, run_comparison_table};
 pub use table::comparison_table;
@@ -51,7 +51,7 @@ pub fn is_same_measurement(one: &Benchmark, other: &Benchmark) -> bool {
 /// The comparison of a row that the old file does not have.
 fn row(new: &Benchmark, verdict: Change, reason: Option<String>, good: bool) -> Comparison {
     Comparison {
-        kind: Kind::Comparison,
+        kind: RecordKind::Comparison,
         transport: new.transport.clone(),
         pattern: new.pattern.clone(),
         size_bytes: new.size_bytes,

@@ -4,7 +4,7 @@ mod benchmark;
 
 use crate::sweep::swept_keys;
 pub use benchmark::{MOST_SAMPLES, benchmark_csv, samples_csv};
-use evb_record::{Link, Record, Simulation};
+use evb_record::{LinkRecord, Record, Simulation};
 use std::collections::BTreeSet;
 
 /// One line for each record: the swept keys, then every number and text of the record under its name, with dots for
@@ -112,7 +112,7 @@ const SIMULATION_FIELDS: &[Field<Simulation>] = &[
     ("network.route_changes", |s| s.network.route_changes.to_string()),
 ];
 
-const LINK_FIELDS: &[Field<Link>] = &[
+const LINK_FIELDS: &[Field<LinkRecord>] = &[
     ("name", |l| l.name.clone()),
     ("packets", |l| l.packets.to_string()),
     ("bytes", |l| l.bytes.to_string()),

@@ -1,7 +1,7 @@
 //! What limits a run or a simulation, by the evidence of its record.
 
 use crate::text::{hanging, metric};
-use evb_record::{Kind, Link, Occupancy, Record};
+use evb_record::{LinkRecord, Occupancy, Record, RecordKind};
 use serde::Serialize;
 use std::fmt::Write as _;
 
@@ -46,7 +46,7 @@ pub fn explain(record: &Record) -> Vec<Limit> {
         return vec![limit];
     }
     match record.kind {
-        Kind::Simulation => simulated(record),
+        RecordKind::Simulation => simulated(record),
         _ => record.occupancy.as_ref().map_or_else(Vec::new, |occupancy| real(record, occupancy)),
     }
 }
@@ -244,7 +244,7 @@ fn simulated(record: &Record) -> Vec<Limit> {
     vec![Limit::new("hosts", "the network is not what limits: hosts and round trips are", how, advice)]
 }
 
-fn full_links(full: &[&Link], efficiency: f64) -> Limit {
+fn full_links(full: &[&LinkRecord], efficiency: f64) -> Limit {
     let how = format!(
         "{}; {} of the full performance was reached",
         named(full, |link| link.used, "used"),
@@ -255,7 +255,7 @@ fn full_links(full: &[&Link], efficiency: f64) -> Limit {
 }
 
 /// The first links with a number of theirs.
-fn named(links: &[&Link], value: impl Fn(&Link) -> f64, what: &str) -> String {
+fn named(links: &[&LinkRecord], value: impl Fn(&LinkRecord) -> f64, what: &str) -> String {
     let first = links.iter().take(MOST_LINKS).map(|link| format!("{} {what} {}", link.name, percent(value(link))));
     let rest = links.len().saturating_sub(MOST_LINKS);
     let more = if rest > 0 { format!(" and {rest} more") } else { String::new() };
@@ -318,15 +318,15 @@ mod tests {
         assert!(explanation(&record, 200).contains("of 0.12 slots"), "{}", explanation(&record, 200));
     }
 
-    fn link(name: &str, used: f64, blocked: f64) -> Link {
-        Link { name: name.into(), used, blocked, ..Link::default() }
+    fn link(name: &str, used: f64, blocked: f64) -> LinkRecord {
+        LinkRecord { name: name.into(), used, blocked, ..LinkRecord::default() }
     }
 
     #[test]
     fn a_simulation_is_limited_by_full_links_by_blocked_ones_or_by_neither() {
         let mut record = run();
-        record.kind = Kind::Simulation;
-        let mut what = |links: Vec<Link>, deadlock: &[&str]| {
+        record.kind = RecordKind::Simulation;
+        let mut what = |links: Vec<LinkRecord>, deadlock: &[&str]| {
             let deadlock = deadlock.iter().map(|&link| link.to_owned()).collect();
             let network = Network { links, deadlock, ..Network::default() };
             record.simulation = Some(Simulation { network, ..Simulation::default() });

@@ -6,7 +6,7 @@ use crate::{
     table::{Column as Shown, Table},
     text::{aligned, hanging, metric, micros, per_destination, percent},
 };
-use evb_record::{KnownMap, Link, Network, Record, Simulation};
+use evb_record::{KnownMap, LinkRecord, Network, Record, Simulation};
 use std::fmt::Write as _;
 
 /// Most links in the table of blocked links.
@@ -128,7 +128,7 @@ fn maps(network: &Network) -> Vec<(&'static str, String)> {
 
 /// The links with the longest total waits: the cause comes before the links that wait for it.
 fn where_it_blocks(network: &Network, width: usize) -> String {
-    let waited = |link: &Link| link.mean_wait_us * link.packets as f64;
+    let waited = |link: &LinkRecord| link.mean_wait_us * link.packets as f64;
     let mut links: Vec<_> = network.links.iter().filter(|link| link.blocked > 0.0 || waited(link) > 0.0).collect();
     if links.is_empty() {
         return String::from("\nno packet was blocked or had to wait\n");
@@ -141,7 +141,7 @@ fn where_it_blocks(network: &Network, width: usize) -> String {
 }
 
 /// Name and importance of a column, its number, and the format of the number.
-type Column = (&'static str, u8, fn(&Link) -> f64, fn(f64) -> String);
+type Column = (&'static str, u8, fn(&LinkRecord) -> f64, fn(f64) -> String);
 
 const COLUMNS: [Column; 8] = [
     ("packets", 3, |link| link.packets as f64, whole),
@@ -158,7 +158,7 @@ fn whole(count: f64) -> String {
     format!("{count:.0}")
 }
 
-fn link_table(links: &[&Link], width: usize) -> String {
+fn link_table(links: &[&LinkRecord], width: usize) -> String {
     let seen = COLUMNS.iter().filter(|(_, _, value, _)| links.iter().any(|link| value(link) != 0.0));
     let columns: Vec<_> = seen.collect();
     let numbers = columns.iter().map(|(name, importance, ..)| Shown::number(*name, *importance));

@@ -11,7 +11,8 @@ use crate::{
 };
 use evb_core::{NodeId, Time};
 use evb_transport::{
-    Connect, ConnectError, JoinError, Message, Received, Rest, SendError, SharesThread, Transport, Waker, tcp::Refusal,
+    Connect, ConnectError, JoinError, Message, Parker, Received, SendError, SharesThread, Transport, Waker,
+    tcp::Refusal,
 };
 use std::{
     io,
@@ -52,7 +53,7 @@ pub struct Endpoint<W: Wire> {
     /// The file of the wire.
     file: OwnedFd,
     local: NodeId,
-    rest: Rest,
+    rest: Parker,
     service: Option<JoinHandle<()>>,
 }
 
@@ -114,7 +115,7 @@ impl<W: Wire> Endpoint<W> {
         let core = Arc::new(Mutex::new(core));
         let served = Arc::clone(&core);
         let service = thread::Builder::new().name("ethernet".into()).spawn(move || serve(&served))?;
-        Ok(Self { core, file, local, rest: Rest::new()?, service: Some(service) })
+        Ok(Self { core, file, local, rest: Parker::new()?, service: Some(service) })
     }
 
     /// Properties of the interface.

@@ -6,8 +6,8 @@ use crate::{
 };
 use evb_core::NodeId;
 use evb_transport::{
-    About, Layer, LayerOptions, MemoryOfNode, NodeOptions, Nodes, OpenError, Parameter, Registered, Setting,
-    SettingValue, Settings, Token, UseEndpoint, UseLayer,
+    Layer, LayerOptions, MemoryOfNode, NodeOptions, Nodes, OpenError, Parameter, Setting, SettingValue, Settings,
+    Token, TransportFactory, TransportInfo, UseEndpoint, UseLayer,
 };
 use std::io;
 
@@ -49,8 +49,8 @@ const BY_XDP: Layer = Layer {
     ..Layer::new("ethernet-xdp")
 };
 
-impl Registered for Ethernet {
-    const ABOUT: About = About {
+impl TransportFactory for Ethernet {
+    const INFO: TransportInfo = TransportInfo {
         settings: &[INTERFACE, SOCKET, PRIORITY, MEGABITS],
         gives_up_peers: true,
         memory: |_| {
@@ -58,7 +58,7 @@ impl Registered for Ethernet {
             MemoryOfNode { own: 2 * RING_BYTES, for_each_peer: send_queue_bytes }
         },
         layers: &[LAYER, BY_XDP],
-        ..About::new("ethernet", "frames of Ethernet with a protocol of their own", Nodes::Processes)
+        ..TransportInfo::new("ethernet", "frames of Ethernet with a protocol of their own", Nodes::Processes)
     };
 
     fn open<V: UseEndpoint>(settings: &Settings, options: NodeOptions, use_it: V) -> Result<V::Output, V::Error> {

@@ -1,6 +1,6 @@
 //! Chunks of memory; received bodies are slices of them. Long bodies have rooms of their own.
 
-use crate::Rooms;
+use crate::ReceiveBuffers;
 use bytes::{Bytes, BytesMut};
 use std::collections::VecDeque;
 
@@ -20,7 +20,7 @@ const MOST_RETIRED: usize = 64;
 pub struct ChunkPool {
     pub(crate) current: BytesMut,
     pub(crate) retired: VecDeque<BytesMut>,
-    rooms: Rooms<Vec<u8>>,
+    rooms: ReceiveBuffers<Vec<u8>>,
 }
 
 impl ChunkPool {

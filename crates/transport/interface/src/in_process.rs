@@ -7,7 +7,7 @@
 //!
 //! A flush sets one bit per worker in the receiver's inbox. So an idle poll is one load, however many peers there are.
 
-mod registered;
+mod factory;
 #[cfg(test)]
 mod tests;
 
@@ -109,12 +109,12 @@ impl Workers {
 
 /// A message in a ring, with its sender.
 #[derive(Debug)]
-struct Letter {
+struct Queued {
     from: NodeId,
     message: Message,
 }
 
-impl Letter {
+impl Queued {
     fn received(self) -> Received {
         Received::Message { from: self.from, message: self.message }
     }
@@ -129,9 +129,9 @@ pub struct InProcess {
     /// By node.
     inboxes: Arc<[Inbox]>,
     /// The rings from the worker of this node to each node.
-    outgoing: Arc<[Mutex<Producer<Letter>>]>,
+    outgoing: Arc<[Mutex<Producer<Queued>>]>,
     /// The rings from each worker to this node.
-    incoming: Vec<Consumer<Letter>>,
+    incoming: Vec<Consumer<Queued>>,
     /// Workers whose ring may hold something, or which host a node that has left.
     ready: BitSet,
     /// Workers whose ring was read in this call of `receive`.
@@ -162,7 +162,7 @@ impl InProcess {
     }
 
     /// The ring from this worker to a node. Nobody waits for its lock: one thread uses all endpoints of a worker.
-    fn ring_to(&self, node: usize) -> MutexGuard<'_, Producer<Letter>> {
+    fn ring_to(&self, node: usize) -> MutexGuard<'_, Producer<Queued>> {
         self.outgoing[node].lock().expect("no code panics under this lock")
     }
 
@@ -186,7 +186,7 @@ impl InProcess {
     /// Handles a full ring: asks the receiver to ring when there is room, and tries once more, since the room may have
     /// been made just before.
     #[cold]
-    fn ask_for_room(&mut self, to: usize, letter: Letter) -> Result<(), SendError> {
+    fn ask_for_room(&mut self, to: usize, letter: Queued) -> Result<(), SendError> {
         if self.unannounced.contains(to) {
             self.unannounced.remove(to);
             self.announce(to);
@@ -214,7 +214,7 @@ impl InProcess {
         let there = ring.slots();
         let count = there.min(limit);
         if let Ok(chunk) = ring.read_chunk(count) {
-            sink.extend(chunk.into_iter().map(Letter::received));
+            sink.extend(chunk.into_iter().map(Queued::received));
         }
         if count < there || (some_left && !self.report_left(worker, limit - count, sink)) {
             return;
@@ -266,7 +266,7 @@ impl Transport for InProcess {
         if ring.is_abandoned() {
             return Err(SendError::Lost);
         }
-        let pushed = ring.push(Letter { from: NodeId(self.local as u16), message });
+        let pushed = ring.push(Queued { from: NodeId(self.local as u16), message });
         drop(ring);
         match pushed {
             Ok(()) => {

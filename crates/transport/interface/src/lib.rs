@@ -3,9 +3,8 @@
 //! [`Transport`] is the thin message layer of the benchmark suite and of the event builder alike. Every implementation
 //! passes the same suite, which the feature `conformance` has. [`in_process`] moves messages by reference between the
 //! threads of one process, [`shm`] between the processes of one machine through shared memory, and [`tcp`] between
-//! processes and machines. [`bond`] makes one of several. [`Registered`] is how a transport is found by its name.
+//! processes and machines. [`bond`] makes one of several. [`TransportFactory`] is how a transport is found by its name.
 
-mod about;
 mod bodies;
 pub mod bond;
 mod broadcast;
@@ -15,15 +14,16 @@ mod chunks;
 pub mod conformance;
 mod connect_error;
 pub mod doorbell;
+mod factory;
 pub mod in_process;
+mod info;
 mod layer;
 mod leaving;
 mod multicast;
 mod over;
 mod over_layer;
-mod registered;
-mod rest;
-mod rooms;
+mod parker;
+mod receive_buffers;
 pub mod secure;
 #[cfg(target_os = "linux")]
 pub mod shm;
@@ -33,22 +33,24 @@ mod token;
 mod virtual_time;
 mod yielder;
 
-pub use about::{About, Layer, MemoryOfNode, Nodes, OpenError, Parameter, Prepare, Setting, SettingValue, Settings};
 pub use bodies::reusable_buffer;
 pub use broadcast::{BroadcastWay, Broadcasts, Refusals};
 pub use buffer::{Buffer, Buffers, Memory};
 pub use chunks::ChunkPool;
 pub use connect_error::{ConnectError, JoinError};
+pub use factory::{
+    LayerOptions, LayersOptions, NodeOptions, SharesThread, ThreadOptions, TransportFactory, UseEndpoint, UseEndpoints,
+    UseLayer, UseLayers,
+};
+pub use info::{
+    Layer, MemoryOfNode, Nodes, OpenError, Parameter, Prepare, Setting, SettingValue, Settings, TransportInfo,
+};
 pub use layer::{Connect, MessageLayer, Refused, Take};
 pub use multicast::{Datagrams, Group, MulticastOptions, ReliableMulticast, Tag, WithMulticast};
 pub use over::OverTransport;
 pub use over_layer::OverLayer;
-pub use registered::{
-    LayerOptions, LayersOptions, NodeOptions, Registered, SharesThread, ThreadOptions, UseEndpoint, UseEndpoints,
-    UseLayer, UseLayers,
-};
-pub use rest::Rest;
-pub use rooms::Rooms;
+pub use parker::Parker;
+pub use receive_buffers::ReceiveBuffers;
 pub use token::{Token, TokenError};
 pub use virtual_time::VirtualTime;
 pub use yielder::Yielder;

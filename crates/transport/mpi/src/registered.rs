@@ -5,15 +5,15 @@ use crate::{
     link::{BYTES_PER_PEER, OWN_BYTES},
 };
 use evb_transport::{
-    About, Layer, LayerOptions, MemoryOfNode, NodeOptions, Nodes, OpenError, Registered, Settings, UseEndpoint,
-    UseLayer,
+    Layer, LayerOptions, MemoryOfNode, NodeOptions, Nodes, OpenError, Settings, TransportFactory, TransportInfo,
+    UseEndpoint, UseLayer,
 };
 
-impl Registered for Endpoint {
-    const ABOUT: About = About {
+impl TransportFactory for Endpoint {
+    const INFO: TransportInfo = TransportInfo {
         memory: |_| MemoryOfNode { own: OWN_BYTES, for_each_peer: BYTES_PER_PEER },
         layers: &[Layer { has_launcher: true, ..Layer::new("mpi") }],
-        ..About::new(
+        ..TransportInfo::new(
             "mpi",
             "MPI, whichever is installed: start with `mpirun -n NODES evb run FILE`, and the rank chooses the role",
             Nodes::Processes,

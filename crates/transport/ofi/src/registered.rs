@@ -2,8 +2,8 @@
 
 use crate::{Ofi, OfiLayer, OfiOptions, links::FRAME_BYTES};
 use evb_transport::{
-    About, Layer, LayerOptions, MemoryOfNode, NodeOptions, Nodes, OpenError, Parameter, Registered, Setting,
-    SettingValue, Settings, Token, UseEndpoint, UseLayer,
+    Layer, LayerOptions, MemoryOfNode, NodeOptions, Nodes, OpenError, Parameter, Setting, SettingValue, Settings,
+    Token, TransportFactory, TransportInfo, UseEndpoint, UseLayer,
 };
 
 const PROVIDER: Setting = Setting {
@@ -12,8 +12,8 @@ const PROVIDER: Setting = Setting {
     doc: "the provider, such as tcp, shm, verbs, efa, cxi, psm3 or opx",
 };
 
-impl Registered for Ofi {
-    const ABOUT: About = About {
+impl TransportFactory for Ofi {
+    const INFO: TransportInfo = TransportInfo {
         settings: &[PROVIDER],
         gives_up_peers: true,
         memory: |_| {
@@ -25,7 +25,7 @@ impl Registered for Ofi {
             parameter: Some(Parameter { setting: &PROVIDER, read: |text| Ok(text.to_owned()), shows_default: true }),
             ..Layer::new("ofi")
         }],
-        ..About::new("ofi", "a provider of libfabric", Nodes::Processes)
+        ..TransportInfo::new("ofi", "a provider of libfabric", Nodes::Processes)
     };
 
     fn open<V: UseEndpoint>(settings: &Settings, options: NodeOptions, use_it: V) -> Result<V::Output, V::Error> {

@@ -3,8 +3,8 @@
 mod link;
 
 use evb_transport::{
-    About, Connect, Layer, LayerOptions, MemoryOfNode, NodeOptions, Nodes, OpenError, OverTransport, Parameter,
-    Registered, Setting, SettingValue, Settings, Transport, UseEndpoint, UseLayer,
+    Connect, Layer, LayerOptions, MemoryOfNode, NodeOptions, Nodes, OpenError, OverTransport, Parameter, Setting,
+    SettingValue, Settings, Transport, TransportFactory, TransportInfo, UseEndpoint, UseLayer,
     bond::{Bond, BondOptions, Stripe},
 };
 use link::{Link, links};
@@ -58,13 +58,13 @@ const BY_DESTINATION: Layer = Layer {
     ..Layer::new("bond-destination")
 };
 
-impl Registered for Bonded {
-    const ABOUT: About = About {
+impl TransportFactory for Bonded {
+    const INFO: TransportInfo = TransportInfo {
         settings: &[LINKS, STRIPE],
         gives_up_peers: true,
         memory: |_| MemoryOfNode { own: 0, for_each_peer: 2 * BondOptions::WINDOW_BYTES + USUAL_LINKS * LINK_BYTES },
         layers: &[LAYER, BY_SIZE, BY_DESTINATION],
-        ..About::new("bond", "several links as one, each over one of the other transports", Nodes::Processes)
+        ..TransportInfo::new("bond", "several links as one, each over one of the other transports", Nodes::Processes)
     };
 
     fn open<V: UseEndpoint>(settings: &Settings, options: NodeOptions, use_it: V) -> Result<V::Output, V::Error> {

@@ -1,14 +1,14 @@
 //! A transport and its settings, as a plan has them.
 
 use crate::find;
-use evb_transport::{About, Settings};
+use evb_transport::{Settings, TransportInfo};
 use serde::{Deserialize, Serialize};
 
 /// One of the transports, with settings.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(try_from = "Written", into = "Written")]
 pub struct TransportChoice {
-    about: &'static About,
+    about: &'static TransportInfo,
     settings: Settings,
 }
 
@@ -22,13 +22,13 @@ struct Written {
 impl TransportChoice {
     /// The transport with these settings; those that are not there have their defaults.
     #[must_use]
-    pub const fn new(about: &'static About, settings: Settings) -> Self {
+    pub const fn new(about: &'static TransportInfo, settings: Settings) -> Self {
         Self { about, settings }
     }
 
     /// The transport's own description.
     #[must_use]
-    pub const fn about(&self) -> &'static About {
+    pub const fn about(&self) -> &'static TransportInfo {
         self.about
     }
 

@@ -6,11 +6,11 @@ mod layer;
 
 pub use bond::Bonded;
 pub use choice::TransportChoice;
-pub use evb_transport::{About, Setting, SettingValue, Settings};
+pub use evb_transport::{Setting, SettingValue, Settings, TransportInfo};
 pub use layer::LayerChoice;
 
 use evb_transport::{
-    LayerOptions, LayersOptions, NodeOptions, OpenError, Registered, ThreadOptions, UseEndpoint, UseEndpoints,
+    LayerOptions, LayersOptions, NodeOptions, OpenError, ThreadOptions, TransportFactory, UseEndpoint, UseEndpoints,
     UseLayer, UseLayers,
 };
 
@@ -18,7 +18,7 @@ use evb_transport::{
 macro_rules! transports {
     ($($transport:ty),+ $(,)?) => {
         /// All transports, in the order in which people see them. The first is the default.
-        pub const ALL: &[&About] = &[$(&<$transport as Registered>::ABOUT),+];
+        pub const ALL: &[&TransportInfo] = &[$(&<$transport as TransportFactory>::INFO),+];
 
         transports!(@open open, UseEndpoint, NodeOptions, $($transport),+);
         transports!(@open open_threads, UseEndpoints, ThreadOptions, $($transport),+);
@@ -26,7 +26,7 @@ macro_rules! transports {
         transports!(@open open_layers, UseLayers, LayersOptions, $($transport),+);
     };
     (@open $open:ident, $user:ident, $options:ty, $($transport:ty),+) => {
-        #[doc = concat!("Calls [`Registered::", stringify!($open), "`] of a transport.")]
+        #[doc = concat!("Calls [`TransportFactory::", stringify!($open), "`] of a transport.")]
         ///
         /// # Errors
         /// As that.
@@ -36,8 +36,8 @@ macro_rules! transports {
             user: V,
         ) -> Result<V::Output, V::Error> {
             let (name, settings) = (transport.about().name, transport.settings());
-            $(if name == <$transport as Registered>::ABOUT.name {
-                return <$transport as Registered>::$open(settings, options, user);
+            $(if name == <$transport as TransportFactory>::INFO.name {
+                return <$transport as TransportFactory>::$open(settings, options, user);
             })+
             Err(OpenError::new(format!("there is no transport {name:?}")).into())
         }
@@ -57,7 +57,7 @@ transports![
 
 /// The transport of this name.
 #[must_use]
-pub fn find(name: &str) -> Option<&'static About> {
+pub fn find(name: &str) -> Option<&'static TransportInfo> {
     ALL.iter().copied().find(|about| about.name == name)
 }
 

@@ -6,7 +6,7 @@ use crate::{
     terminal::{show, width},
 };
 use clap::Args;
-use evb_record::{Benchmark, Kind, Record};
+use evb_record::{Benchmark, Record, RecordKind};
 use evb_report::is_same_measurement;
 use serde_json::Value;
 use std::{
@@ -134,9 +134,9 @@ fn record(text: &str) -> Result<Found, String> {
     let kind = value.get("kind").cloned().unwrap_or_default();
     let broken = |error: serde_json::Error| format!("not a whole record: {error}");
     match serde_json::from_value(kind.clone()) {
-        Ok(Kind::Benchmark) => serde_json::from_value(value).map(Found::Benchmark).map_err(broken),
-        Ok(Kind::Run | Kind::Simulation) => serde_json::from_value(value).map(Found::Run).map_err(broken),
-        Ok(Kind::Parameters) => Ok(Found::Nothing),
+        Ok(RecordKind::Benchmark) => serde_json::from_value(value).map(Found::Benchmark).map_err(broken),
+        Ok(RecordKind::Run | RecordKind::Simulation) => serde_json::from_value(value).map(Found::Run).map_err(broken),
+        Ok(RecordKind::Parameters) => Ok(Found::Nothing),
         _ => Err(format!("not a benchmark, a run or a simulation: its kind is {kind}")),
     }
 }

@@ -1,7 +1,7 @@
 //! `evb bench` and `evb compare`. Nothing here depends on how fast the machine is.
 
 use crate::support::{Lab, Outcome};
-use evb_record::{Benchmark, Change, Comparison, Kind, Launches, Parameters, RunComparison};
+use evb_record::{Benchmark, Change, Comparison, Launches, Parameters, RecordKind, RunComparison};
 use serde_json::Value;
 use std::fs;
 
@@ -67,7 +67,7 @@ fn a_short_suite_gives_records_tables_and_plots() {
     let parameters: Vec<Parameters> =
         lines[records.len()..].iter().map(|line| serde_json::from_value(line.clone()).expect("parameters")).collect();
     let names: Vec<_> = parameters.iter().map(|of| (of.kind, of.transport.as_str())).collect();
-    assert_eq!(names, [(Kind::Parameters, "threads"), (Kind::Parameters, "tcp")]);
+    assert_eq!(names, [(RecordKind::Parameters, "threads"), (RecordKind::Parameters, "tcp")]);
     assert_eq!(parameters[1].taken_from, evb::bench::parameters("tcp", &records).taken_from);
     assert_eq!(parameters[1].overhead_us, None, "there are no pairs");
 

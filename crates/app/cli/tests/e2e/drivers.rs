@@ -1,12 +1,12 @@
 //! One plan, two drivers: what does not depend on time is the same in a run and in a simulation, to the last count.
 
 use crate::support::{Lab, Outcome, check_accounts, good, not_good, recorded_data, shipped};
-use evb_record::{Builder, Kind, Record};
+use evb_record::{BuilderRecord, Record, RecordKind};
 use std::{collections::BTreeMap, fmt::Debug};
 
 /// What both ways of building must agree on.
 fn essence(record: &Record) -> impl PartialEq + Debug {
-    let sum = |count: fn(&Builder) -> u64| record.builders.iter().map(count).sum::<u64>();
+    let sum = |count: fn(&BuilderRecord) -> u64| record.builders.iter().map(count).sum::<u64>();
     let of_builders = [
         sum(|builder| builder.built),
         sum(|builder| builder.incomplete),
@@ -27,7 +27,7 @@ fn agree(lab: &Lab, file: &str, changes: &[&str], judge: impl Fn(&Outcome) -> Re
         let evb = lab.evb(&[command, "--json", file]).set("storage.keep=none");
         judge(&changes.iter().fold(evb, |evb, change| evb.set(change)).run())
     });
-    assert_eq!((run.kind, simulated.kind), (Kind::Run, Kind::Simulation));
+    assert_eq!((run.kind, simulated.kind), (RecordKind::Run, RecordKind::Simulation));
     assert_eq!((simulated.transport.as_str(), simulated.events.lost), ("simulated", 0));
     assert_eq!(essence(&run), essence(&simulated), "{file} {changes:?}");
     run

@@ -31,7 +31,7 @@ fn accepted(seed: u64) -> impl Iterator<Item = u64> {
     (1..=EVENTS).filter(move |&event| filter.accepts(EventId(event), true))
 }
 
-fn sum(record: &Record, count: fn(&evb_record::Builder) -> u64) -> u64 {
+fn sum(record: &Record, count: fn(&evb_record::BuilderRecord) -> u64) -> u64 {
     record.builders.iter().map(count).sum()
 }
 

@@ -4,7 +4,7 @@ use crate::{
     inputs::refuses,
     support::{Lab, both_modes, good},
 };
-use evb_record::{Kind, Record};
+use evb_record::{Record, RecordKind};
 use rustix::process::Signal;
 
 /// Four senders, three receivers, and messages of different lengths.
@@ -59,7 +59,7 @@ fn every_pattern_moves_the_same_messages_as_in_a_simulation() {
         let lab = Lab::with(FILE);
         for pattern in PATTERNS.iter().chain(&FARMS) {
             let (run, simulated) = both(&lab, pattern, options);
-            assert_eq!((run.kind, simulated.kind), (Kind::Run, Kind::Simulation));
+            assert_eq!((run.kind, simulated.kind), (RecordKind::Run, RecordKind::Simulation));
             assert_eq!(run.events, simulated.events, "{pattern} {options:?}");
             assert_eq!(run.protocol, simulated.protocol);
             let lengths = |record: &Record| {

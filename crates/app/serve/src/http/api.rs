@@ -3,11 +3,11 @@
 use super::{Web, guard::refuse};
 use crate::{
     access::{Operator, Role},
-    desk::{Refusal, Wish},
     history::History,
     journal::{Entry, Level},
     metrics,
     registry::{self, RegistryError, RunDetails, RunRow},
+    service_state::{OperatorRequest, Refusal},
     status::{Problem, Status},
 };
 use axum::{
@@ -108,8 +108,8 @@ pub(super) async fn command(
         );
     }
     let wish = match command {
-        Command::Shutdown => Wish::Quit,
-        command => Wish::Command { command, run_type: body.run_type, comment: body.comment },
+        Command::Shutdown => OperatorRequest::Quit,
+        command => OperatorRequest::Command { command, run_type: body.run_type, comment: body.comment },
     };
     let role = if command == Command::Shutdown { Role::Admin } else { Role::Operate };
     fulfil(&web, &operator, role, wish).await
@@ -130,11 +130,11 @@ pub(super) async fn load(
     Extension(operator): Extension<Operator>,
     Json(body): Json<ExperimentBody>,
 ) -> Response {
-    fulfil(&web, &operator, Role::Admin, Wish::Load { text: body.text }).await
+    fulfil(&web, &operator, Role::Admin, OperatorRequest::Load { text: body.text }).await
 }
 
 /// Hands a wish to run control, if the operator may have it.
-async fn fulfil(web: &Web, operator: &Operator, role: Role, wish: Wish) -> Response {
+async fn fulfil(web: &Web, operator: &Operator, role: Role, wish: OperatorRequest) -> Response {
     if operator.role < role {
         return not_allowed(operator, role);
     }

@@ -1,7 +1,7 @@
 //! The event display: events of a file, or the latest one of the run that goes on.
 
 use super::{Web, api::no_run, guard::refuse};
-use crate::{desk::Sampled, status::Problem};
+use crate::{service_state::Sampled, status::Problem};
 use axum::{
     Json,
     extract::{Query, State},

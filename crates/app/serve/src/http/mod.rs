@@ -1,15 +1,15 @@
 //! The web side of the service: REST, the stream of changes, the page and the metrics.
 
 mod api;
-mod door;
+mod connections;
 mod event;
 mod guard;
 mod page;
 mod stream;
 
-pub(crate) use door::serve;
+pub(crate) use connections::serve;
 
-use crate::{access::Access, desk::Desk};
+use crate::{access::Access, service_state::ServiceState};
 use axum::{
     Router,
     extract::DefaultBodyLimit,
@@ -23,7 +23,7 @@ const LONGEST_BODY: usize = 1 << 20;
 
 /// What the handlers share.
 pub(crate) struct Web {
-    pub(crate) desk: Arc<Desk>,
+    pub(crate) desk: Arc<ServiceState>,
     pub(crate) access: Access,
 }
 

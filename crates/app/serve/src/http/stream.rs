@@ -3,7 +3,7 @@
 use super::{Web, api::with_role};
 use crate::{
     access::Operator,
-    desk::{News, Sampled},
+    service_state::{News, Sampled},
     status::Status,
 };
 use axum::{

@@ -8,7 +8,7 @@ pub(crate) fn row(pattern: Pattern, nodes: u16, size: u64, cycle_us: Option<f64>
     let ns = cycle_us.map(|us| us * 1e3);
     let times = ns.map(|ns| Times { min: ns, p50: ns, p99: ns, p999: ns, max: ns, mean: ns, samples: 1000 });
     Benchmark {
-        kind: Kind::Benchmark,
+        kind: RecordKind::Benchmark,
         experiment: "bench".into(),
         seed: 1,
         version: "0".into(),

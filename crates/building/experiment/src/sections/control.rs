@@ -7,7 +7,7 @@ use crate::{
     tree::{Node, Value},
     view::View,
 };
-use evb_transport_registry::{About, TransportChoice};
+use evb_transport_registry::{TransportChoice, TransportInfo};
 
 pub(super) const DOC: &str = "Control messages: all but what readout units send to builders. They travel with the \
 fragments, or have a transport of their own. A simulation has `network.control` for that. See \
@@ -55,6 +55,6 @@ fn one_mpi(view: View<'_>) -> Option<Problem> {
     })
 }
 
-fn about(view: View<'_>, table: &str) -> &'static About {
+fn about(view: View<'_>, table: &str) -> &'static TransportInfo {
     transport::TRANSPORT.of(view.below(table))
 }

@@ -6,10 +6,10 @@ use crate::{
     tree::Value,
     view::View,
 };
-use evb_transport_registry::{ALL, About, Setting, SettingValue, TransportChoice};
+use evb_transport_registry::{ALL, Setting, SettingValue, TransportChoice, TransportInfo};
 
 /// The transports, each with its part of [`KEYS`].
-pub(super) static TRANSPORT: Choice<&'static About> =
+pub(super) static TRANSPORT: Choice<&'static TransportInfo> =
     Choice { tag: "type", what: "transport", default: Default::Text(ALL[0].name), variants: &VARIANTS, common: &[] };
 
 /// The transport of a checked table, with all its settings.
@@ -23,7 +23,7 @@ pub(super) fn choice_of(table: View<'_>) -> TransportChoice {
     TransportChoice::new(about, about.settings.iter().filter_map(|setting| value(setting.name)).collect())
 }
 
-static VARIANTS: [Variant<&'static About>; ALL.len()] = {
+static VARIANTS: [Variant<&'static TransportInfo>; ALL.len()] = {
     let mut variants = [const { Variant { form: Form { name: "", doc: "", keys: &[] }, means: ALL[0] } }; ALL.len()];
     let (mut index, mut rest): (usize, &[Key]) = (0, &KEYS);
     while index < ALL.len() {

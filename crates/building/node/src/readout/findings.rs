@@ -1,6 +1,6 @@
 //! Findings of a readout unit about its source.
 
-use super::{Input, Origin, Readout};
+use super::{Input, Origin, ReadoutNode};
 use evb_protocol::Fault;
 use evb_record::{Finding, FindingKind};
 use evb_sources::{FedFault, Refused, RejectKind};
@@ -20,7 +20,7 @@ impl Refusals {
     }
 }
 
-impl Readout {
+impl ReadoutNode {
     /// The findings about a source with `came` fragments, of which `apart` belong to no event.
     pub(super) fn findings(&self, came: u64, apart: u64) -> Vec<Finding> {
         let mut found: Vec<_> = self.refusals.0.iter().map(|(kind, refused)| self.refused(*kind, *refused)).collect();

@@ -4,7 +4,7 @@
 
 use super::{
     Kept,
-    gate::{Gate, Way, now},
+    write_lease::{LeaseState, WriteLease, now},
 };
 use crate::control::NodeError;
 use bytes::Bytes;
@@ -57,7 +57,7 @@ struct State {
 }
 
 pub(super) struct Exchange {
-    pub(super) gate: Gate,
+    pub(super) gate: WriteLease,
     state: Mutex<State>,
     changed: Condvar,
     /// The node has news to take.
@@ -67,14 +67,19 @@ pub(super) struct Exchange {
 impl Exchange {
     pub(super) fn new(lease: Option<Duration>, summary: Vec<WriteSummary>) -> Self {
         let state = State { queue: vec![], stored: vec![], end: End::None, sleeps: false, outcome: None, summary };
-        Self { gate: Gate::new(lease), state: Mutex::new(state), changed: Condvar::new(), news: AtomicBool::new(false) }
+        Self {
+            gate: WriteLease::new(lease),
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+            news: AtomicBool::new(false),
+        }
     }
 
     // The node's side.
 
     /// Hands events over, in this order.
     pub(super) fn hand_over(&self, events: &mut Vec<Kept>) {
-        self.change(|state| match state.outcome.is_none() && self.gate.way(now()) != Way::Fenced {
+        self.change(|state| match state.outcome.is_none() && self.gate.way(now()) != LeaseState::Fenced {
             true => state.queue.append(events),
             false => events.clear(),
         });
@@ -89,7 +94,7 @@ impl Exchange {
             return Ok(());
         }
         let mut state = self.state();
-        if self.gate.way(now()) != Way::Open {
+        if self.gate.way(now()) != LeaseState::Open {
             return Ok(());
         }
         self.news.store(false, Ordering::Relaxed);
@@ -145,10 +150,10 @@ impl Exchange {
             waiting.extend(state.queue.drain(..));
             match (state.end, self.gate.way(now())) {
                 (End::Drop, _) => return Task::Drop,
-                (End::Finish, Way::Held) | (_, Way::Fenced) => return self.end_behind_the_fence(&state),
-                (_, Way::Open) if !waiting.is_empty() => return Task::Write { rested },
-                (End::Finish, Way::Open) => return Task::Close,
-                (End::None, Way::Open | Way::Held) => {}
+                (End::Finish, LeaseState::Held) | (_, LeaseState::Fenced) => return self.end_behind_the_fence(&state),
+                (_, LeaseState::Open) if !waiting.is_empty() => return Task::Write { rested },
+                (End::Finish, LeaseState::Open) => return Task::Close,
+                (End::None, LeaseState::Open | LeaseState::Held) => {}
             }
             rested = true;
             state = self.sleep(state, None);
@@ -165,11 +170,11 @@ impl Exchange {
         loop {
             match (state.end, self.gate.way(now())) {
                 (End::Drop, _) => return Err(Task::Drop),
-                (End::Finish, Way::Held) | (_, Way::Fenced) => {
+                (End::Finish, LeaseState::Held) | (_, LeaseState::Fenced) => {
                     return Err(self.end_behind_the_fence(&state));
                 }
-                (_, Way::Open) => break,
-                (End::None, Way::Held) => {}
+                (_, LeaseState::Open) => break,
+                (End::None, LeaseState::Held) => {}
             }
             state = self.sleep(state, None);
         }
@@ -184,7 +189,7 @@ impl Exchange {
         let mut state = self.state();
         loop {
             let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() || state.end == End::Drop || self.gate.way(now()) == Way::Fenced {
+            if left.is_zero() || state.end == End::Drop || self.gate.way(now()) == LeaseState::Fenced {
                 return;
             }
             state = self.sleep(state, Some(left));

@@ -49,7 +49,7 @@ pub(super) fn append(file: &mut Writer, event: &Built<Bytes>) -> Result<(), Writ
 }
 
 /// The writer of one builder.
-pub(super) struct Scribe<F: EventFile> {
+pub(super) struct EventWriter<F: EventFile> {
     pub(super) builder: u16,
     pub(super) file: F,
     pub(super) exchange: Arc<Exchange>,
@@ -58,7 +58,7 @@ pub(super) struct Scribe<F: EventFile> {
     pub(super) pace: Option<Pace>,
 }
 
-impl<F: EventFile> Scribe<F> {
+impl<F: EventFile> EventWriter<F> {
     /// Writes until the node ends it.
     pub(super) fn run(self) {
         let (exchange, waker, builder) = (self.exchange.clone(), self.waker.clone(), self.builder);

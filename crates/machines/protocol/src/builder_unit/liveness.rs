@@ -2,7 +2,7 @@
 //! when its readout unit says that it has none, or is dead. After a long pause the builder also asks whether it was
 //! given up itself.
 
-use super::{BuilderEvent, BuilderUnit, Building, MOST_DAMAGED, inquiry};
+use super::{BuilderEvent, BuilderMachine, Building, MOST_DAMAGED, inquiry};
 use crate::{Fault, Fragment, FragmentStatus, Message};
 use alloc::vec::Vec;
 use core::mem::{replace, take};
@@ -35,7 +35,7 @@ impl Standing {
     }
 }
 
-impl<B> BuilderUnit<B> {
+impl<B> BuilderMachine<B> {
     /// Time of the first check of an event whose phase begins now.
     pub(super) fn first_limit(&self) -> Time {
         let first = self.config.deadline.map_or(self.config.patience, |deadline| deadline.min(self.config.patience));

@@ -4,7 +4,7 @@
 //! received is therefore lost, and is sent again. A fragment that was sent later is under way, and the next answer
 //! travels behind it. So a question costs a slow network only itself, and a repeated question causes no second copy.
 
-use super::{Held, ReadoutUnit};
+use super::{Held, ReadoutMachine};
 use crate::{Fault, Fragment, FragmentStatus, Message};
 use alloc::vec::Vec;
 use core::num::NonZeroU32;
@@ -33,7 +33,7 @@ impl Sent {
     }
 }
 
-impl<B: Clone + Default> ReadoutUnit<B> {
+impl<B: Clone + Default> ReadoutMachine<B> {
     /// The index of a living builder.
     pub(super) fn builder(&self, node: NodeId) -> Option<usize> {
         let builders = self.config.builder_nodes();

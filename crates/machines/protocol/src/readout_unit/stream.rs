@@ -4,7 +4,7 @@
 //! source has restarted its counter, or the counter has leapt. The event manager, which hears of all sources, decides
 //! which event a segment begins with; until then its fragments wait.
 
-use super::{Arrival, ReadoutEvent, ReadoutUnit};
+use super::{Arrival, ReadoutEvent, ReadoutMachine};
 use crate::{Config, Fault, Fragment, FragmentStatus, Message, Sighted};
 use alloc::{collections::VecDeque, sync::Arc};
 use evb_core::{Apart, EventId, Numbering, Recording, Sighting, Step, Transmit};
@@ -121,7 +121,7 @@ impl<B> Stream<B> {
     }
 }
 
-impl<B: Clone + Default> ReadoutUnit<B> {
+impl<B: Clone + Default> ReadoutMachine<B> {
     /// Takes a fragment of a live source.
     pub(super) fn arrive(&mut self, arrival: Arrival<B>) {
         let Some(stream) = &mut self.stream else { return };

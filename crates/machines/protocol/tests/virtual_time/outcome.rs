@@ -1,6 +1,6 @@
 //! The outcome of a history, for checkers that know nothing of the machines.
 
-use evb_control::State;
+use evb_control::RunState;
 use evb_core::{EventId, NodeId, Time};
 use evb_protocol::{Ending, FaultCounts, ManagerCounts, ReadoutCounts};
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Debug)]
 pub(crate) struct History {
     pub(crate) runs: Vec<Outcome>,
-    pub(crate) state: State,
+    pub(crate) state: RunState,
 }
 
 /// An event as a builder stored it.

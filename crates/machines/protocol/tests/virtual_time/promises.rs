@@ -5,14 +5,14 @@ use crate::{
     outcome::{History, Outcome, Stored},
     scenario::{FRAGMENT, Scenario},
 };
-use evb_control::State;
+use evb_control::RunState;
 use evb_core::{EventId, NodeId, Time};
 use evb_protocol::{Assignment, Config, Ending, Fault};
 use std::collections::BTreeSet;
 
 /// The first promise that is broken, as a text; `None` if all are kept.
 pub(crate) fn broken(scenario: &Scenario, history: &History) -> Option<String> {
-    let is_over = matches!(history.state, State::Initial | State::Stopped | State::Failed);
+    let is_over = matches!(history.state, RunState::Initial | RunState::Stopped | RunState::Failed);
     if !is_over {
         return Some(format!("run control does not come to an end: it is {}", history.state));
     }

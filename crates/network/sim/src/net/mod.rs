@@ -15,9 +15,9 @@ mod credit;
 mod deadlock;
 mod faults;
 mod lane;
-mod letters;
 mod links;
 mod routing;
+mod source_routed;
 mod trains;
 mod views;
 mod worm;
@@ -38,9 +38,9 @@ pub(crate) use counts::LinkCounts;
 use evb_core::{NodeId, Span, Stream, Time, stream};
 use evb_fabric::{End, EndpointId, Link, LinkId, Network, NetworkError, Routing};
 use faults::Faults;
-use letters::Letters;
 use links::{Links, Waiting};
 use routing::Router;
+use source_routed::SourceRoutedPackets;
 use trains::Trains;
 
 /// The purpose of the network's random stream.
@@ -75,7 +75,7 @@ pub(crate) struct Net {
     /// Hosts know the routes, or bridges learn them.
     has_rules: bool,
     bridges: Option<Bridges>,
-    letters: Letters,
+    letters: SourceRoutedPackets,
     /// Packets on their way that are no part of a message.
     without_message: u64,
     counts: Counts,
@@ -110,7 +110,7 @@ impl Net {
             router,
             arbiter: Arbiter::new(switch.arbitration, priorities),
             faults: Faults::new(network.links.len()),
-            letters: Letters::default(),
+            letters: SourceRoutedPackets::default(),
             without_message: 0,
             counts: Counts::new(network.links.len()),
             trains: Trains::default(),
@@ -392,7 +392,7 @@ impl Net {
 
     /// The tail of a packet leaves the place before a link at `at`.
     fn leave(&mut self, queue: &mut Queue<Event>, before: LaneId, id: PacketId, at: Time) {
-        if before == LaneId::NONE && self.packets[id].load == Load::Letter {
+        if before == LaneId::NONE && self.packets[id].load == Load::SourceRoutedPacket {
             // It took its turn beside the packets of messages.
         } else if before == LaneId::NONE {
             self.effects.push(Effect::Sent { endpoint: self.packets[id].from, at });

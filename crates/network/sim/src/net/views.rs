@@ -29,7 +29,7 @@ impl Net {
     #[cold]
     pub(super) fn route_by_rules(&mut self, queue: &mut Queue<Event>, id: PacketId) {
         let packet = &self.packets[id];
-        if packet.load == Load::Letter {
+        if packet.load == Load::SourceRoutedPacket {
             return self.route_letter(queue, id);
         }
         if self.bridges.is_some() {
@@ -44,7 +44,7 @@ impl Net {
     /// True if a switch follows the routes of hosts to a link that has failed. A host without a link waits for ever.
     pub(super) fn is_dead_end(&self, link: LinkId, id: PacketId) -> bool {
         let packet = &self.packets[id];
-        let is_sent = packet.lane != LaneId::NONE || packet.load == Load::Letter;
+        let is_sent = packet.lane != LaneId::NONE || packet.load == Load::SourceRoutedPacket;
         self.router.is_of_hosts && self.links[link].failed && is_sent
     }
 }

@@ -64,8 +64,8 @@ enum State {
 /// The link of one part to another.
 struct Link {
     part: usize,
-    out: Producer<Parcel>,
-    into: Consumer<Parcel>,
+    out: Producer<WindowBatch>,
+    into: Consumer<WindowBatch>,
     /// Times up to which the first part allows the others to go, one for each window in which it goes first.
     allows: Producer<Time>,
     allowed: Consumer<Time>,
@@ -74,7 +74,7 @@ struct Link {
 }
 
 /// What one part hands over to another one after a window.
-struct Parcel {
+struct WindowBatch {
     notice: Notice,
     mail: Mail,
 }
@@ -171,7 +171,7 @@ impl<'a> Member<'a> {
     /// Takes the next mail of all others. Returns what they said with it, and what this part said then.
     fn hear(&mut self) -> Option<Notice> {
         while let Some(link) = self.links.get_mut(self.hears) {
-            let Parcel { notice, mut mail } = link.into.pop().ok()?;
+            let WindowBatch { notice, mut mail } = link.into.pop().ok()?;
             self.part.take_mail(link.part, &mut mail);
             link.spare.push(mail);
             self.heard = self.heard.and(notice);
@@ -217,7 +217,7 @@ impl<'a> Member<'a> {
         let notice = Notice::of(self);
         for link in &mut self.links {
             let mail = self.part.hand_out(link.part, link.spare.pop().unwrap_or_default());
-            assert!(link.out.push(Parcel { notice, mail }).is_ok(), "a part is two windows ahead at most");
+            assert!(link.out.push(WindowBatch { notice, mail }).is_ok(), "a part is two windows ahead at most");
         }
         self.said = [self.said[1], notice];
     }

@@ -1,4 +1,4 @@
-use super::{crew::Crew, *};
+use super::{pool::PartitionPool, *};
 use crate::tally;
 use evb_experiment::Experiment;
 use evb_record::Record;
@@ -53,7 +53,7 @@ fn the_record_does_not_depend_on_which_part_goes_first() {
 fn one_thread_simulates_all_parts_if_there_are_no_others() {
     with_plan(|plan, whole| {
         let (members, partition) = parts_of(plan, 3);
-        let (end, parts) = Crew::of(members, 1).run(&mut |_| true);
+        let (end, parts) = PartitionPool::of(members, 1).run(&mut |_| true);
         assert!(tally::record(&join(parts, end, &partition), 0.0) == *whole);
     });
 }
@@ -62,7 +62,7 @@ fn one_thread_simulates_all_parts_if_there_are_no_others() {
 fn a_thread_takes_on_the_parts_of_one_that_does_not_come() {
     with_plan(|plan, whole| {
         let (members, partition) = parts_of(plan, 2);
-        let crew = Crew::of(members, 2);
+        let crew = PartitionPool::of(members, 2);
         crew.work(0, &mut |_| true);
         let (end, parts) = crew.into_parts();
         assert!(tally::record(&join(parts, end, &partition), 0.0) == *whole);
@@ -72,7 +72,7 @@ fn a_thread_takes_on_the_parts_of_one_that_does_not_come() {
 #[test]
 fn no_thread_waits_for_a_part_that_has_panicked() {
     with_plan(|plan, _| {
-        let crew = Crew::of(parts_of(plan, 2).0, 2);
+        let crew = PartitionPool::of(parts_of(plan, 2).0, 2);
         crew.poison(0);
         // The second thread waits for mail of the part, and the first one for the part itself.
         for thread in [1, 0] {
@@ -86,7 +86,7 @@ fn no_thread_waits_for_a_part_that_has_panicked() {
 fn a_panic_in_a_thread_reaches_whoever_runs_the_simulation() {
     with_plan(|plan, _| {
         // One thread alone: with two, the other one may end the simulation before this one tells any progress.
-        let crew = Crew::of(parts_of(plan, 2).0, 1);
+        let crew = PartitionPool::of(parts_of(plan, 2).0, 1);
         let run = AssertUnwindSafe(|| crew.run(&mut |_| panic!("as told")));
         assert!(panic::catch_unwind(run).is_err());
     });

@@ -7,7 +7,7 @@ use evb_experiment::Workload;
 use evb_patterns::{Pattern, TrafficCommand, TrafficEvent};
 use evb_protocol::{Config, ManagerEvent};
 use evb_record::FindingKind;
-use evb_unit::{Manager, Outline};
+use evb_unit::{EventManager, SimulatedPayload};
 
 impl Simulation<'_> {
     pub(super) fn drain(&mut self, id: NodeId) {
@@ -86,7 +86,7 @@ impl Simulation<'_> {
     fn stands_still(&mut self, now: u64) -> bool {
         let limit = self.moved_at.saturating_add(self.plan.run.drain_timeout.0);
         // A part does not know what moves in the others, nor how many events are open.
-        let may_wait = |manager: &mut Manager<Outline>| manager.machine.counts().open() > 0;
+        let may_wait = |manager: &mut EventManager<SimulatedPayload>| manager.machine.counts().open() > 0;
         let is_part = self.net.border.is_there() && matches!(self.plan.workload, Workload::EventBuilding);
         !self.stopped && now > limit && (is_part || self.manager().is_some_and(may_wait))
     }
@@ -95,7 +95,7 @@ impl Simulation<'_> {
         if self.net.border.is_there() { self.net.gives_up = true } else { self.stop(now) }
     }
 
-    pub(super) fn manager(&mut self) -> Option<&mut Manager<Outline>> {
+    pub(super) fn manager(&mut self) -> Option<&mut EventManager<SimulatedPayload>> {
         self.nodes[Config::EVENT_MANAGER.index()].manager()
     }
 

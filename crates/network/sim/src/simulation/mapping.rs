@@ -154,7 +154,7 @@ impl Simulation<'_> {
             self.net.open(id);
         } else if let Some(mapping) = &mut self.mapping {
             let at = mapping.work(Time(now), end);
-            self.queue.push(at, Event::Letter { letter: id });
+            self.queue.push(at, Event::SourceRoutedPacket { letter: id });
         }
     }
 

@@ -264,7 +264,7 @@ impl<'a> Simulation<'a> {
             Event::SendAgain { message } => self.send_again(now, message),
             Event::Receive { message } => self.receive(message),
             Event::Control => self.hear_control(),
-            Event::Letter { letter } => self.read_letter(letter),
+            Event::SourceRoutedPacket { letter } => self.read_letter(letter),
             Event::MapperTimeout { endpoint } => self.mapper_timeout(endpoint),
             Event::Timeout { node } => self.timeout(now, NodeId(node)),
             Event::Arrival { node } => self.arrive(now, NodeId(node)),
@@ -305,7 +305,7 @@ impl<'a> Simulation<'a> {
                             self.tally.lost_packets += 1;
                             self.lose(self.queue.now().0, packet.message);
                         }
-                        Load::Letter => _ = self.net.open(packet.message),
+                        Load::SourceRoutedPacket => _ = self.net.open(packet.message),
                         Load::Stray => {}
                     }
                 }

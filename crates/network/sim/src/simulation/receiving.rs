@@ -9,7 +9,7 @@ use crate::{
 };
 use evb_core::{NodeId, NodeRange, Span, Time};
 use evb_protocol::{Message as ProtocolMessage, wire};
-use evb_unit::Outline;
+use evb_unit::SimulatedPayload;
 use std::hint::black_box;
 
 /// The missing bytes of a message of which a packet was lost.
@@ -27,7 +27,7 @@ impl Simulation<'_> {
         self.find_message(&mut packet);
         match packet.load {
             Load::Message => {}
-            Load::Letter => return self.deliver_letter(now, packet),
+            Load::SourceRoutedPacket => return self.deliver_letter(now, packet),
             Load::Stray => return self.tally.flooded_packets += 1,
         }
         if packet.corrupted {
@@ -183,7 +183,7 @@ impl Simulation<'_> {
     }
 
     /// A readout unit hears that it may send its next bucket.
-    fn permit(&mut self, now: Time, from: NodeId, unit: NodeId, message: ProtocolMessage<Outline>) {
+    fn permit(&mut self, now: Time, from: NodeId, unit: NodeId, message: ProtocolMessage<SimulatedPayload>) {
         let Some(host) = self.host(unit) else { return };
         if let Some(slots) = &mut self.nics[host].slots {
             match message {

@@ -16,7 +16,7 @@ use evb_fabric::Service;
 use evb_patterns::{Traffic, TrafficCommand};
 use evb_protocol::{Config, Shaping, Step};
 use evb_sources::{INLET_BITS, SizeModel};
-use evb_unit::{Builder, Manager, Readout, Sources, open_options, shaping::Shaper};
+use evb_unit::{BuilderUnit, EventManager, ReadoutUnit, Sources, open_options, shaping::Shaper};
 
 /// The purpose of an interface's random stream.
 const PEERS: u64 = 102;
@@ -39,13 +39,15 @@ impl Simulation<'_> {
                     let machine = Traffic::new(&traffic.config, id, plan.receiver_beside(id));
                     Unit::Traffic(Box::new(machine), plan.data_source(id).map(open).transpose()?)
                 }
-                Workload::EventBuilding if id == Config::EVENT_MANAGER => Unit::Manager(Box::new(Manager::new(plan))),
+                Workload::EventBuilding if id == Config::EVENT_MANAGER => {
+                    Unit::Manager(Box::new(EventManager::new(plan)))
+                }
                 Workload::EventBuilding if is_source => {
-                    Unit::Readout(Box::new(Readout::new(plan, id, Sources::open(plan, unit, input)?, bits)))
+                    Unit::Readout(Box::new(ReadoutUnit::new(plan, id, Sources::open(plan, unit, input)?, bits)))
                 }
                 Workload::EventBuilding => {
                     let index = id.0 - config.builder_nodes().first.0;
-                    Unit::Builder(Box::new(Builder::new(plan, index, Disk::of(plan, id))))
+                    Unit::Builder(Box::new(BuilderUnit::new(plan, index, Disk::of(plan, id))))
                 }
             })
         };

@@ -4,7 +4,7 @@ use super::{Observe, Simulation};
 use crate::node::{Node, Unit};
 use evb_core::{Machine as _, NodeId, Time};
 use evb_protocol::{Arrival, Fragment, ReadoutCommand};
-use evb_unit::Outline;
+use evb_unit::SimulatedPayload;
 
 impl Simulation<'_> {
     /// Begins.
@@ -43,7 +43,7 @@ impl Simulation<'_> {
     }
 
     /// The next super-fragment of a builder of the first stage.
-    pub(crate) fn pop_super_fragment(&mut self, builder: u16) -> Option<(u64, Fragment<Outline>)> {
+    pub(crate) fn pop_super_fragment(&mut self, builder: u16) -> Option<(u64, Fragment<SimulatedPayload>)> {
         match &mut self.builder(builder).unit {
             Unit::Builder(unit) => unit.storage.outlet.as_mut()?.pop(),
             _ => None,
@@ -71,7 +71,7 @@ impl Simulation<'_> {
     }
 
     /// Gives a readout unit of the second stage a super-fragment, or the end of all with the number of the last one.
-    pub(crate) fn give(&mut self, now: Time, unit: u16, input: Result<(u64, Fragment<Outline>), u64>) {
+    pub(crate) fn give(&mut self, now: Time, unit: u16, input: Result<(u64, Fragment<SimulatedPayload>), u64>) {
         self.pass_to(now);
         let command = match input {
             Ok((number, Fragment { length, checksum, mark, status, payload, .. })) => {

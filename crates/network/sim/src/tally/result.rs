@@ -9,7 +9,7 @@ use evb_experiment::{FaultAction, Load, Needs, Plan, Workload};
 use evb_fabric::{Flow, Routing};
 use evb_protocol::Config;
 use evb_record::steady::{ENDED, Steady};
-use evb_record::{Events, Finding, FindingKind, Kind, Link, Record, Trigger};
+use evb_record::{Events, Finding, FindingKind, LinkRecord, Record, RecordKind, Trigger};
 use evb_unit::{Account, ManagerReport, Offered, Report};
 use std::ops::Range;
 
@@ -40,7 +40,7 @@ pub(crate) fn record(simulation: &Simulation<'_>, wall_seconds: f64) -> Record {
         per_source_bytes_per_s: rates(tally.places_sent()),
         simulation: Some(of_network),
         filter: account(simulation, Time(to)).filtering(seconds),
-        ..account(simulation, Time(to)).assemble(Kind::Simulation, plan, &steady, &offered(simulation))
+        ..account(simulation, Time(to)).assemble(RecordKind::Simulation, plan, &steady, &offered(simulation))
     }
     .judged()
 }
@@ -144,7 +144,7 @@ fn network(simulation: &Simulation<'_>, seconds: f64) -> evb_record::Network {
     let config = &net.network.config;
     let part = |time: u64| if seconds > 0.0 { time as f64 * 1e-12 / seconds } else { 0.0 };
     let at_end = |(place, (link, counts))| (link, tally.links.get(place).unwrap_or(counts));
-    let links = net.counts().enumerate().map(at_end).map(|(link, counts)| Link {
+    let links = net.counts().enumerate().map(at_end).map(|(link, counts)| LinkRecord {
         name: link.name.clone(),
         packets: counts.packets,
         bytes: counts.bytes,

@@ -6,7 +6,7 @@ use crate::{
     table::{Column, Table},
     text::{metric, micros, significant},
 };
-use evb_record::{Change, Interval, Kind, Record, RunComparison};
+use evb_record::{Change, Interval, Record, RecordKind, RunComparison};
 use std::collections::BTreeMap;
 
 /// What is compared.
@@ -65,7 +65,7 @@ fn compare_quantity(quantity: &Quantity, old: &[&Record], new: &[&Record], toler
     let [before, after] = [old, new].map(|records| interval(quantity, records));
     let point = old.first().or(new.first()).expect("a point has a record");
     let row = |verdict, reason, good| RunComparison {
-        kind: Kind::RunComparison,
+        kind: RecordKind::RunComparison,
         experiment: point.experiment.clone(),
         sweep: point.sweep.clone(),
         transports: [old, new].map(|records| records.first().map_or_else(String::new, |one| one.transport.clone())),
@@ -131,7 +131,7 @@ fn doubt(quantity: &Quantity, old: &[&Record], new: &[&Record]) -> Option<String
 
 /// The ratio of new and old. A simulation is the same in as many launches as the other side has.
 fn ratio(quantity: &Quantity, old: &[&Record], new: &[&Record]) -> Result<LogRatio, String> {
-    let is_exact = |records: &[&Record]| records.iter().all(|record| record.kind == Kind::Simulation);
+    let is_exact = |records: &[&Record]| records.iter().all(|record| record.kind == RecordKind::Simulation);
     let values = |records: &[&Record], launches: usize| -> Vec<f64> {
         let times = if is_exact(records) { launches.div_ceil(records.len()).max(1) } else { 1 };
         records.iter().map(|record| (quantity.value)(record)).cycle().take(records.len() * times).collect()

@@ -1,7 +1,7 @@
 //! A chart of the links: the parts of the time in which each was used and blocked.
 
 use super::style::{BLUE, GRID, INK, TEXT, TITLE, VERMILLION, printable, text, themed, width};
-use evb_record::{Link, Record};
+use evb_record::{LinkRecord, Record};
 use plotters::{
     prelude::*,
     style::text_anchor::{HPos, VPos},
@@ -44,7 +44,7 @@ pub(super) fn draw(record: &Record) -> Option<String> {
 struct Map<'a> {
     record: &'a Record,
     left_out: usize,
-    groups: Vec<(&'static str, Vec<&'a Link>)>,
+    groups: Vec<(&'static str, Vec<&'a LinkRecord>)>,
 }
 
 impl Map<'_> {
@@ -87,7 +87,7 @@ impl Map<'_> {
         Ok(())
     }
 
-    fn draw_bar<'a>(&self, root: &Area<'a>, link: &Link, y: i32) -> Result<(), Failure<'a>> {
+    fn draw_bar<'a>(&self, root: &Area<'a>, link: &LinkRecord, y: i32) -> Result<(), Failure<'a>> {
         let pixels = |part: f64| (part * f64::from(100 * PER_CENT)).round() as i32;
         let start = self.left();
         let middle = start + pixels(part(link.used));
@@ -130,7 +130,7 @@ impl Map<'_> {
 }
 
 /// The links from hosts, to hosts and between switches, each in the order of their names.
-fn groups(links: Vec<&Link>) -> Vec<(&'static str, Vec<&Link>)> {
+fn groups(links: Vec<&LinkRecord>) -> Vec<(&'static str, Vec<&LinkRecord>)> {
     let mut groups = vec![("from hosts", Vec::new()), ("to hosts", Vec::new()), ("between switches", Vec::new())];
     for link in links {
         let (from, to) = link.name.split_once('>').unwrap_or((&link.name, ""));
@@ -183,6 +183,6 @@ fn part(value: f64) -> f64 {
     if value > 0.0 { value.min(1.0) } else { 0.0 }
 }
 
-fn busy(link: &Link) -> f64 {
+fn busy(link: &LinkRecord) -> f64 {
     part(part(link.used) + part(link.blocked))
 }

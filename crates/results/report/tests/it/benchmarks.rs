@@ -2,7 +2,8 @@
 
 use crate::{samples, texts::snapshot};
 use evb_record::{
-    Benchmark, BenchmarkSamples, Calibration, Change, CoreToCore, CpuLoad, Kind, Launches, Origin, Parameters, Times,
+    Benchmark, BenchmarkSamples, Calibration, Change, CoreToCore, CpuLoad, Launches, Origin, Parameters, RecordKind,
+    Times,
 };
 use evb_report::{NARROW, benchmark_csv, benchmark_plots, benchmark_tables, compare, comparison_table, samples_csv};
 
@@ -24,7 +25,7 @@ pub(crate) fn row(pattern: &str, transport: &str, nodes: u16, size_bytes: u64, v
     let quantity = if streams { "messages_per_s" } else { "cycle_ns" };
     let cores = CoreToCore { line_ns: 61.0, message_ns: 70.5 };
     Benchmark {
-        kind: Kind::Benchmark,
+        kind: RecordKind::Benchmark,
         experiment: "bench".into(),
         seed: 1,
         version: "0.1.0".into(),
@@ -106,7 +107,7 @@ pub(crate) fn parameters() -> Vec<Parameters> {
         let origin = |rows: &str, trusted| Origin { rows: rows.into(), trusted };
         let nodes = if transport == "tcp" { "3 to 9" } else { "3 to 5" };
         Parameters {
-            kind: Kind::Parameters,
+            kind: RecordKind::Parameters,
             transport: transport.into(),
             latency_us: Some(0.126 * factor),
             two_way_us: None,

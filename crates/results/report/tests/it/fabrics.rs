@@ -1,7 +1,7 @@
 //! The test of a fabric, in text and as plots.
 
 use crate::texts::snapshot;
-use evb_record::{Kind, LinkSpeed, LinkVerdict, PairOfNodes, Qualification, Times};
+use evb_record::{LinkSpeed, LinkVerdict, PairOfNodes, Qualification, RecordKind, Times};
 use evb_report::{qualification_plots, qualification_summary};
 use std::collections::BTreeMap;
 
@@ -41,7 +41,7 @@ fn fabric() -> Qualification {
         link([2, 3], 5.5e3, Good, Some(0.92)),
     ];
     Qualification {
-        kind: Kind::Qualification,
+        kind: RecordKind::Qualification,
         experiment: "bench".into(),
         seed: 1,
         version: "0".into(),

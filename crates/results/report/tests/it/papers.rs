@@ -2,7 +2,8 @@
 
 use crate::texts::snapshot;
 use evb_record::{
-    Basis, Class, Curve, Figure, Kind, PaperColumn, PaperItem, PaperReport, PaperTable, Relation, Sensitivity, Verdict,
+    Basis, Class, Curve, Figure, PaperColumn, PaperItem, PaperReport, PaperTable, RecordKind, Relation, Sensitivity,
+    Verdict,
 };
 use evb_report::{NARROW, figure, paper_errors, paper_page, paper_summary, papers_bands, sensitivity_summary};
 use std::collections::BTreeMap;
@@ -11,7 +12,7 @@ fn item(name: &str, relation: Relation, published: Option<f64>, reproduced: f64,
     let tolerance = published.map(|published| published.abs() * 0.05);
     let is_inside = relation.holds(reproduced, published.unwrap_or_default(), tolerance.unwrap_or_default());
     PaperItem {
-        kind: Kind::Paper,
+        kind: RecordKind::Paper,
         paper: "a-paper".into(),
         item: name.into(),
         what: format!("what {name} is, <in words>"),
@@ -94,7 +95,7 @@ fn the_summary_of_a_paper() {
 fn sensitivity() -> Sensitivity {
     let items = [("near", [103.0, 98.0, 108.0]), ("equal", [90.0, 88.0, 92.0])];
     Sensitivity {
-        kind: Kind::Sensitivity,
+        kind: RecordKind::Sensitivity,
         paper: "a-paper".into(),
         parameter: "link.delay".into(),
         basis: Basis::Assumed,

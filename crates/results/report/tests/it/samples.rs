@@ -1,8 +1,8 @@
 //! Records that are made up, but look like those of real work.
 
 use evb_record::{
-    Bounds, Builder, Events, Finding, FindingKind, Kind, Latency, Link, Network, Readout, Record, Simulation, Trigger,
-    Window,
+    Bounds, BuilderRecord, Events, Finding, FindingKind, Latency, LinkRecord, Network, ReadoutRecord, Record,
+    RecordKind, Simulation, Trigger, Window,
 };
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ pub(crate) fn simulation() -> Record {
     let rate = 61.25e6;
     Record {
         switch_seconds: None,
-        kind: Kind::Simulation,
+        kind: RecordKind::Simulation,
         experiment: "demonstrator".into(),
         sweep: Default::default(),
         seed: 1,
@@ -34,8 +34,8 @@ pub(crate) fn simulation() -> Record {
         per_source_bytes_per_s: vec![rate; 4],
         latency_us: Latency { mean: None, p50: 84.25, p99: 311.5, p999: 822.0, max: 1204.0 },
         faults: Default::default(),
-        builders: vec![Builder::default(); 4],
-        readouts: vec![Readout::default(); 4],
+        builders: vec![BuilderRecord::default(); 4],
+        readouts: vec![ReadoutRecord::default(); 4],
         bundles: None,
         shaping: None,
         broadcast: None,
@@ -77,7 +77,7 @@ pub(crate) fn bad_simulation() -> Record {
 
 /// A real run.
 pub(crate) fn run() -> Record {
-    Record { kind: Kind::Run, transport: "tcp".into(), simulation: None, ..simulation() }
+    Record { kind: RecordKind::Run, transport: "tcp".into(), simulation: None, ..simulation() }
 }
 
 /// One simulation for each size and protocol; larger fragments use the network better.
@@ -123,7 +123,7 @@ pub(crate) fn loads() -> Vec<Record> {
 
 /// A network of hosts around one switch.
 fn crossbar(hosts: u64) -> Network {
-    let link = |name: String, n: u64| Link {
+    let link = |name: String, n: u64| LinkRecord {
         name,
         packets: 11_000 + n,
         bytes: 22_000_000 + 2000 * n,
@@ -158,11 +158,11 @@ pub(crate) fn clos() -> Record {
     let spines = (0..128).map(|n| (format!("leaf{}>spine{}", n / 8, n % 8), n * 7));
     network.links = up
         .chain(spines)
-        .map(|(name, n)| Link {
+        .map(|(name, n)| LinkRecord {
             name,
             used: 0.3 + 0.4 * f64::from(n % 11) / 11.0,
             blocked: 0.3 * f64::from(n % 13) / 13.0,
-            ..Link::default()
+            ..LinkRecord::default()
         })
         .collect();
     record

@@ -4,7 +4,7 @@ use crate::{
     benchmarks::{assert_narrow, row, suite},
     papers, samples,
 };
-use evb_record::{Builder, Events, PaperItem, PaperReport, Record};
+use evb_record::{BuilderRecord, Events, PaperItem, PaperReport, Record};
 use evb_report::{
     NARROW, benchmark_tables, compare, comparison_table, paper_summary, run_summary, simulation_summary, sweep_table,
 };
@@ -16,7 +16,7 @@ const MISSING: &str = "no room for: ";
 /// A run with large numbers, faults of all kinds and events of all kinds.
 fn run() -> Record {
     let many = 123_456_789;
-    let builder = Builder {
+    let builder = BuilderRecord {
         built: many,
         incomplete: many,
         rejected: many,
@@ -25,7 +25,7 @@ fn run() -> Record {
         stored: many,
         stored_bytes: many,
         files: vec!["evb-data/a-run-with-a-name/bu0-000.evb".into()],
-        ..Builder::default()
+        ..BuilderRecord::default()
     };
     let kinds = ["missing", "late", "duplicate", "corrupted", "oversized", "out_of_sequence", "resynchronised"];
     Record {

@@ -24,7 +24,7 @@ mod wire;
 pub use pair::DeadLink;
 pub use stripe::Stripe;
 
-use crate::{Connect, JoinError, Message, Received, Rest, SendError, Transport, Waker, leaving};
+use crate::{Connect, JoinError, Message, Parker, Received, SendError, Transport, Waker, leaving};
 use evb_core::{NodeId, Span, Time};
 use machine::Machine;
 use std::{
@@ -82,7 +82,7 @@ pub struct Bond<T: Transport + 'static> {
     /// Links that were given something since they were flushed.
     unflushed: Vec<bool>,
     inbox: Vec<Received>,
-    rest: Arc<Rest>,
+    rest: Arc<Parker>,
     start: Instant,
     looked: Time,
     has_left: bool,
@@ -99,7 +99,7 @@ impl<T: Transport + 'static> Bond<T> {
     pub fn new(members: Vec<T>, options: BondOptions) -> io::Result<Self> {
         assert!((1..256).contains(&members.len()) && members.len() == options.links.len(), "a name for each link");
         Ok(Self {
-            rest: Arc::new(Rest::new()?),
+            rest: Arc::new(Parker::new()?),
             names: options.links.clone(),
             machine: Machine::new(members[0].local(), options),
             unflushed: vec![false; members.len()],

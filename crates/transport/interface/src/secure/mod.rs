@@ -7,12 +7,12 @@
 //!
 //! Three messages prove both sides: the dialer's hello, the acceptor's answer, and the dialer's first record. A hello
 //! alone proves nothing, since it may be a recorded one; the answer has a new key of the acceptor, so only who has the
-//! token can make a first record. [`dial`] has the dialer's part over a stream that blocks, and [`Entrance`] the
+//! token can make a first record. [`dial`] has the dialer's part over a stream that blocks, and [`Acceptor`] the
 //! acceptor's, with a bound on those who have proved nothing yet. `docs/security.md` says who is kept out, and
 //! `docs/reference/secure-wire.md` has the bytes.
 
+mod acceptor;
 mod channel;
-mod entrance;
 #[cfg(feature = "fuzz")]
 mod fuzz;
 mod greeting;
@@ -23,8 +23,8 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
+pub use acceptor::{AcceptResult, Acceptor, Arrived};
 pub use channel::Channel;
-pub use entrance::{Arrived, Entrance, Visit};
 #[cfg(feature = "fuzz")]
 pub use fuzz::{fuzz_opener, fuzz_strangers};
 pub use greeting::{GREETING_BYTES, Greeting, Purpose, Refusal, may_begin, refuse};

@@ -1,7 +1,7 @@
 //! The handshake and its records against everybody who has no token.
 
 use super::{
-    entrance::{MOMENT, MOST_ACCEPTED, Stranger},
+    acceptor::{MOMENT, MOST_ACCEPTED, Stranger},
     *,
 };
 use crate::Token;
@@ -148,14 +148,14 @@ fn a_first_record_is_short() {
     assert_eq!(opened(&mut acceptor.opener, &wire).unwrap_err().kind(), ErrorKind::InvalidData);
 }
 
-fn entrance() -> (Entrance, std::net::SocketAddr) {
+fn entrance() -> (Acceptor, std::net::SocketAddr) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
-    (Entrance::new(listener, TOKEN, PURPOSE).unwrap(), address)
+    (Acceptor::new(listener, TOKEN, PURPOSE).unwrap(), address)
 }
 
 /// Looks until `enough` holds for the visits so far.
-fn visits(entrance: &mut Entrance, enough: impl Fn(&Entrance, &[Visit]) -> bool) -> Vec<Visit> {
+fn visits(entrance: &mut Acceptor, enough: impl Fn(&Acceptor, &[AcceptResult]) -> bool) -> Vec<AcceptResult> {
     let (mut all, end) = (Vec::new(), Instant::now() + Duration::from_secs(20));
     while !enough(entrance, &all) {
         assert!(Instant::now() < end, "{all:?}, {entrance:?}");
@@ -193,10 +193,10 @@ fn who_has_the_token_comes_in_and_others_hear_why_not() {
     let (wrong, right) = (dialed(address, OTHER), dialed(address, TOKEN));
     let visits = visits(&mut entrance, |_, visits| visits.len() == 2);
     assert!(matches!(wrong.join().unwrap(), Err(DialError::Refused(Refusal::Token))));
-    assert!(visits.iter().any(|visit| matches!(visit, Visit::Refused { refusal: Refusal::Token, .. })));
+    assert!(visits.iter().any(|visit| matches!(visit, AcceptResult::Refused { refusal: Refusal::Token, .. })));
     let arrived = visits.into_iter().find_map(|visit| match visit {
-        Visit::Arrived(arrived) => Some(*arrived),
-        Visit::Refused { .. } => None,
+        AcceptResult::Arrived(arrived) => Some(*arrived),
+        AcceptResult::Refused { .. } => None,
     });
     let mut arrived = arrived.expect("one has the token");
     assert_eq!(arrived.first, b"who");
@@ -217,7 +217,7 @@ fn silent_connections_hold_no_place() {
     }
     let right = dialed(address, TOKEN);
     let visits = visits(&mut entrance, |_, visits| !visits.is_empty());
-    assert!(matches!(&visits[..], [Visit::Arrived(_)]));
+    assert!(matches!(&visits[..], [AcceptResult::Arrived(_)]));
     right.join().unwrap().unwrap();
     assert!(entrance.strangers.len() <= 64 && entrance.turned_away() >= 300 - 64);
     silent[0].set_read_timeout(Some(Duration::from_secs(20))).unwrap();
@@ -236,11 +236,11 @@ fn a_recording_of_a_connection_comes_to_nothing() {
     stream.read_exact(&mut answer).unwrap();
     let first = sealed(&mut dialer.finish(&answer).unwrap().sealer, b"who");
     stream.write_all(&first).unwrap();
-    assert!(matches!(&visits(&mut entrance, |_, visits| !visits.is_empty())[..], [Visit::Arrived(_)]));
+    assert!(matches!(&visits(&mut entrance, |_, visits| !visits.is_empty())[..], [AcceptResult::Arrived(_)]));
     let mut again = TcpStream::connect(address).unwrap();
     again.write_all(&[&hello[..], &first].concat()).unwrap();
     let visits = visits(&mut entrance, |_, visits| !visits.is_empty());
-    assert!(matches!(&visits[..], [Visit::Refused { refusal: Refusal::Token, .. }]));
+    assert!(matches!(&visits[..], [AcceptResult::Refused { refusal: Refusal::Token, .. }]));
 }
 
 #[test]

@@ -25,6 +25,7 @@
 mod arrivals;
 mod bell;
 mod connect;
+mod factory;
 mod greeting;
 mod lane;
 mod layer;
@@ -38,7 +39,6 @@ mod peer;
 mod pool;
 mod pulse;
 mod record;
-mod registered;
 #[cfg(test)]
 mod tests;
 mod turns;

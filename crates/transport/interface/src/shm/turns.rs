@@ -30,7 +30,7 @@ impl Shm {
     pub(super) fn sweep(
         &mut self,
         limit: usize,
-        mut visit: impl FnMut(&mut Visit<'_>, usize) -> (usize, Turn),
+        mut visit: impl FnMut(&mut TurnGuard<'_>, usize) -> (usize, Turn),
     ) -> usize {
         self.calls += 1;
         if self.calls >= CALLS_PER_POLL || self.has_beaten() {
@@ -49,7 +49,7 @@ impl Shm {
                 if !lane.note(peer.is_ready()) {
                     continue;
                 }
-                let mut visited = Visit { peer, chunks: &mut self.chunks, scratch: &mut self.scratch };
+                let mut visited = TurnGuard { peer, chunks: &mut self.chunks, scratch: &mut self.scratch };
                 let (taken, turn) = visit(&mut visited, (limit - count).min(TURN));
                 count += taken;
                 if turn == Turn::Lost {
@@ -229,7 +229,7 @@ impl LaneTurn {
 }
 
 /// A visit to a lane in its turn.
-pub(super) struct Visit<'a> {
+pub(super) struct TurnGuard<'a> {
     pub(super) peer: &'a mut Peer,
     pub(super) chunks: &'a mut ChunkPool,
     pub(super) scratch: &'a mut [u8],

@@ -12,6 +12,7 @@
 //! that is given up sees its connection close.
 
 mod connect;
+mod factory;
 mod frame;
 #[cfg(feature = "fuzz")]
 mod fuzz;
@@ -20,7 +21,6 @@ mod options;
 mod outbox;
 mod peer;
 mod reader;
-mod registered;
 
 pub use crate::token::{Token, TokenError};
 pub use frame::{CONTROL_BYTES, FRAME_HEADER_BYTES, FRAME_MAX_BODY, FrameError, FrameHeader, FrameParser};

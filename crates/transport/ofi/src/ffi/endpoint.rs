@@ -17,7 +17,7 @@ use super::{
 use crate::OfiError;
 use bytes::Bytes;
 use evb_libfabric_abi::*;
-use evb_transport::Rooms;
+use evb_transport::ReceiveBuffers;
 use std::{ffi::c_void, mem, os::fd::RawFd, ptr};
 
 /// Most completions that are read at once.
@@ -60,7 +60,7 @@ pub(crate) struct Endpoint {
     info: InfoList,
     pub(super) limits: Limits,
     pub(super) objects: Objects,
-    pub(super) rooms: Rooms<Room>,
+    pub(super) rooms: ReceiveBuffers<Room>,
     wait_fd: Option<RawFd>,
     /// Entries without memory.
     free: Vec<u32>,
@@ -85,7 +85,7 @@ impl Endpoint {
             info,
             limits,
             objects: Objects::none(),
-            rooms: Rooms::default(),
+            rooms: ReceiveBuffers::default(),
             wait_fd: None,
             free: Vec::new(),
             next_key: 0,

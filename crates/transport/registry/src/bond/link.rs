@@ -3,7 +3,7 @@
 use super::Bonded;
 use crate::{LayerChoice, TransportChoice};
 use evb_core::NodeId;
-use evb_transport::{OpenError, Registered};
+use evb_transport::{OpenError, TransportFactory};
 use std::{
     fmt,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket},
@@ -42,7 +42,7 @@ fn read(text: &str) -> Result<Link, OpenError> {
     let (layer, place) = text.split_once('@').map_or((text, None), |(layer, place)| (layer, Some(place.to_owned())));
     let layer: LayerChoice = layer.parse().map_err(wrong)?;
     let about = layer.transport().about();
-    if layer.is_one_process() || about.name == Bonded::ABOUT.name || layer.about().name != about.name {
+    if layer.is_one_process() || about.name == Bonded::INFO.name || layer.about().name != about.name {
         return Err(wrong("only transports between processes can be links".into()));
     } else if layer.about().has_launcher {
         return Err(wrong("a launcher starts its processes".into()));

@@ -16,7 +16,7 @@ const TOKEN: Token = Token::new([7; Token::BYTES]);
 /// Filter units without any process of the builder.
 fn listen(timeout: Span) -> ((Units, Receiver<()>), SocketAddr) {
     let plan = UnitsPlan { units: 0, code: None, listen: Some(String::new()), ..plan(&[], timeout) };
-    let door = Door::new(TcpListener::bind("127.0.0.1:0").unwrap(), TOKEN).unwrap();
+    let door = RemoteListener::new(TcpListener::bind("127.0.0.1:0").unwrap(), TOKEN).unwrap();
     let address = door.address();
     let (wake, woken) = channel();
     let wake = Mutex::new(wake);

@@ -8,9 +8,9 @@ use std::collections::BTreeSet;
 
 /// The machine of a node.
 pub(super) enum Node {
-    Manager(EventManager<Tag>),
-    Readout(ReadoutUnit<Tag>),
-    Builder(BuilderUnit<Tag>),
+    Manager(ManagerMachine<Tag>),
+    Readout(ReadoutMachine<Tag>),
+    Builder(BuilderMachine<Tag>),
 }
 
 /// Does the same with each kind of machine.
@@ -30,12 +30,12 @@ impl Node {
     pub(super) fn new(id: NodeId, config: &Config) -> (Self, What) {
         let config = config.clone();
         match id {
-            Config::EVENT_MANAGER => (Self::Manager(EventManager::new(config)), What::Manager(ManagerCommand::Start)),
+            Config::EVENT_MANAGER => (Self::Manager(ManagerMachine::new(config)), What::Manager(ManagerCommand::Start)),
             id if config.readout_nodes().contains(id) => {
                 let start = ReadoutCommand::Start { through: evb_core::EventId(u64::MAX), last: true };
-                (Self::Readout(ReadoutUnit::new(config, SourceId(id.0 - 1), None)), What::Readout(start))
+                (Self::Readout(ReadoutMachine::new(config, SourceId(id.0 - 1), None)), What::Readout(start))
             }
-            _ => (Self::Builder(BuilderUnit::new(config)), What::Builder(BuilderCommand::Start)),
+            _ => (Self::Builder(BuilderMachine::new(config)), What::Builder(BuilderCommand::Start)),
         }
     }
 

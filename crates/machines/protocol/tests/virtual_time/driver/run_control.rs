@@ -2,7 +2,7 @@
 
 use super::{CONTROL, Driver, What};
 use crate::{outcome::Outcome, scenario::Scenario, schedule::Draw};
-use evb_control::{Command, Config, Control, Event, Notice, Order, State};
+use evb_control::{Command, Config, Control, Event, Notice, Order, RunState};
 use evb_core::{NodeId, Span, Time};
 use evb_protocol::Config as Building;
 
@@ -30,7 +30,7 @@ impl Driver {
         match what {
             What::Command(command) => self.command(command),
             What::Stop { run } => {
-                let is_open = matches!(self.control.state(), State::Running | State::Degraded | State::Paused);
+                let is_open = matches!(self.control.state(), RunState::Running | RunState::Degraded | RunState::Paused);
                 if is_open && self.runs.len() == run + 1 {
                     self.command(Command::Stop);
                 }
@@ -48,7 +48,7 @@ impl Driver {
     fn command(&mut self, command: Command) {
         let (state, run) = (self.control.state(), self.runs.last_mut());
         let is_hasty =
-            state.is_active() && command == Command::Abort || state == State::Draining && command == Command::Stop;
+            state.is_active() && command == Command::Abort || state == RunState::Draining && command == Command::Stop;
         if let Some(run) = run {
             run.cut |= is_hasty;
         }
@@ -111,18 +111,19 @@ impl Driver {
         self.plan(at, node, What::Order { order, process });
     }
 
-    fn enter(&mut self, state: State) {
+    fn enter(&mut self, state: RunState) {
         match state {
-            State::Configuring => self.control.absent().into_iter().for_each(|node| self.replace(node)),
-            State::Running => self.begin_run(),
-            State::Stopped | State::Failed | State::Initial => {
+            RunState::Configuring => self.control.absent().into_iter().for_each(|node| self.replace(node)),
+            RunState::Running => self.begin_run(),
+            RunState::Stopped | RunState::Failed | RunState::Initial => {
                 let now = self.now;
                 if let Some(run) = self.runs.last_mut().filter(|run| run.started && !run.over) {
-                    (run.over, run.failed, run.end) = (true, state == State::Failed, now);
+                    (run.over, run.failed, run.end) = (true, state == RunState::Failed, now);
                 }
                 self.command_next_run();
             }
-            State::Configured | State::Degraded | State::Paused | State::Splitting | State::Draining => {}
+            RunState::Configured | RunState::Degraded | RunState::Paused | RunState::Splitting | RunState::Draining => {
+            }
         }
     }
 

@@ -10,7 +10,7 @@ use std::{
 
 /// The permission of a writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum LeaseState {
     /// Write, and report events as stored.
     Open,
     /// Wait.
@@ -19,9 +19,9 @@ pub(super) enum Way {
     Fenced,
 }
 
-/// The gate between a node and its writer. All functions except [`ran`](Gate::ran) and [`is_held`](Gate::is_held) are
+/// The gate between a node and its writer. All functions except [`ran`](WriteLease::ran) and [`is_held`](WriteLease::is_held) are
 /// called under one lock: a writer that found its node away cannot shut the gate after a release.
-pub(super) struct Gate {
+pub(super) struct WriteLease {
     /// Longest absence of the node in nanoseconds; none if its peers never give it up.
     lease: Option<u64>,
     /// Time of the last round of the node's loop, in nanoseconds of [`now`]; 0 before the first one.
@@ -36,7 +36,7 @@ pub(super) fn now() -> u64 {
     START.elapsed().as_nanos() as u64 + 1
 }
 
-impl Gate {
+impl WriteLease {
     pub(super) fn new(lease: Option<Duration>) -> Self {
         Self {
             lease: lease.map(|lease| lease.as_nanos() as u64),
@@ -56,12 +56,12 @@ impl Gate {
     }
 
     /// The current permission of the writer.
-    pub(super) fn way(&self, now: u64) -> Way {
+    pub(super) fn way(&self, now: u64) -> LeaseState {
         self.look(now);
         match (self.fenced.load(Ordering::SeqCst), self.is_held()) {
-            (true, _) => Way::Fenced,
-            (false, true) => Way::Held,
-            (false, false) => Way::Open,
+            (true, _) => LeaseState::Fenced,
+            (false, true) => LeaseState::Held,
+            (false, false) => LeaseState::Open,
         }
     }
 
@@ -95,16 +95,16 @@ impl Gate {
 mod tests {
     use super::*;
 
-    fn gate() -> Gate {
-        Gate::new(Some(Duration::from_nanos(100)))
+    fn gate() -> WriteLease {
+        WriteLease::new(Some(Duration::from_nanos(100)))
     }
 
     #[test]
     fn a_node_may_be_away_for_its_lease_and_no_longer() {
         let gate = gate();
         gate.ran(|| 1000);
-        assert_eq!((gate.way(1050), gate.way(1100)), (Way::Open, Way::Open));
-        assert_eq!(gate.way(1101), Way::Held);
+        assert_eq!((gate.way(1050), gate.way(1100)), (LeaseState::Open, LeaseState::Open));
+        assert_eq!(gate.way(1101), LeaseState::Held);
     }
 
     #[test]
@@ -112,26 +112,26 @@ mod tests {
         let gate = gate();
         gate.ran(|| 1000);
         gate.ran(|| 1101);
-        assert_eq!(gate.way(1101), Way::Held, "the writer itself has not looked meanwhile");
+        assert_eq!(gate.way(1101), LeaseState::Held, "the writer itself has not looked meanwhile");
         gate.ran(|| 1150);
-        assert_eq!(gate.way(1160), Way::Held, "to run again is not enough");
+        assert_eq!(gate.way(1160), LeaseState::Held, "to run again is not enough");
         gate.release();
-        assert_eq!(gate.way(1160), Way::Open);
+        assert_eq!(gate.way(1160), LeaseState::Open);
     }
 
     #[test]
     fn a_node_that_has_not_begun_is_not_away() {
         let gate = gate();
-        assert_eq!(gate.way(5000), Way::Open);
+        assert_eq!(gate.way(5000), LeaseState::Open);
         gate.ran(|| 6000);
-        assert_eq!(gate.way(6100), Way::Open);
+        assert_eq!(gate.way(6100), LeaseState::Open);
     }
 
     #[test]
     fn without_a_lease_nobody_is_away() {
-        let gate = Gate::new(None);
+        let gate = WriteLease::new(None);
         gate.ran(|| 1);
-        assert_eq!(gate.way(u64::MAX), Way::Open);
+        assert_eq!(gate.way(u64::MAX), LeaseState::Open);
     }
 
     #[test]
@@ -140,6 +140,6 @@ mod tests {
         gate.hold();
         gate.fence();
         gate.release();
-        assert_eq!(gate.way(1), Way::Fenced);
+        assert_eq!(gate.way(1), LeaseState::Fenced);
     }
 }

@@ -12,7 +12,7 @@ use evb_fabric::{End, EndpointId};
 use evb_mapper::{Message, Transmit};
 
 /// A packet of a mapper on its way.
-pub(crate) struct Letter {
+pub(crate) struct SourceRoutedPacket {
     transmit: Transmit,
     /// Turns that it has taken.
     turns: usize,
@@ -21,7 +21,7 @@ pub(crate) struct Letter {
 }
 
 /// All letters on their way.
-pub(crate) type Letters = crate::slab::Slab<MessageId, Letter>;
+pub(crate) type SourceRoutedPackets = crate::slab::Slab<MessageId, SourceRoutedPacket>;
 
 impl Net {
     /// Hands a letter to the network interface of its sender, which asks for its link at `at`.
@@ -33,16 +33,16 @@ impl Net {
         wire: u32,
         transmit: Transmit,
     ) {
-        let message = self.letters.insert(Letter { transmit, turns: 0, at: from });
+        let message = self.letters.insert(SourceRoutedPacket { transmit, turns: 0, at: from });
         self.without_message += 1;
-        let packet = Packet { message, wire, load: Load::Letter, ..Packet::new(from, from) };
+        let packet = Packet { message, wire, load: Load::SourceRoutedPacket, ..Packet::new(from, from) };
         let id = self.send(queue, at, packet);
         self.trace.send(at, id, &self.packets[id]);
     }
 
     /// A letter has come to a host, or is lost: its message, if it took all its turns.
     pub(crate) fn open(&mut self, id: MessageId) -> Option<Message> {
-        let Letter { transmit, turns, .. } = self.letters.remove(id);
+        let SourceRoutedPacket { transmit, turns, .. } = self.letters.remove(id);
         (turns == transmit.route.len()).then_some(transmit.message)
     }
 

@@ -43,7 +43,7 @@ const LONGEST_REST: Duration = Duration::from_millis(500);
 const NOWHERE: usize = usize::MAX;
 
 /// The threads and their parts.
-pub(super) struct Crew<'a> {
+pub(super) struct PartitionPool<'a> {
     parts: Vec<Part<'a>>,
     threads: usize,
     /// Threads that do not rest.
@@ -74,8 +74,8 @@ struct Held<'c, 'a> {
 }
 
 /// One thread at work.
-struct Hand<'c, 'a> {
-    crew: &'c Crew<'a>,
+struct PartitionWorker<'c, 'a> {
+    crew: &'c PartitionPool<'a>,
     thread: usize,
     held: Vec<Held<'c, 'a>>,
     time: CoreTime,
@@ -89,7 +89,7 @@ struct CoreTime {
     core: Duration,
 }
 
-impl<'a> Crew<'a> {
+impl<'a> PartitionPool<'a> {
     /// A thread for each part, if there are as many cores.
     pub(super) fn new(members: Vec<Member<'a>>) -> Self {
         let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
@@ -131,7 +131,7 @@ impl<'a> Crew<'a> {
 
     /// Works as one of the threads until all parts have ended. Only the first one tells the progress.
     pub(super) fn work(&self, thread: usize, observe: &mut Observe<'_>) {
-        Hand::new(self, thread).work(observe);
+        PartitionWorker::new(self, thread).work(observe);
     }
 
     /// The parts after their end, and how they ended.
@@ -158,8 +158,8 @@ impl<'a> Crew<'a> {
     }
 }
 
-impl<'c, 'a> Hand<'c, 'a> {
-    fn new(crew: &'c Crew<'a>, thread: usize) -> Self {
+impl<'c, 'a> PartitionWorker<'c, 'a> {
+    fn new(crew: &'c PartitionPool<'a>, thread: usize) -> Self {
         crew.awake.fetch_add(1, Relaxed);
         Self { crew, thread, held: Vec::new(), time: CoreTime::now(), rest: REST }
     }
@@ -307,7 +307,7 @@ mod tests {
 
     #[test]
     fn one_thread_at_least_does_not_rest() {
-        let crew = Crew::of(Vec::new(), 0);
+        let crew = PartitionPool::of(Vec::new(), 0);
         crew.awake.store(2, Relaxed);
         assert!(crew.may_rest() && !crew.may_rest());
     }

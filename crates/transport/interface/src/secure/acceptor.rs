@@ -33,7 +33,7 @@ const MOST_REMEMBERED: usize = 1024;
 
 /// The place at which those who have the token of a run come in.
 #[derive(Debug)]
-pub struct Entrance {
+pub struct Acceptor {
     listener: TcpListener,
     token: Token,
     purpose: Purpose,
@@ -60,7 +60,7 @@ pub struct Arrived {
 
 /// News from an entrance.
 #[derive(Debug)]
-pub enum Visit {
+pub enum AcceptResult {
     /// Somebody with the token.
     Arrived(Box<Arrived>),
     /// Somebody who speaks this protocol, but was refused.
@@ -93,11 +93,11 @@ enum Stage {
 /// The outcome of a look at a stranger.
 enum Look {
     Waits(Stranger),
-    Comes(Visit),
+    Comes(AcceptResult),
     Gone,
 }
 
-impl Entrance {
+impl Acceptor {
     /// The entrance at a listener.
     ///
     /// # Errors
@@ -132,7 +132,7 @@ impl Entrance {
     ///
     /// # Errors
     /// The system accepts no connection, for another reason than that there is none.
-    pub fn look(&mut self) -> io::Result<Vec<Visit>> {
+    pub fn look(&mut self) -> io::Result<Vec<AcceptResult>> {
         self.last_look = Some(Instant::now());
         let accepted = if self.has_news(Duration::ZERO) { self.accept() } else { Ok(()) };
         let mut visits = Vec::new();
@@ -145,7 +145,7 @@ impl Entrance {
             match stranger.look(&self.token, self.purpose, &mut self.remembered) {
                 Look::Waits(stranger) => self.strangers.push_back(stranger),
                 Look::Comes(visit) => {
-                    self.turned_away += u64::from(matches!(visit, Visit::Refused { .. }));
+                    self.turned_away += u64::from(matches!(visit, AcceptResult::Refused { .. }));
                     visits.push(visit);
                 }
                 Look::Gone => self.turned_away += 1,
@@ -228,7 +228,7 @@ impl Stranger {
                 Ok(accepted) => accepted,
                 Err(refusal) => {
                     let _gone = self.stream.write_all(&refuse(purpose, refusal));
-                    return Look::Comes(Visit::Refused { peer: self.peer, refusal });
+                    return Look::Comes(AcceptResult::Refused { peer: self.peer, refusal });
                 }
             };
             remembered.keep(*bytes);
@@ -259,7 +259,7 @@ impl Stranger {
         let Session { sealer, mut opener } = *session;
         opener.trust();
         match stream.set_nonblocking(false) {
-            Ok(()) => Look::Comes(Visit::Arrived(Box::new(Arrived { stream, peer, sealer, opener, first }))),
+            Ok(()) => Look::Comes(AcceptResult::Arrived(Box::new(Arrived { stream, peer, sealer, opener, first }))),
             Err(_) => Look::Gone,
         }
     }

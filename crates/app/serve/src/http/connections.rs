@@ -31,7 +31,7 @@ const WINDOW: Duration = Duration::from_millis(64);
 
 /// Serves connections for ever, by TLS if there is an acceptor for it.
 pub(crate) async fn serve(listener: TcpListener, router: Router, tls: Option<TlsAcceptor>) {
-    let mut visitors = Visitors::default();
+    let mut visitors = Connections::default();
     let mut connections = JoinSet::new();
     let mut pace = Pace { since: Instant::now(), count: 0 };
     loop {
@@ -77,9 +77,9 @@ async fn serve_one(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
 
 /// The open connections in the order of their coming.
 #[derive(Default)]
-struct Visitors(VecDeque<(AbortHandle, Shown)>);
+struct Connections(VecDeque<(AbortHandle, Shown)>);
 
-impl Visitors {
+impl Connections {
     /// Makes room for one more. Returns false if there is none.
     fn make_room(&mut self) -> bool {
         if self.0.len() >= MOST_CONNECTIONS {

@@ -1,11 +1,11 @@
 //! Opening of endpoints for those who know a transport by name only.
 //!
-//! A registry finds the transport by its name and calls one of the functions of [`Registered`], which hands the endpoints to
+//! A registry finds the transport by its name and calls one of the functions of [`TransportFactory`], which hands the endpoints to
 //! its visitor. The visitor is generic over their type: what works with an endpoint is compiled for each transport, and no
 //! message goes through a table of functions.
 
 use crate::{
-    About, Connect, DEFAULT_MAX_BODY, MessageLayer, OpenError, OverTransport, Settings, Token, Transport,
+    Connect, DEFAULT_MAX_BODY, MessageLayer, OpenError, OverTransport, Settings, Token, Transport, TransportInfo,
     doorbell::Doorbell,
 };
 use evb_core::NodeId;
@@ -19,11 +19,11 @@ use std::{
 const LAYER_PEER_TIMEOUT: Duration = Duration::from_secs(10);
 const LAYER_CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A transport that a registry can list. It has one of [`open`](Registered::open) and
-/// [`open_threads`](Registered::open_threads), or both; the layers of the benchmarks follow from these.
-pub trait Registered {
+/// A transport that a registry can list. It has one of [`open`](TransportFactory::open) and
+/// [`open_threads`](TransportFactory::open_threads), or both; the layers of the benchmarks follow from these.
+pub trait TransportFactory {
     /// Name, settings and properties of the transport.
-    const ABOUT: About;
+    const INFO: TransportInfo;
 
     /// Opens the endpoint of a node that is a process.
     ///
@@ -31,27 +31,27 @@ pub trait Registered {
     /// [`OpenError`], or that of the visitor.
     fn open<V: UseEndpoint>(settings: &Settings, options: NodeOptions, use_it: V) -> Result<V::Output, V::Error> {
         let _ = (settings, options, use_it);
-        let why = Self::ABOUT.only_threads().unwrap_or("this transport does not join processes");
+        let why = Self::INFO.only_threads().unwrap_or("this transport does not join processes");
         Err(OpenError::new(why).hint("start all nodes together: `evb run FILE`").into())
     }
 
     /// Opens the endpoints of all nodes, which are threads of this process, from node 0 on.
     ///
     /// # Errors
-    /// As [`open`](Registered::open).
+    /// As [`open`](TransportFactory::open).
     fn open_threads<V: UseEndpoints>(
         settings: &Settings,
         options: ThreadOptions,
         use_them: V,
     ) -> Result<V::Output, V::Error> {
         let _ = (settings, options, use_them);
-        Err(OpenError::new(format!("nodes that talk over {} are processes", Self::ABOUT.name)).into())
+        Err(OpenError::new(format!("nodes that talk over {} are processes", Self::INFO.name)).into())
     }
 
     /// Opens a message layer of a node that is a process; over the transport, unless it has one of its own.
     ///
     /// # Errors
-    /// As [`open`](Registered::open).
+    /// As [`open`](TransportFactory::open).
     fn open_layer<V: UseLayer>(settings: &Settings, options: LayerOptions, use_it: V) -> Result<V::Output, V::Error> {
         let max_bytes = options.max_bytes;
         Self::open(settings, options.of_transport()?, Over { use_it, max_bytes })
@@ -61,7 +61,7 @@ pub trait Registered {
     /// its own.
     ///
     /// # Errors
-    /// As [`open`](Registered::open).
+    /// As [`open`](TransportFactory::open).
     fn open_layers<V: UseLayers>(
         settings: &Settings,
         options: LayersOptions,

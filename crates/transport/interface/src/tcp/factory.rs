@@ -2,8 +2,9 @@
 
 use super::{Tcp, TcpOptions};
 use crate::{
-    About, Layer, LayerOptions, MemoryOfNode, MulticastOptions, NodeOptions, Nodes, OpenError, OverTransport,
-    Registered, ReliableMulticast, Setting, SettingValue, Settings, Token, UseEndpoint, UseLayer, WithMulticast,
+    Layer, LayerOptions, MemoryOfNode, MulticastOptions, NodeOptions, Nodes, OpenError, OverTransport,
+    ReliableMulticast, Setting, SettingValue, Settings, Token, TransportFactory, TransportInfo, UseEndpoint, UseLayer,
+    WithMulticast,
 };
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -28,8 +29,8 @@ const ON: &str = "on";
 const OFF: &str = "off";
 const LISTEN: &str = "listen";
 
-impl Registered for Tcp {
-    const ABOUT: About = About {
+impl TransportFactory for Tcp {
+    const INFO: TransportInfo = TransportInfo {
         settings: &[INTERFACE, ENCRYPT],
         gives_up_peers: true,
         memory: |_| {
@@ -37,7 +38,7 @@ impl Registered for Tcp {
             MemoryOfNode { own: 0, for_each_peer: send_queue_bytes }
         },
         layers: &[Layer::new("tcp"), Layer { note: "tcp with multicast", ..Layer::new(MULTICAST) }],
-        ..About::new("tcp", "TCP between processes and machines", Nodes::Processes)
+        ..TransportInfo::new("tcp", "TCP between processes and machines", Nodes::Processes)
     };
 
     fn open<V: UseEndpoint>(settings: &Settings, options: NodeOptions, use_it: V) -> Result<V::Output, V::Error> {

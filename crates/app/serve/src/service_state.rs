@@ -7,7 +7,7 @@ use crate::{
     samples::SampleFile,
     status::{Problem, Status},
 };
-use evb::{Live, Sample, State};
+use evb::{Live, RunState, Sample};
 use serde::Serialize;
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc},
@@ -25,7 +25,7 @@ pub(crate) fn now() -> f64 {
 
 /// Something that an operator wants.
 #[derive(Debug)]
-pub(crate) enum Wish {
+pub(crate) enum OperatorRequest {
     /// A command to run control. Type and comment are for a start, the comment also for a stop.
     Command { command: evb::Command, run_type: String, comment: String },
     /// Another experiment, from this text.
@@ -44,11 +44,11 @@ pub(crate) enum Refusal {
 }
 
 /// The answer to a wish.
-pub(crate) type Answer = Result<State, Refusal>;
+pub(crate) type Answer = Result<RunState, Refusal>;
 
 /// A wish and the place for its answer.
 pub(crate) struct Request {
-    pub(crate) wish: Wish,
+    pub(crate) wish: OperatorRequest,
     /// The name of the operator, for the log.
     pub(crate) by: String,
     pub(crate) reply: oneshot::Sender<Answer>,
@@ -76,7 +76,7 @@ pub(crate) struct Sampled {
 const MOST_SAMPLES: usize = 16;
 
 /// What all parts of the service share.
-pub(crate) struct Desk {
+pub(crate) struct ServiceState {
     status: watch::Sender<Arc<Status>>,
     news: broadcast::Sender<News>,
     requests: mpsc::SyncSender<Request>,
@@ -94,7 +94,7 @@ pub(crate) struct Desk {
 /// Most requests of operators that may wait.
 const MOST_REQUESTS: usize = 16;
 
-impl Desk {
+impl ServiceState {
     /// A desk, and the requests that are laid on it.
     pub(crate) fn new(registry: Registry, shared: Option<SampleFile>) -> (Self, mpsc::Receiver<Request>) {
         let (requests, taken) = mpsc::sync_channel(MOST_REQUESTS);
@@ -199,7 +199,7 @@ impl Desk {
     }
 
     /// Hands a wish to run control and waits for its answer.
-    pub(crate) async fn wish(&self, wish: Wish, by: &str) -> Answer {
+    pub(crate) async fn wish(&self, wish: OperatorRequest, by: &str) -> Answer {
         let (reply, answer) = oneshot::channel();
         let busy = || Problem::new("run control is busy with other requests", "try again in a moment");
         let request = Request { wish, by: by.to_owned(), reply };

@@ -15,20 +15,20 @@ type Home<M> = Mutex<Vec<M>>;
 /// Rooms: pieces of memory for one long body each. A room is filled, lent to the readers of its body, and idle again when
 /// the last of them has dropped it. Readers may be in any thread, and may outlive this.
 #[derive(Debug)]
-pub struct Rooms<M> {
+pub struct ReceiveBuffers<M> {
     /// Idle rooms, the one that was used last at the end: it may still be in a cache.
     idle: Vec<M>,
     idle_bytes: usize,
     home: Arc<Home<M>>,
 }
 
-impl<M> Default for Rooms<M> {
+impl<M> Default for ReceiveBuffers<M> {
     fn default() -> Self {
         Self { idle: Vec::new(), idle_bytes: 0, home: Arc::default() }
     }
 }
 
-impl<M: AsRef<[u8]> + Send + Sync + 'static> Rooms<M> {
+impl<M: AsRef<[u8]> + Send + Sync + 'static> ReceiveBuffers<M> {
     /// Takes an idle room of at least `bytes` bytes and at most twice as many, with any content. Rooms beyond those that are
     /// kept go to `surplus`.
     pub fn take(&mut self, bytes: usize, mut surplus: impl FnMut(M)) -> Option<M> {
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn a_room_is_used_again_when_its_last_reader_has_dropped_it() {
-        let mut rooms = Rooms::default();
+        let mut rooms = ReceiveBuffers::default();
         let room = vec![7; 1000];
         let place = room.as_ptr();
         let body = rooms.lend(room, 10..900);
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn what_is_kept_is_bounded() {
-        let (mut rooms, mut surplus) = (Rooms::default(), 0);
+        let (mut rooms, mut surplus) = (ReceiveBuffers::default(), 0);
         let bodies: Vec<_> = (0..5).map(|_| rooms.lend(vec![0_u8; 3 << 20], 0..1)).collect();
         drop(bodies);
         assert!(rooms.take(3 << 20, |room| surplus += room.len()).is_some());
@@ -112,6 +112,6 @@ mod tests {
     #[test]
     #[should_panic(expected = "range end out of bounds")]
     fn more_than_a_room_is_not_lent() {
-        let _ = Rooms::default().lend(vec![0_u8; 10], 0..11);
+        let _ = ReceiveBuffers::default().lend(vec![0_u8; 10], 0..11);
     }
 }

@@ -26,10 +26,10 @@ struct Bell {
 /// The resting side of a node, which makes wakers for others.
 ///
 /// ```
-/// use evb_transport::Rest;
+/// use evb_transport::Parker;
 /// use std::{thread, time::Duration};
 ///
-/// let rest = Rest::new()?;
+/// let rest = Parker::new()?;
 /// let waker = rest.waker();
 /// thread::spawn(move || waker());
 /// while !rest.was_called() {
@@ -38,12 +38,12 @@ struct Bell {
 /// # Ok::<(), std::io::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct Rest {
+pub struct Parker {
     bell: Arc<Bell>,
     reader: UnixStream,
 }
 
-impl Rest {
+impl Parker {
     /// A rest that nobody has ended.
     ///
     /// # Errors
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn a_call_is_seen_once_however_often_it_came() {
-        let rest = Rest::new().unwrap();
+        let rest = Parker::new().unwrap();
         let (silent, _other) = UnixStream::pair().unwrap();
         let waker = rest.waker();
         assert!(!rest.was_called());
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn a_file_ends_the_sleep_and_so_does_the_time() {
-        let rest = Rest::new().unwrap();
+        let rest = Parker::new().unwrap();
         let (mut writer, reader) = UnixStream::pair().unwrap();
         let start = Instant::now();
         rest.sleep(&[(reader.as_fd(), false)], Duration::from_millis(3));

@@ -8,14 +8,14 @@ use rustix::io;
 use std::sync::Arc;
 
 /// The cores of this machine for the workers of a plan that binds them.
-pub(crate) struct Seats {
+pub(crate) struct CoreBindings {
     /// The cores that the workers may use when they are not bound.
     all: Vec<u16>,
     /// The same, in the order in which nodes take them.
     order: Vec<u16>,
 }
 
-impl Seats {
+impl CoreBindings {
     /// The seats for a plan; none if it leaves the placement to the system.
     ///
     /// # Errors
@@ -30,26 +30,26 @@ impl Seats {
     }
 
     /// The seat of a node in a process of its own; none if the node is not bound. `here` are the nodes of this machine.
-    pub(crate) fn of_node(&self, plan: &Plan, node: NodeId, here: &[NodeId]) -> Option<Arc<Seat>> {
+    pub(crate) fn of_node(&self, plan: &Plan, node: NodeId, here: &[NodeId]) -> Option<Arc<CoreBinding>> {
         placement::place_of(&plan.building, node, here, self.order.len()).map(|place| self.at(place))
     }
 
     /// The seat at a place. Places beyond the last core begin again at the first.
-    pub(crate) fn at(&self, place: usize) -> Arc<Seat> {
-        Arc::new(Seat { core: self.order[place % self.order.len()], all: self.all.clone() })
+    pub(crate) fn at(&self, place: usize) -> Arc<CoreBinding> {
+        Arc::new(CoreBinding { core: self.order[place % self.order.len()], all: self.all.clone() })
     }
 }
 
 /// The core to which a worker is bound; its nodes share this. When the last one drops it, that thread may use all cores
 /// again.
 #[derive(Debug)]
-pub(crate) struct Seat {
+pub(crate) struct CoreBinding {
     core: u16,
     /// The cores that the thread may use when it is not bound.
     all: Vec<u16>,
 }
 
-impl Seat {
+impl CoreBinding {
     pub(crate) const fn core(&self) -> u16 {
         self.core
     }
@@ -66,7 +66,7 @@ impl Seat {
     }
 }
 
-impl Drop for Seat {
+impl Drop for CoreBinding {
     fn drop(&mut self) {
         // The cores were allowed before. If some are no more, the thread stays where it is.
         let _stays = cores::bind(&self.all);
@@ -85,9 +85,9 @@ mod tests {
     #[test]
     fn a_thread_is_bound_until_the_last_node_leaves_its_seat() {
         let before = allowed();
-        let seat = Arc::new(Seat { core: before[before.len() - 1], all: before.clone() });
+        let seat = Arc::new(CoreBinding { core: before[before.len() - 1], all: before.clone() });
         let other = seat.clone();
-        let inside = Seat::after(Some(&seat), || Ok(allowed())).unwrap();
+        let inside = CoreBinding::after(Some(&seat), || Ok(allowed())).unwrap();
         assert_eq!((inside, allowed()), (before.clone(), vec![seat.core()]));
         drop(other);
         assert_eq!(allowed(), [seat.core()]);
@@ -98,22 +98,22 @@ mod tests {
     #[test]
     fn a_thread_is_bound_again_after_work_that_failed() {
         let before = allowed();
-        let seat = Seat { core: before[0], all: before };
-        Seat::after::<()>(Some(&seat), || Err(NodeError::new("no file"))).unwrap_err();
+        let seat = CoreBinding { core: before[0], all: before };
+        CoreBinding::after::<()>(Some(&seat), || Err(NodeError::new("no file"))).unwrap_err();
         assert_eq!(allowed(), [seat.core()]);
     }
 
     #[test]
     fn a_core_that_is_not_there_is_an_error_with_a_way_out() {
-        let absent = Seat { core: 1023, all: allowed() };
-        let refused = Seat::after(Some(&absent), || Ok(())).unwrap_err();
+        let absent = CoreBinding { core: 1023, all: allowed() };
+        let refused = CoreBinding::after(Some(&absent), || Ok(())).unwrap_err();
         assert!(refused.message.contains("cannot bind a node to core 1023"), "{refused}");
         assert!(refused.hint.is_some_and(|hint| hint.contains("run.placement=none")));
     }
 
     #[test]
     fn places_beyond_the_last_core_begin_again() {
-        let seats = Seats { all: vec![0, 1], order: vec![1, 0] };
+        let seats = CoreBindings { all: vec![0, 1], order: vec![1, 0] };
         assert_eq!([0, 1, 2].map(|place| seats.at(place).core()), [1, 0, 1]);
     }
 }

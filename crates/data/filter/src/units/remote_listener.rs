@@ -8,7 +8,7 @@ use crate::{
 };
 use evb_transport::{
     Token,
-    secure::{Arrived, Channel, Entrance, Purpose, Session, Visit},
+    secure::{AcceptResult, Acceptor, Arrived, Channel, Purpose, Session},
 };
 use rustix::net::{Shutdown, shutdown};
 use std::{
@@ -33,14 +33,14 @@ const LOOK: Duration = Duration::from_millis(200);
 
 /// The place at which filter units of elsewhere join one builder.
 #[derive(Debug)]
-pub struct Door {
+pub struct RemoteListener {
     listener: TcpListener,
     address: SocketAddr,
     token: Token,
     closed: AtomicBool,
 }
 
-impl Door {
+impl RemoteListener {
     /// The door at `listener` for those who have the token.
     ///
     /// # Errors
@@ -62,7 +62,7 @@ impl Door {
         hello: Hello,
         shared: Arc<Shared>,
     ) -> io::Result<JoinHandle<()>> {
-        let entrance = Entrance::new(self.listener.try_clone()?, self.token, Purpose::Filter)?;
+        let entrance = Acceptor::new(self.listener.try_clone()?, self.token, Purpose::Filter)?;
         thread::Builder::new().spawn(move || self.welcome(entrance, &plan, &hello, &shared))
     }
 
@@ -73,7 +73,7 @@ impl Door {
         let _closed_before = shutdown(&self.listener, Shutdown::Both);
     }
 
-    fn welcome(self: &Arc<Self>, mut entrance: Entrance, plan: &UnitsPlan, hello: &Hello, shared: &Arc<Shared>) {
+    fn welcome(self: &Arc<Self>, mut entrance: Acceptor, plan: &UnitsPlan, hello: &Hello, shared: &Arc<Shared>) {
         let mut unit = plan.units;
         while !self.closed.load(Ordering::Relaxed) {
             entrance.wait(LOOK);
@@ -86,14 +86,14 @@ impl Door {
             };
             for visit in visits {
                 let arrived = match visit {
-                    Visit::Arrived(arrived) => *arrived,
-                    Visit::Refused { peer, refusal } => {
+                    AcceptResult::Arrived(arrived) => *arrived,
+                    AcceptResult::Refused { peer, refusal } => {
                         tracing::debug!(builder = hello.builder, %peer, %refusal, "refused a filter unit");
                         continue;
                     }
                 };
                 let hello = Hello { unit, ..hello.clone() };
-                let (guest, kept) = (Guest::arrive(shared), plan.clone());
+                let (guest, kept) = (RemoteUnit::arrive(shared), plan.clone());
                 // Without a thread the connection ends, and the filter unit comes again.
                 if thread::Builder::new().spawn(move || guest.stay(arrived, kept, hello)).is_ok() {
                     unit = unit.wrapping_add(1).max(plan.units);
@@ -104,13 +104,13 @@ impl Door {
 }
 
 /// A connection that is counted while it is there.
-struct Guest {
+struct RemoteUnit {
     shared: Arc<Shared>,
     is_full: bool,
     works: bool,
 }
 
-impl Guest {
+impl RemoteUnit {
     fn arrive(shared: &Arc<Shared>) -> Self {
         let mut state = shared.state();
         let is_full = state.connections >= MOST_JOINED;
@@ -170,7 +170,7 @@ impl Guest {
     }
 }
 
-impl Drop for Guest {
+impl Drop for RemoteUnit {
     fn drop(&mut self) {
         let mut state = self.shared.state();
         state.connections -= 1;

@@ -2,15 +2,15 @@
 
 use super::{Shm, ShmOptions};
 use crate::{
-    About, Layer, LayerOptions, MemoryOfNode, NodeOptions, Nodes, OpenError, Registered, Settings, Token, UseEndpoint,
-    UseLayer,
+    Layer, LayerOptions, MemoryOfNode, NodeOptions, Nodes, OpenError, Settings, Token, TransportFactory, TransportInfo,
+    UseEndpoint, UseLayer,
 };
 
 /// Room for the short messages of a benchmark beside a long one, in bytes.
 const SHORT_BYTES: usize = 64;
 
-impl Registered for Shm {
-    const ABOUT: About = About {
+impl TransportFactory for Shm {
+    const INFO: TransportInfo = TransportInfo {
         is_local: true,
         gives_up_peers: true,
         memory: |_| {
@@ -19,7 +19,7 @@ impl Registered for Shm {
         },
         // VELO is the engine, shared memory is where it works.
         layers: &[Layer { aliases: &["velo"], note: "the VELO engine", ..Layer::new("shm") }],
-        ..About::new(
+        ..TransportInfo::new(
             "shm",
             "shared memory between processes of one machine: a VELO mailbox for each node",
             Nodes::Processes,

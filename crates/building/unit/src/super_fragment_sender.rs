@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 /// The events of one builder that the second stage has not taken yet. Events end in any order; super-fragments leave in that
 /// of their numbers. The slots of the builder bound what is here.
-pub struct Outlet<B> {
+pub struct SuperFragmentSender<B> {
     blocks: Blocks,
     slices: u64,
     /// Number of the next super-fragment.
@@ -18,7 +18,7 @@ pub struct Outlet<B> {
     gone: BTreeMap<u64, Vec<Built<B>>>,
 }
 
-impl<B: Payload> Outlet<B> {
+impl<B: Payload> SuperFragmentSender<B> {
     /// The outlet of any builder of a group; none in an event builder that hands nothing on.
     pub fn new(plan: &Plan) -> Option<Self> {
         let slices = plan.building.builder_units.into();
@@ -85,12 +85,12 @@ mod tests {
     use evb_sources::SourceSpec;
 
     /// The second of three builders, with blocks of two events and two sources.
-    fn outlet() -> Outlet<Bytes> {
+    fn outlet() -> SuperFragmentSender<Bytes> {
         let mut plan = Plan::new(Config::new(2, 3), SourceSpec::Fixed { size: ByteCount(2) });
-        assert!(Outlet::<Bytes>::new(&plan).is_none());
+        assert!(SuperFragmentSender::<Bytes>::new(&plan).is_none());
         plan.bundling.block = 2;
         plan.link = Link::Outlets { unit: 0, paths: Vec::new() };
-        Outlet::new(&plan).expect("an outlet")
+        SuperFragmentSender::new(&plan).expect("an outlet")
     }
 
     fn built(event: u64) -> Built<Bytes> {
@@ -123,8 +123,9 @@ mod tests {
         Bytes::parts(EventId(9), &second.1, &mut parts).expect("a bundle of events 9 and 10");
         let contents: Vec<_> = parts.iter().map(|part| Bytes::part(&second.1.payload, part).payload.to_vec()).collect();
         assert_eq!(contents, [[9, 0], [9, 1], [10, 0], [10, 1]]);
-        let events =
-            |outlet: &mut Outlet<Bytes>, number| outlet.taken(number).iter().map(|one| one.event.0).collect::<Vec<_>>();
+        let events = |outlet: &mut SuperFragmentSender<Bytes>, number| {
+            outlet.taken(number).iter().map(|one| one.event.0).collect::<Vec<_>>()
+        };
         assert_eq!([1, 1, 2].map(|number| events(&mut outlet, number)), [vec![3, 4], vec![], vec![9, 10]]);
     }
 }

@@ -11,7 +11,7 @@ pub type Prepare = fn(nodes: u16, &Settings, notice: &mut dyn FnMut(&str)) -> Re
 
 /// Name, settings and properties of a transport.
 #[derive(Debug)]
-pub struct About {
+pub struct TransportInfo {
     /// Name in experiment files and records.
     pub name: &'static str,
     /// A sentence fragment that says what it is, for the reference page.
@@ -32,7 +32,7 @@ pub struct About {
     pub layers: &'static [Layer],
 }
 
-impl About {
+impl TransportInfo {
     /// A transport without settings and layers, whose queues are not counted.
     #[must_use]
     pub const fn new(name: &'static str, doc: &'static str, nodes: Nodes) -> Self {

@@ -13,7 +13,7 @@ const SPINS_SHARED: u32 = 20;
 const YIELDS: u32 = 20;
 
 /// The time without work of a node, and its reaction.
-pub(crate) struct Rest {
+pub(crate) struct IdlePolicy {
     wait: Wait,
     /// Polls in a round without work.
     polls: u32,
@@ -23,7 +23,7 @@ pub(crate) struct Rest {
     idle: u32,
 }
 
-impl Rest {
+impl IdlePolicy {
     pub(crate) fn new(wait: Wait, shares_cores: bool) -> Self {
         let (polls, spins) = if shares_cores { (1, SPINS_SHARED) } else { (POLLS_ALONE, SPINS_ALONE) };
         Self { wait, polls, spins, yields: YIELDS, idle: 0 }

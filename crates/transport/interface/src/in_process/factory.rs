@@ -1,28 +1,28 @@
 //! The transport between threads in a registry.
 
-use super::{InProcess, Letter, connect_workers};
+use super::{InProcess, Queued, connect_workers};
 use crate::{
-    About, Layer, MemoryOfNode, NodeOptions, Nodes, Registered, Settings, SharesThread, ThreadOptions, UseEndpoint,
-    UseEndpoints, tcp::Tcp,
+    Layer, MemoryOfNode, NodeOptions, Nodes, Settings, SharesThread, ThreadOptions, TransportFactory, TransportInfo,
+    UseEndpoint, UseEndpoints, tcp::Tcp,
 };
 
-impl Registered for InProcess {
-    const ABOUT: About = About {
+impl TransportFactory for InProcess {
+    const INFO: TransportInfo = TransportInfo {
         // The queues to a node: one from each worker, of which there are at most as many as nodes.
         memory: |queue| {
-            let ring = queue * size_of::<Letter>();
+            let ring = queue * size_of::<Queued>();
             MemoryOfNode { own: ring, for_each_peer: ring }
         },
         layers: &[Layer::new("threads")],
-        ..About::new(
+        ..TransportInfo::new(
             "in-process",
             "threads of one process, messages by reference",
-            Nodes::ThreadsOr(<Tcp as Registered>::ABOUT.name),
+            Nodes::ThreadsOr(<Tcp as TransportFactory>::INFO.name),
         )
     };
 
     fn open<V: UseEndpoint>(settings: &Settings, options: NodeOptions, use_it: V) -> Result<V::Output, V::Error> {
-        <Tcp as Registered>::open(settings, options, use_it)
+        <Tcp as TransportFactory>::open(settings, options, use_it)
     }
 
     fn open_threads<V: UseEndpoints>(_: &Settings, options: ThreadOptions, use_them: V) -> Result<V::Output, V::Error> {
