@@ -62,7 +62,7 @@ class Refused(Exception):
 
 
 def events(address, token, timeout=60):
-    """Gives events for as long as the service goes on. `timeout` is the longest silence, in seconds: between runs there are no
+    """Yields events for as long as the service runs. `timeout` is the longest silence, in seconds: between runs there are no
     events, so a program that waits for the next run gives a long one."""
     request = urllib.request.Request(address.rstrip("/") + "/api/samples", headers={"Authorization": f"Bearer {token}"})
     try:
@@ -82,9 +82,9 @@ def events_in(path, timeout=60):
     while True:
         if file is None:
             file = _Shared.open(path)
-        elif told := file.next():
+        elif sample := file.next():
             silent_since = time.monotonic()
-            yield _event(told)
+            yield _event(sample)
             continue
         elif not file.is_at(path):
             file.close()
@@ -108,7 +108,7 @@ class _Shared:
 
     @classmethod
     def open(cls, path):
-        """The file; none if there is none yet."""
+        """The file, or None before there is one."""
         try:
             return cls(os.open(path, os.O_RDONLY | os.O_CLOEXEC))
         except FileNotFoundError:
@@ -125,7 +125,7 @@ class _Shared:
             return False
 
     def next(self):
-        """The next sample that is still there; none if there is none yet."""
+        """The next sample that is still there, or None."""
         head = os.pread(self.file, self.HEAD.size, 0)
         if len(head) < self.HEAD.size or head[:8] != b"EVBSAMPL":
             return None
@@ -154,12 +154,12 @@ def _reason(error):
         return str(error)
 
 
-def _event(told):
+def _event(sample):
     fragments = [
         Fragment(one["source"], one["state"], one["size"], int(one["checksum"], 16), bytes.fromhex(one["bytes"]))
-        for one in told["fragments"]
+        for one in sample["fragments"]
     ]
-    return Event(told["run"], told["event"], told["complete"], told["size"], fragments)
+    return Event(sample["run"], sample["event"], sample["complete"], sample["size"], fragments)
 
 
 def main():

@@ -1,9 +1,7 @@
-/* A filter of evb in C: three functions, compiled as a shared library, a program, or a WebAssembly module.
+/* A filter of evb in C: three functions, compiled as a shared library or a program.
  *
  *     gcc -shared -fPIC -o my_filter.so my_filter.c             library = "./my_filter.so"
  *     gcc -DEVB_FILTER_PROGRAM -o my_filter my_filter.c         program = ["./my_filter"]
- *     clang --target=wasm32 -nostdlib -O2 -Wl,--no-entry -o my_filter.wasm my_filter.c
- *                                                               module = "./my_filter.wasm"
  *
  * Everything that a function is given is valid until it returns, and cannot be written. docs/filters.md has more. */
 #ifndef EVB_FILTER_H
@@ -50,18 +48,12 @@ typedef struct evb_run {
     const char *const *stream; /* their names; a null pointer follows the last one */
 } evb_run;
 
-#ifdef __wasm__
-#define EVB_EXPORT(name) __attribute__((export_name(#name)))
-#else
-#define EVB_EXPORT(name)
-#endif
-
 /* Begins; returns anything but a null pointer, which means that the filter cannot work. */
-EVB_EXPORT(evb_filter_open) void *evb_filter_open(const evb_run *run);
+void *evb_filter_open(const evb_run *run);
 /* Decides about an event: EVB_REJECT, EVB_ACCEPT, or the index of a stream. */
-EVB_EXPORT(evb_filter_decide) int evb_filter_decide(void *filter, const evb_event *event);
+int evb_filter_decide(void *filter, const evb_event *event);
 /* Ends. */
-EVB_EXPORT(evb_filter_close) void evb_filter_close(void *filter);
+void evb_filter_close(void *filter);
 
 #ifdef __cplusplus
 }
@@ -129,7 +121,7 @@ static void evb_send(uint32_t kind, const uint8_t *body, size_t length) {
         evb_die("the builder does not read any more");
 }
 
-/* Maps the memory that a hello announces. Whoever has started this program may have closed the descriptor, and another
+/* Maps the memory that a hello announces. The parent of this program may have closed the descriptor, and another
  * file may have its number: the memory begins with the same bytes as the hello. */
 static evb_area evb_map(const uint8_t *hello) {
     evb_area none = {NULL, 0}, area;
@@ -229,7 +221,7 @@ int main(void) {
     void *filter = evb_begin(&message, &area);
     while (evb_read(&message)) {
         int is_known = message.kind == EVB_EVENTS || (message.kind == EVB_PLACES && area.start);
-        if (!is_known || message.length < 8) evb_die("the builder says what is no event");
+        if (!is_known || message.length < 8) evb_die("the builder has sent an invalid event");
         uint64_t events = evb_number(message.body, 4);
         size_t at = 8;
         uint32_t count = 0;

@@ -85,7 +85,7 @@ class Event:
         self.number, self.complete, self.fragments = number, complete, fragments
 
     def __getitem__(self, source):
-        """The bytes of the fragment of a source; none if there is no such fragment."""
+        """The bytes of the fragment of a source, or None without such a fragment."""
         return next((found.bytes for found in self.fragments if found.source == source), b"")
 
     def view(self, source):
@@ -114,7 +114,7 @@ def run(decide):
         elif kind == _PLACES and area is not None:
             _decide_all(decide, _events_in(area, body), streams, sink)
         else:
-            sys.exit("evb filter: the builder says what is no event")
+            sys.exit("evb filter: the builder has sent an invalid event")
 
 
 def _streams(hello):
@@ -134,7 +134,7 @@ def _streams(hello):
 
 
 def _map(hello):
-    """The memory in which the builder puts events; none if it has none, or if whoever started this process closed it."""
+    """The memory in which the builder puts events; or None if it has none, or if the parent of this process closed it."""
     (descriptor,) = struct.unpack_from("<I", hello, 20)
     if descriptor == 0:
         return None
@@ -160,7 +160,7 @@ def _decide_all(decide, events, streams, sink):
 
 def _verdict(number, decision, streams):
     if isinstance(decision, str) and decision not in streams:
-        sys.exit(f"evb filter: there is no stream {decision!r}; there are {', '.join(streams)}")
+        sys.exit(f"evb filter: unknown stream {decision!r}; the streams are {', '.join(streams)}")
     stream = streams[decision] if isinstance(decision, str) else 0
     return struct.pack("<QBBHI", number, bool(decision), 0, stream, 0)
 
@@ -177,7 +177,7 @@ def _events(body):
 def _events_in(area, body):
     (count,) = struct.unpack_from("<I", body, 0)
     if len(body) != 8 + 16 * count:
-        sys.exit("evb filter: the builder says what is no event")
+        sys.exit("evb filter: the builder has sent an invalid event")
     for start, length in struct.iter_unpack("<QQ", body[8:]):
         if start < _FIRST or start % 8 or start + length > len(area):
             sys.exit("evb filter: the builder names a place outside of its memory")

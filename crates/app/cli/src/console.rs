@@ -24,7 +24,7 @@ pub(crate) struct Console<'a> {
 impl<'a> Console<'a> {
     pub(crate) fn new(plan: &Plan, signals: &'a Signals, how: ProgressArgs) -> Result<Self, Failure> {
         let (sender, lines) = mpsc::channel();
-        // It ends with the program: nobody can interrupt a read of standard input.
+        // It ends with the program: a read of standard input cannot be interrupted.
         thread::Builder::new().spawn(move || {
             for line in io::stdin().lines().map_while(Result::ok) {
                 if sender.send(line).is_err() {
@@ -39,7 +39,7 @@ impl<'a> Console<'a> {
         let found = Command::named(line.trim());
         if found.is_none() && !line.trim().is_empty() {
             let names = Command::ALL.map(Command::name);
-            say(&format!("{:?} is no command: use {}", line.trim(), names.join(", ")));
+            say(&format!("{:?} is not a command: use {}", line.trim(), names.join(", ")));
         }
         found
     }

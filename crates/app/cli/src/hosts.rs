@@ -43,12 +43,15 @@ impl HostArgs {
         !self.hosts.is_empty()
     }
 
-    /// The machines; none if all nodes are on this one. This machine listens at `listen`, or at the address that it has on
+    /// The machines; `None` if all nodes are on this one. This machine listens at `listen`, or at the address that it has on
     /// the way to the first of them.
     pub(crate) fn hosts(&self, listen: Option<SocketAddr>) -> Result<Option<Hosts>, Failure> {
         let [first, ..] = &self.hosts[..] else { return Ok(None) };
         if let Some(wrong) = self.hosts.iter().find(|host| host.is_empty() || host.starts_with('-')) {
-            return Err(Failure::with_hint(format!("{wrong:?} is no host"), "give their names, such as --hosts a,b,c"));
+            return Err(Failure::with_hint(
+                format!("{wrong:?} is not a host"),
+                "give their names, such as --hosts a,b,c",
+            ));
         }
         let shell: Vec<_> = self.shell.split_whitespace().map(str::to_owned).collect();
         if shell.is_empty() {

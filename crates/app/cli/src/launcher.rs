@@ -44,7 +44,7 @@ fn mpirun(nodes: u16) -> Result<Vec<String>, Failure> {
     let mut words = vec!["mpirun".to_owned(), "-n".to_owned(), nodes.to_string()];
     if String::from_utf8_lossy(&version.stdout).contains("Open MPI") {
         words.extend(["--oversubscribe", "--bind-to", "none", "-x", TOKEN_VARIABLE].map(str::to_owned));
-        // It refuses to start anything for root, who is who one is in a container, unless it is told twice.
+        // It refuses to start programs for root, the usual user in a container, without both of these.
         if is_root() {
             words.push("--allow-run-as-root".into());
         }

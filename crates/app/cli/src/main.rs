@@ -1,6 +1,6 @@
 //! The `evb` command: describe an event builder once, then simulate it and run it for real.
 
-// The standard macros panic when they cannot write. That is no reason to end a run: `main` says so at the end.
+// The standard macros panic when they cannot write. That must not end a run: `main` reports it at the end.
 macro_rules! print {
     ($($text:tt)*) => {
         $crate::output::print(format_args!($($text)*))
@@ -67,7 +67,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Build events, or carry other traffic, for real: here or with nodes from elsewhere
+    /// Build events, or carry other traffic, for real: on this machine or on several
     Run(commands::run::RunArgs),
     /// Simulate the same file in virtual time, on the network that it names
     Simulate(commands::simulate::SimulateArgs),
@@ -96,7 +96,7 @@ enum Command {
     /// Verify, show or export event files
     #[command(subcommand)]
     Events(commands::events::EventsCommand),
-    /// Decide about events with a shared library or a WebAssembly module, as a filter unit of a builder
+    /// Decide about events with a shared library, as a filter unit of a builder
     #[command(hide = true)]
     FilterUnit(commands::filter_unit::FilterUnitArgs),
     /// Print an experiment file resolved, every default filled in
@@ -156,7 +156,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The parsed command line; none if it asked for help, which is printed.
+/// The parsed command line; `None` if it asked for help, which is printed.
 fn parse() -> Result<Option<Cli>, Failure> {
     match Cli::try_parse() {
         Ok(cli) => Ok(Some(cli)),

@@ -94,7 +94,7 @@ impl<'a> Members<'a> {
     fn there(&self, hosts: &Hosts, node: NodeId, control: SocketAddr) -> std::io::Result<Command> {
         let mut command = hosts.start(node, &format!("{}\n{}\n", self.token.to_hex(), self.layer()))?;
         self.describe(&mut command, control);
-        command.arg("--told-by-stdin");
+        command.arg("--from-stdin");
         Ok(command)
     }
 
@@ -112,9 +112,9 @@ impl<'a> Members<'a> {
 }
 
 /// Token and layer that [`Members`] tell a process of another machine by its standard input.
-pub(crate) fn told_by_stdin() -> Result<(Token, LayerChoice), Failure> {
-    let token = token::told_by_stdin()?;
+pub(crate) fn from_stdin() -> Result<(Token, LayerChoice), Failure> {
+    let token = token::from_stdin()?;
     let layer = std::io::stdin().lines().next().transpose()?;
-    let layer = layer.ok_or_else(|| Failure::new("no message layer was told by standard input"))?;
+    let layer = layer.ok_or_else(|| Failure::new("standard input named no message layer"))?;
     Ok((token, serde_json::from_str(&layer).map_err(Failure::new)?))
 }

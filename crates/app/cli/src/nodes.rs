@@ -43,20 +43,18 @@ impl NodeArgs {
     }
 
     /// True if nodes are started on other machines, or join from there.
-    pub(crate) fn is_elsewhere(&self) -> bool {
+    pub(crate) fn is_remote(&self) -> bool {
         self.listen.is_some() || self.hosts.any()
     }
 
-    /// The machines of the nodes; none if they are not listed.
+    /// The machines of the nodes; `None` if they are not listed.
     pub(crate) fn machines(&self) -> Result<Option<Hosts>, Failure> {
         self.hosts.hosts(self.listen)
     }
 
     /// True if these plans run in processes.
     pub(crate) fn in_processes(&self, plans: &[Plan]) -> bool {
-        self.processes
-            || self.is_elsewhere()
-            || !event_builders(plans).all(|plan| plan.transport.about().is_one_process())
+        self.processes || self.is_remote() || !event_builders(plans).all(|plan| plan.transport.about().is_one_process())
     }
 
     /// The key to set for nodes in processes: an experiment for threads becomes one for MPI under `mpirun`, for TCP with
@@ -148,7 +146,7 @@ fn node_on_host(
     token: &Token,
 ) -> std::io::Result<Command> {
     let mut command = hosts.start(node, &format!("{}\n", token.to_hex()))?;
-    command.args(["node", "--role", role, "--join", &control.to_string(), "--spawned", "--quiet", "--told-by-stdin"]);
+    command.args(["node", "--role", role, "--join", &control.to_string(), "--spawned", "--quiet", "--from-stdin"]);
     command.stdout(Stdio::null());
     Ok(command)
 }

@@ -33,7 +33,7 @@ pub(crate) fn print_by(print: impl FnOnce() -> io::Result<()>) {
     let _kept_for_the_check = note(print);
 }
 
-/// Checks that all output was written. A reader that has gone, as in `evb check FILE | head`, is no error.
+/// Checks that all output was written. A reader that has gone, as in `evb check FILE | head`, is not an error.
 ///
 /// # Errors
 /// The first error of the system.
@@ -42,7 +42,7 @@ pub(crate) fn check() -> Result<(), Failure> {
     match &*error() {
         Some(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::with_hint(
             format!("cannot write to standard output: {error}"),
-            "the output is not complete: free some space, or send it elsewhere",
+            "the output is not complete: free some space, or write it to another place",
         )),
         _ => Ok(()),
     }

@@ -130,7 +130,7 @@ impl SimulationProgress {
     /// Counts a simulation that has ended.
     fn count(&self) {
         if let Some((line, done)) = &self.points {
-            let mut done = done.lock().expect("nobody panics with it");
+            let mut done = done.lock().expect("no thread panics while it holds the lock");
             *done += 1;
             line.show(*done, &format!("{done} points"));
         }

@@ -76,7 +76,7 @@ pub(crate) fn stop_waiting_on_signals() -> Result<Arc<AtomicBool>, Failure> {
     Ok(stop)
 }
 
-/// Calls `handler` at each signal, in a thread of its own.
+/// Calls `handler` at each signal, in its own thread.
 fn listen(handler: impl FnMut() + Send + 'static) -> Result<(), Failure> {
     ctrlc::set_handler(handler).map_err(|error| match error {
         ctrlc::Error::System(error) => Failure::with_hint(format!("cannot listen to signals: {error}"), MORE_THREADS),

@@ -14,9 +14,9 @@ pub(crate) fn fresh() -> Result<Token, Failure> {
 }
 
 /// The token in the next line of standard input.
-pub(crate) fn told_by_stdin() -> Result<Token, Failure> {
+pub(crate) fn from_stdin() -> Result<Token, Failure> {
     let line = std::io::stdin().lines().next().transpose()?;
-    let line = line.ok_or_else(|| Failure::new("nothing was told by standard input"))?;
+    let line = line.ok_or_else(|| Failure::new("standard input is empty"))?;
     line.parse().map_err(Failure::new)
 }
 

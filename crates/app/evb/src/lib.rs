@@ -44,7 +44,7 @@ pub use evb_experiment::{
     Diagnostics, Experiment, FaultAction, FaultSpec, Keep, Link, Load, NetworkPlan, Other, Plan, RunPlan, Stages,
     StoragePlan, TrafficPlan, TriggerPlan, Workload,
 };
-pub use evb_filter::{Code, CodeError, JoinError, JoinFilters, Selection, join_builders, serve_library, serve_module};
+pub use evb_filter::{Code, CodeError, JoinError, JoinFilters, Selection, join_builders, serve_library};
 pub use evb_node::{
     Children, Command, Distribution, Held, JoinOptions, Live, MemoryBound, NodeError, NodeMachine, NodeMemory,
     Observer, Open, OpenSession, Presence, ProcessOptions, Progress, Ranks, RunError, RunState, Sample, SampleFragment,

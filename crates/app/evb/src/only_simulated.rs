@@ -84,7 +84,7 @@ mod tests {
     use evb_experiment::Experiment;
 
     #[test]
-    fn what_is_only_simulated_is_refused_in_either_stage() {
+    fn keys_for_simulations_only_are_rejected_in_either_stage() {
         let file = "[trigger]\nevents = 1\n[readout]\nunits = 1\nsource = { type = \"fixed\", size = \"1 kB\" }\n[builder]\nunits = 1\n";
         let shaped = "{ type = \"barrel-shifter\", step = \"link\" }";
         let check = |key: &str| {

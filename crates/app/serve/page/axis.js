@@ -29,7 +29,7 @@ export function powers(low, high) {
 
 const STEPS_S = [5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600];
 
-/** Times on whole steps between two times, for an axis of so many pixels. */
+/** Times on whole steps between two times, for an axis of this width in pixels. */
 export function times(from, to, pixels) {
   const wanted = (to - from) / Math.max(1, pixels / 90);
   const step = STEPS_S.find((one) => one >= wanted) ?? 7200;

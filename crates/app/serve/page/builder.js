@@ -113,7 +113,7 @@ function limit(node, status) {
     : slowest
       ? `${slowest.node} is the slowest`
       : live(status)
-        ? "Nobody slows the others"
+        ? "No unit slows the others"
         : "Nothing is being built";
   text(node.children[1], head);
   text(

@@ -25,7 +25,7 @@ const field = (word, input, note) =>
 /** Asks for the token; gives null if the viewer has none. */
 export function askToken(wasWrong) {
   const input = el("input", { type: "password", autocomplete: "off", spellcheck: "false" });
-  const note = "Whoever runs evb serve has it. The page forgets it when this tab closes.";
+  const note = "The operator of evb serve has it. The page forgets it when this tab closes.";
   const { node, form, trouble } = dialog(
     "This service asks for a token",
     [field("Token", input, note)],

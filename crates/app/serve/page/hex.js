@@ -5,12 +5,12 @@ import { count } from "./units.js";
 
 const printable = (byte) => (byte >= 32 && byte < 127 ? String.fromCharCode(byte) : "·");
 
-/** The bytes of a text in hex; what is no hex is left out. */
+/** The bytes of a text in hex; other characters are left out. */
 export function parse(hex) {
   return (hex ?? "").match(/[0-9a-f]{2}/gi)?.map((pair) => parseInt(pair, 16)) ?? [];
 }
 
-/** Lines of a hex view, with so many bytes each. */
+/** Lines of a hex view, with a number of bytes each. */
 export function lines(values, offset, each) {
   const all = [];
   for (let at = 0; at < values.length; at += each) {

@@ -35,7 +35,7 @@ function centre(one, height) {
 }
 
 /**
- * The layout for so many readout and builder units, filters or not, in so many pixels: the columns, the boxes of event
+ * The layout for these numbers of readout and builder units, with or without filters, in this width: the columns, the boxes of event
  * manager, filters and storage, and the height of all.
  */
 export function layout(width, readouts, builders, filters) {

@@ -9,7 +9,7 @@ import { ofNode, outline } from "./states.js";
 const ROOMY = 180;
 const TIGHT = 125;
 
-/** The patterns of bars: how full is told by lines as well as by colour. */
+/** The patterns of bars: lines show how full they are, as colours do. */
 export function patterns() {
   const hatch = (id, size, d) =>
     svg(
@@ -153,5 +153,5 @@ export function edge(from, to, labelled) {
   return { node, line, update };
 }
 
-/** The thickness of an edge on which so many fragments are waited for. */
+/** The thickness of an edge on which this number of fragments is awaited. */
 export const thickness = (fragments) => Math.min(5, 1 + Math.log2(1 + fragments) / 2.5);

@@ -2,7 +2,7 @@
 
 import { svg, attr } from "./dom.js";
 
-/** Shapes of 16 x 16, so that no state is told by its colour alone. */
+/** Shapes of 16 x 16, so that colour alone never distinguishes two states. */
 const SHAPES = {
   ring: "M8 2a6 6 0 1 0 0 12A6 6 0 1 0 8 2zm0 2a4 4 0 1 1 0 8 4 4 0 1 1 0-8z",
   hourglass: "M3 1h10v3L9 8l4 4v3H3v-3l4-4-4-4z",
@@ -68,7 +68,7 @@ export const betweenRuns = (state) => ["initial", "configured", "stopped", "fail
 /** The outline of a shape. */
 export const outline = (shape) => SHAPES[shape];
 
-/** An icon; it is for the eye only, a word stands beside it. */
+/** An icon; decoration only: a word is beside it. */
 export function icon(kind) {
   const path = svg("path", { d: SHAPES[kind.shape], "fill-rule": "evenodd" });
   return svg("svg", { class: `icon tone-${kind.tone}`, viewBox: "0 0 16 16", "aria-hidden": "true" }, path);

@@ -106,7 +106,7 @@ function slow(tile, status, inside) {
   if (limit) return tile.set(limit.what, [`${limit.why}.`.replace("..", "."), limit.try && `Try: ${limit.try}`], CARE);
   if (slowest) return tile.set(slowest.node, [slowest.why], CARE);
   tile.set(
-    inside ? "nobody" : DASH,
+    inside ? "none" : DASH,
     [inside ? "No node waits for another one." : "Nothing is being built."],
     inside ? CALM : IDLE,
   );

@@ -119,7 +119,7 @@ impl Access {
             operators.push((hash(token), Operator { name: name.to_owned(), role }));
         }
         if operators.is_empty() {
-            return Err((0, "there is no operator in it"));
+            return Err((0, "it names no operator"));
         }
         Ok(Self(operators))
     }

@@ -58,7 +58,7 @@ impl Client {
         })?;
         let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
         let value: Value = serde_json::from_str(body).map_err(|_| {
-            Problem::new(format!("{} is no service of evb", self.place), "check the address: is it http or https?")
+            Problem::new(format!("{} is not an evb service", self.place), "check the address: is it http or https?")
         })?;
         match head.split(' ').nth(1) {
             Some("200") => Ok(value),

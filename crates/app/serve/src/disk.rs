@@ -3,7 +3,7 @@
 use crate::status::Disk;
 use std::path::Path;
 
-/// The disk of this folder, while so many bytes a second are stored; none if it cannot be looked at.
+/// The disk of this folder, at this rate of stored bytes per second; `None` if it cannot be examined.
 pub(crate) fn look(directory: &Path, stored_bytes_per_s: f64) -> Option<Disk> {
     // The folder may not be there before the first run.
     let there = directory.ancestors().find(|folder| folder.exists()).unwrap_or(Path::new("."));

@@ -1,7 +1,7 @@
 //! Run control as a service: REST, the page, metrics, and the registry of runs.
 //!
 //! [`serve`] drives a session of `evb` in the thread that calls it, as `evb run` does. A second thread answers requests:
-//! it hands wishes of operators to run control, and shows what run control has laid on the desk between them. So nothing
+//! it hands requests of operators to run control, and shows the state that both share. So nothing
 //! that happens on the web can hold up a run.
 
 mod access;
@@ -68,15 +68,15 @@ pub struct Options<'a> {
 pub fn serve(session: &mut Session<'_>, options: Options<'_>) -> Result<(), ServeError> {
     let Options { listen, tls, access, registry, samples, hooks, loaded, load, ready, signals } = options;
     let shared = samples.map(|path| SampleFile::create(&path).map_err(|source| ServeError::Samples { path, source }));
-    let (desk, requests) = ServiceState::new(Registry::create(&registry)?, shared.transpose()?);
-    let desk = Arc::new(desk);
-    let mut service = Service::new(&desk, loaded, load, &hooks)?;
+    let (state, requests) = ServiceState::new(Registry::create(&registry)?, shared.transpose()?);
+    let state = Arc::new(state);
+    let mut service = Service::new(&state, loaded, load, &hooks)?;
     service.prepare(session)?;
     let runtime = runtime::Builder::new_current_thread().enable_all().build().map_err(ServeError::Start)?;
     let listener = runtime.block_on(TcpListener::bind(listen));
     let listener = listener.map_err(|source| ServeError::Listen { address: listen, source })?;
     let address = listener.local_addr().map_err(ServeError::Start)?;
-    let router = http::router(Arc::new(Web { desk: desk.clone(), access }));
+    let router = http::router(Arc::new(Web { shared: state.clone(), access }));
     let (end, ended) = oneshot::channel::<()>();
     let web = thread::Builder::new().name("web".into()).spawn(move || {
         runtime.block_on(async {

@@ -81,7 +81,7 @@ pub(crate) struct Waiting {
 const MOST_NAMED: usize = 4;
 
 impl Rates {
-    /// The rates between two looks, so many seconds apart. Counts that fall behind, as those of a lost unit do, are zero.
+    /// The rates between two samples, with the seconds between them. Counts that fall, as those of a lost unit do, give zero.
     pub(crate) fn between(plan: &Plan, before: &Live, now: &Live, seconds: f64) -> Self {
         let per_second = |now: u64, before: u64| now.saturating_sub(before) as f64 / seconds.max(1e-9);
         let (events, was) = (&now.record.events, &before.record.events);
@@ -140,7 +140,7 @@ fn waiting_for(lacking: &[u64]) -> Vec<Waiting> {
     named.map(|(source, &events)| Waiting { source: format!("ru{source}"), events }).collect()
 }
 
-/// The unit that others wait for, if one stands out: a builder whose storage is behind, or a readout unit whose fragments
+/// The unit that others wait for, if there is one: a builder whose storage is behind, or a readout unit whose fragments
 /// are missing in twice as many events as those of the middle one.
 pub(crate) fn slowest(now: &Live) -> Option<Slowest> {
     let behind = now.builders.iter().enumerate().max_by_key(|(_, open)| open.storing);
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn who_slows_whom_is_told_only_where_one_stands_out() {
+    fn who_slows_whom_is_reported_only_with_one_clear_cause() {
         let (_, mut now) = live();
         assert_eq!(slowest(&now), None);
         for open in &mut now.builders {

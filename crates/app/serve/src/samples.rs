@@ -1,6 +1,6 @@
 //! Samples of events in a file of shared memory, for programs on this machine.
 //!
-//! The file is a ring of places. The writer waits for nobody: it overwrites the oldest sample, and a reader who is too slow misses
+//! The file is a ring of slots. The writer never waits: it overwrites the oldest sample, and a reader who is too slow misses
 //! some. Each place begins with the number of its sample, which is 0 while it is being written. A reader reads it before and after
 //! its copy: if it is another one behind the copy, the copy is worth nothing. All fields are little-endian.
 //!
@@ -27,7 +27,7 @@ const PLACES: u32 = 16;
 /// Bytes of a place: the largest sample in hexadecimal digits, and the names around it.
 const PLACE_BYTES: u64 = 1280 << 10;
 const FIRST_PLACE: u64 = 4096;
-/// Where the number of samples stands.
+/// Offset of the number of samples.
 const WRITTEN_AT: u64 = 24;
 /// Bytes before the sample in a place.
 const HEAD_BYTES: u64 = 16;

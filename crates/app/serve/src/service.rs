@@ -1,4 +1,4 @@
-//! The service: drives a session turn by turn, carries out the wishes of operators, and keeps the registry of runs.
+//! The service: drives a session turn by turn, carries out the requests of operators, and keeps the registry of runs.
 
 use crate::{
     disk,
@@ -71,9 +71,9 @@ pub enum ServeError {
     Start(std::io::Error),
 }
 
-/// Run control with its desk.
+/// Run control with the state that it shares with the web side.
 pub(crate) struct Service<'a> {
-    desk: &'a ServiceState,
+    shared: &'a ServiceState,
     load: &'a Load<'a>,
     hooks: &'a Hooks,
     host: String,
@@ -120,7 +120,7 @@ struct LastRun {
 
 /// What the session tells in a turn.
 struct Notes<'a> {
-    desk: &'a ServiceState,
+    shared: &'a ServiceState,
     run: Option<u64>,
     states: Vec<RunState>,
 }
@@ -129,7 +129,7 @@ impl Observer for Notes<'_> {
     fn progress(&mut self, _: &Progress) {}
 
     fn note(&mut self, text: &str) {
-        self.desk.log(Level::Warning, self.run, node_in(text), text);
+        self.shared.log(Level::Warning, self.run, node_in(text), text);
     }
 
     fn state(&mut self, state: RunState) {
@@ -138,7 +138,7 @@ impl Observer for Notes<'_> {
 
     fn sample(&mut self, _: NodeId, sample: &Sample) {
         if let Some(run) = self.run {
-            self.desk.show_sample(run, sample);
+            self.shared.show_sample(run, sample);
         }
     }
 }
@@ -156,19 +156,19 @@ fn node_in(text: &str) -> Option<String> {
 
 impl<'a> Service<'a> {
     pub(crate) fn new(
-        desk: &'a ServiceState,
+        shared: &'a ServiceState,
         loaded: Loaded,
         load: &'a Load<'a>,
         hooks: &'a Hooks,
     ) -> Result<Self, ServeError> {
-        let interrupted = desk.with_registry(|registry| registry.close_interrupted())?;
+        let interrupted = shared.with_registry(|registry| registry.close_interrupted())?;
         if interrupted > 0 {
             let text = format!("{interrupted} run without an end in the registry: it was interrupted");
-            desk.log(Level::Warning, None, None, text);
+            shared.log(Level::Warning, None, None, text);
         }
         let host = evb::host();
         let service = Self {
-            desk,
+            shared,
             load,
             hooks,
             host,
@@ -209,8 +209,8 @@ impl<'a> Service<'a> {
                 heard += 1;
                 self.quit(session);
             }
-            while let Ok(Request { wish, by, reply }) = requests.try_recv() {
-                self.carry_out(session, wish, &by, reply);
+            while let Ok(Request { action, by, reply }) = requests.try_recv() {
+                self.carry_out(session, action, &by, reply);
             }
             self.look_after_hooks(session)?;
             self.turn(session)?;
@@ -230,7 +230,7 @@ impl<'a> Service<'a> {
     }
 
     fn note_experiment(&self) {
-        self.desk.note_experiment(&self.plan().name, &self.loaded.text);
+        self.shared.note_experiment(&self.plan().name, &self.loaded.text);
     }
 
     /// Gives the session the plan of the present point.
@@ -243,22 +243,22 @@ impl<'a> Service<'a> {
         self.run.as_ref().filter(|run| run.is_noted).map(|run| run.status.number)
     }
 
-    // ---- wishes
+    // ---- requests of operators
 
     fn carry_out(
         &mut self,
         session: &mut Session<'_>,
-        wish: OperatorRequest,
+        action: OperatorRequest,
         by: &str,
         reply: oneshot::Sender<Answer>,
     ) {
-        let answer = match wish {
+        let answer = match action {
             OperatorRequest::Command { command, run_type, comment } => {
                 self.command(session, command, run_type, comment, by)
             }
             OperatorRequest::Load { text } => self.take_text(session, &text, by),
             OperatorRequest::Quit => {
-                self.desk.log(Level::Info, self.number(), None, format!("{by}: quit"));
+                self.shared.log(Level::Info, self.number(), None, format!("{by}: quit"));
                 self.quit(session);
                 Ok(session.state())
             }
@@ -281,7 +281,7 @@ impl<'a> Service<'a> {
             let message = format!("run control is {state}: {:?} means nothing now", command.name());
             return Err(Refusal::Now(Problem { message, hint: None }));
         }
-        self.desk.log(Level::Info, self.number(), None, format!("{by}: {}", command.name()));
+        self.shared.log(Level::Info, self.number(), None, format!("{by}: {}", command.name()));
         match command {
             Command::Start => {
                 self.point = 0;
@@ -334,7 +334,7 @@ impl<'a> Service<'a> {
         }
         self.error = None;
         self.note_experiment();
-        self.desk.log(Level::Info, None, None, format!("{by}: the experiment is {:?} now", self.plan().name));
+        self.shared.log(Level::Info, None, None, format!("{by}: the experiment is {:?} now", self.plan().name));
         Ok(session.state())
     }
 
@@ -357,7 +357,7 @@ impl<'a> Service<'a> {
 
     fn refuse_start(&mut self, why: String) {
         self.start = None;
-        self.desk.log(Level::Error, None, None, format!("no run begins: {why}"));
+        self.shared.log(Level::Error, None, None, format!("no run begins: {why}"));
         self.error = Some(Problem::new(why, "the hook before the start must succeed; its output is in the service's"));
     }
 
@@ -366,7 +366,7 @@ impl<'a> Service<'a> {
             None => true,
             Some(Ok(())) => false,
             Some(Err(why)) => {
-                self.desk.log(Level::Error, None, None, format!("after the run: {why}"));
+                self.shared.log(Level::Error, None, None, format!("after the run: {why}"));
                 false
             }
         });
@@ -377,7 +377,7 @@ impl<'a> Service<'a> {
             Some(Ok(())) => {
                 let Some(Starting { run_type, comment, .. }) = self.start.take() else { return Ok(()) };
                 self.take_point(session)?;
-                session.number_beyond(self.desk.with_registry(|registry| registry.latest())?);
+                session.number_beyond(self.shared.with_registry(|registry| registry.latest())?);
                 let status = RunStatus { run_type, comment, ..RunStatus::default() };
                 let started = Instant::now();
                 self.run = Some(CurrentRun {
@@ -395,11 +395,11 @@ impl<'a> Service<'a> {
     }
 
     fn turn(&mut self, session: &mut Session<'_>) -> Result<(), ServeError> {
-        let mut notes = Notes { desk: self.desk, run: self.number(), states: Vec::new() };
+        let mut notes = Notes { shared: self.shared, run: self.number(), states: Vec::new() };
         let turn = session.turn(&mut notes)?;
         for state in notes.states {
             self.state = state;
-            self.desk.log(Level::Info, self.number(), None, format!("run control: {state}"));
+            self.shared.log(Level::Info, self.number(), None, format!("run control: {state}"));
             if state == RunState::Running {
                 self.note_begin(session)?;
             }
@@ -409,7 +409,7 @@ impl<'a> Service<'a> {
             Turn::Ended(record) => self.note_end(session, *record)?,
             Turn::NotBegun(error) => {
                 self.run = None;
-                self.desk.log(Level::Error, None, None, error.to_string());
+                self.shared.log(Level::Error, None, None, error.to_string());
                 self.error = Some(problem(error));
             }
         }
@@ -442,7 +442,7 @@ impl<'a> Service<'a> {
             experiment_text: text.clone(),
             nodes,
         };
-        self.desk.with_registry(|registry| registry.begin(&begun))?;
+        self.shared.with_registry(|registry| registry.begin(&begun))?;
         self.tell_run(begun.number)
     }
 
@@ -454,14 +454,14 @@ impl<'a> Service<'a> {
         let number = run.status.number;
         let good = if record.good { "good" } else { "not good" };
         let level = if record.good { Level::Info } else { Level::Warning };
-        self.desk.log(
+        self.shared.log(
             level,
             Some(number),
             None,
             format!("run {number} {state}: {} events built, {good}", record.events.built),
         );
         let end = Ended { state, ended: now(), comment: run.stop_comment, record };
-        self.desk.with_registry(|registry| registry.end(number, &end))?;
+        self.shared.with_registry(|registry| registry.end(number, &end))?;
         self.start_after_hook(number, &end);
         self.tell_run(number)?;
         let RunStatus { run_type, comment, .. } = run.status.clone();
@@ -506,13 +506,13 @@ impl<'a> Service<'a> {
         ];
         match Hook::start(program, &variables, self.hooks.timeout) {
             Ok(hook) => self.after.push(hook),
-            Err(why) => self.desk.log(Level::Error, Some(number), None, format!("after the run: {why}")),
+            Err(why) => self.shared.log(Level::Error, Some(number), None, format!("after the run: {why}")),
         }
     }
 
     fn tell_run(&self, number: u64) -> Result<(), RegistryError> {
-        let row = self.desk.with_registry(|registry| registry.list(Some(number + 1), 1))?;
-        row.into_iter().for_each(|row| self.desk.tell_run(row));
+        let row = self.shared.with_registry(|registry| registry.list(Some(number + 1), 1))?;
+        row.into_iter().for_each(|row| self.shared.tell_run(row));
         Ok(())
     }
 
@@ -532,7 +532,7 @@ impl<'a> Service<'a> {
         }
         self.shown = Some((Instant::now(), state, nodes.clone()));
         let status = self.status(session, nodes);
-        self.desk.show(status, self.live().cloned());
+        self.shared.show(status, self.live().cloned());
     }
 
     fn nodes(&self, session: &Session<'_>) -> Vec<NodeStatus> {
@@ -629,6 +629,6 @@ mod tests {
         assert_eq!(node_in("ru12 is gone: killed"), Some("ru12".into()));
         assert_eq!(node_in("evm: broken"), Some("evm".into()));
         assert_eq!(node_in("run control is running"), None);
-        assert_eq!(node_in("bu is no unit"), None);
+        assert_eq!(node_in("bu is not a unit"), None);
     }
 }

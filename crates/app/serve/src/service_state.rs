@@ -1,4 +1,4 @@
-//! The desk between run control and the people: what all parts of the service share.
+//! The state that run control and the web side of a service share.
 
 use crate::{
     history::History,
@@ -34,7 +34,7 @@ pub(crate) enum OperatorRequest {
     Quit,
 }
 
-/// The reason why a wish is not fulfilled.
+/// The reason why a request is rejected.
 #[derive(Debug)]
 pub(crate) enum Refusal {
     /// It means nothing in this state.
@@ -43,12 +43,12 @@ pub(crate) enum Refusal {
     Experiment(Problem),
 }
 
-/// The answer to a wish.
+/// The answer to a request.
 pub(crate) type Answer = Result<RunState, Refusal>;
 
-/// A wish and the place for its answer.
+/// A request of an operator, and the channel of its answer.
 pub(crate) struct Request {
-    pub(crate) wish: OperatorRequest,
+    pub(crate) action: OperatorRequest,
     /// The name of the operator, for the log.
     pub(crate) by: String,
     pub(crate) reply: oneshot::Sender<Answer>,
@@ -95,10 +95,10 @@ pub(crate) struct ServiceState {
 const MOST_REQUESTS: usize = 16;
 
 impl ServiceState {
-    /// A desk, and the requests that are laid on it.
+    /// The state, and the queue of requests of operators.
     pub(crate) fn new(registry: Registry, shared: Option<SampleFile>) -> (Self, mpsc::Receiver<Request>) {
         let (requests, taken) = mpsc::sync_channel(MOST_REQUESTS);
-        let desk = Self {
+        let state = Self {
             status: watch::Sender::default(),
             news: broadcast::Sender::new(BACKLOG),
             requests,
@@ -111,7 +111,7 @@ impl ServiceState {
             shared: Mutex::new(shared),
             experiment: Mutex::default(),
         };
-        (desk, taken)
+        (state, taken)
     }
 
     // ---- for the service
@@ -137,12 +137,12 @@ impl ServiceState {
         }
         let entry = Entry { seq: 0, time: now(), level, node, run, text };
         let entry = lock(&self.journal).write(entry);
-        let _nobody_reads = self.news.send(News::Log(entry));
+        let _without_readers = self.news.send(News::Log(entry));
     }
 
     /// Tells that a run has begun or ended.
     pub(crate) fn tell_run(&self, run: RunRow) {
-        let _nobody_reads = self.news.send(News::Run(Box::new(run)));
+        let _without_readers = self.news.send(News::Run(Box::new(run)));
     }
 
     /// Shows a sample to those who are there to see it.
@@ -151,10 +151,10 @@ impl ServiceState {
         let sampled = Arc::new(Sampled { run, size, sample: sample.clone() });
         self.share(run, &sampled);
         *lock(&self.sample) = Some(sampled.clone());
-        let _nobody_reads = self.samples.send(sampled);
+        let _without_readers = self.samples.send(sampled);
     }
 
-    /// Writes a sample to shared memory. When that fails, for example because its file system is full, there are no more of them.
+    /// Writes a sample to shared memory. When that fails, for example because its file system is full, no more follow.
     fn share(&self, run: u64, sampled: &Sampled) {
         let mut shared = lock(&self.shared);
         let Some(file) = shared.as_mut() else { return };
@@ -183,7 +183,7 @@ impl ServiceState {
         self.status.subscribe()
     }
 
-    /// Tells news from now on.
+    /// Subscribes to the news from now on.
     pub(crate) fn news(&self) -> broadcast::Receiver<News> {
         self.news.subscribe()
     }
@@ -198,11 +198,11 @@ impl ServiceState {
         self.samples.subscribe()
     }
 
-    /// Hands a wish to run control and waits for its answer.
-    pub(crate) async fn wish(&self, wish: OperatorRequest, by: &str) -> Answer {
+    /// Hands a request to run control and waits for its answer.
+    pub(crate) async fn request(&self, action: OperatorRequest, by: &str) -> Answer {
         let (reply, answer) = oneshot::channel();
         let busy = || Problem::new("run control is busy with other requests", "try again in a moment");
-        let request = Request { wish, by: by.to_owned(), reply };
+        let request = Request { action, by: by.to_owned(), reply };
         self.requests.try_send(request).map_err(|_| Refusal::Now(busy()))?;
         answer.await.unwrap_or_else(|_| Err(Refusal::Now(Problem::new("the service ends", "start it again"))))
     }

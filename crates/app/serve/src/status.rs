@@ -30,11 +30,11 @@ pub(crate) struct Status {
     pub(crate) nodes: Vec<NodeStatus>,
     /// Rates and occupancy now; none between runs.
     pub(crate) now_rates: Option<Rates>,
-    /// The unit that others wait for, if one stands out.
+    /// The unit that others wait for, if there is one.
     pub(crate) slowest: Option<Slowest>,
     /// What limits the run that goes on, as far as its units tell.
     pub(crate) limit: Option<Limit>,
-    /// The disk of the event files; none if nothing is stored.
+    /// The disk of the event files; `None` if nothing is stored.
     pub(crate) disk: Option<Disk>,
     /// The record of the run so far, or of the last run.
     pub(crate) record: Option<Arc<Record>>,

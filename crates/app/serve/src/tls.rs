@@ -35,8 +35,8 @@ pub enum TlsError {
         /// The reason.
         source: pem::Error,
     },
-    /// There is no certificate in the file.
-    #[error("{0}: there is no certificate in it")]
+    /// The file has no certificate.
+    #[error("{0}: no certificate in it")]
     Empty(String),
     /// Certificate and key do not belong together, or are of an unknown kind.
     #[error("certificate and key: {0}")]

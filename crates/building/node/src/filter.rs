@@ -3,7 +3,7 @@
 use crate::control::NodeError;
 use crate::storage::StreamSummary;
 use evb_experiment::Plan;
-use evb_filter::{Code, Hello, Memory, RemoteListener, Units, UnitsPlan, UnitsReport};
+use evb_filter::{Hello, Memory, RemoteListener, Units, UnitsPlan, UnitsReport};
 use evb_record::{Filtering, Finding, FindingKind, Given, Stream};
 use evb_transport::{Token, Waker};
 use evb_unit::BuilderReport;
@@ -66,14 +66,10 @@ pub(crate) fn check_files(plan: &Plan) -> Result<(), NodeError> {
         token()?;
     }
     let Some(code) = &units.code else { return Ok(()) };
-    if matches!(code, Code::Module(_)) && !Code::HAS_MODULES {
-        let error = NodeError::new("this evb was built without WebAssembly, and `filter.module` needs it");
-        return Err(error.hint("build it with `cargo build --release --features wasm`, on every machine of the run"));
-    }
     match code.file().filter(|path| !path.is_file()) {
         Some(path) => {
             let error = NodeError::new(format!("there is no filter {}", path.display()));
-            Err(error.hint("`program`, `library` and `module` of [filter] are relative to the folder of the node"))
+            Err(error.hint("`program` and `library` of [filter] are relative to the folder of the node"))
         }
         None => Ok(()),
     }
@@ -131,7 +127,7 @@ fn findings(filtering: &Filtering, builder: u16, units: &UnitsReport) -> Vec<Fin
         finding(FindingKind::Quarantined, message)
             .hint("they are stored in the stream `quarantine`, and can be decided about later")
     });
-    let first = units.told.iter().take(MOST_FINDINGS);
+    let first = units.first_failures.iter().take(MOST_FINDINGS);
     let first = first.map(|(event, reason)| finding(FindingKind::Quarantined, format!("event {event}: {reason}")));
     given_up.chain(no_memory).chain(lost).chain(all).chain(first).collect()
 }

@@ -31,7 +31,7 @@ impl<R: Read + Seek> Input<R> {
     pub(crate) fn read_at(&mut self, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
         self.inner.seek_relative(offset.wrapping_sub(self.position).cast_signed())?;
         let outcome = self.inner.read_exact(bytes);
-        // After an error nobody knows how far it went: ask.
+        // After an error the position is unknown: ask the file.
         self.position = match outcome {
             Ok(()) => offset + bytes.len() as u64,
             Err(_) => self.inner.stream_position()?,

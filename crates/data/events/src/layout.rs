@@ -256,7 +256,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_record_above_the_limit_is_no_event_even_under_a_right_checksum() {
+    fn a_record_above_the_limit_is_rejected_even_with_a_right_checksum() {
         for (length, known) in [(MAX_EVENT_BYTES, true), (MAX_EVENT_BYTES + 1, false), (31, false)] {
             let mut head = Vec::new();
             EventHeader::encode(EventId(1), length, 7, 0, true, &mut head);

@@ -168,7 +168,7 @@ impl<R: Read + Seek> Reader<R> {
         Events { offset, reader: self }.next().transpose()
     }
 
-    /// The last whole event in so many bytes at the end of the file, which may still be written.
+    /// The last whole event within this number of bytes at the end of the file, which may still be written.
     ///
     /// # Errors
     /// [`ReadError::Io`].
@@ -267,7 +267,7 @@ impl<R: Read + Seek> Reader<R> {
         Ok(())
     }
 
-    /// Searches for the first event of a file without a header. Returns false if this is no event file.
+    /// Searches for the first event of a file without a header. Returns false if this is not an event file.
     fn find_start(&mut self) -> io::Result<bool> {
         let limit = self.end.min((FILE_HEADER_BYTES + MAX_METADATA_BYTES) as u64 + ALIGNMENT);
         if let Some(start) = self.next_block(ALIGNMENT, limit)? {

@@ -126,7 +126,7 @@ pub struct Verification {
 
 impl Verification {
     /// Returns true if every stored byte is as it was written and no event is stored twice, apart from the copies in
-    /// streams of their own. A file that was not closed, but ends with a whole event, is intact.
+    /// separate streams. A file that was not closed, but ends with a whole event, is intact.
     pub fn is_intact(&self) -> bool {
         self.total_findings == self.unclosed
     }
@@ -137,7 +137,7 @@ impl Verification {
 /// Memory is bounded by the largest event and by 16 bytes for each event of the files whose id ranges overlap.
 ///
 /// # Errors
-/// [`ReadError`] if a file cannot be read at all. Damage is no error, but a finding.
+/// [`ReadError`] if a file cannot be read at all. Damage is a finding, not an error.
 pub fn verify<P: AsRef<Path>>(paths: &[P]) -> Result<Verification, ReadError> {
     verify_with(paths, |_| {})
 }

@@ -6,7 +6,7 @@ use std::io::IoSlice;
 /// Bytes that wait to be handed to the kernel: about 1 MiB, and at least the longest head of an event.
 pub const BUFFER_BYTES: usize = (1 << 20) + (1 << 12);
 
-/// Smallest fragment that is not copied. Below, parts of their own cost the kernel about as much as the copy or more:
+/// Smallest fragment that is not copied. Below, separate parts cost the kernel about as much as the copy or more:
 /// ARCHITECTURE.md has the measurement.
 pub(crate) const SHARED_BYTES: usize = 8 << 10;
 

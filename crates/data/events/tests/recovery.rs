@@ -44,7 +44,7 @@ fn a_crash_at_any_byte_keeps_exactly_the_complete_events() {
 }
 
 #[test]
-fn a_file_that_ends_in_its_header_is_no_damaged_one() {
+fn a_file_that_ends_in_its_header_is_not_damaged() {
     let bytes = closed_file(EVENTS);
     let header = boundaries(&bytes)[0];
     for length in 0..header {
@@ -89,7 +89,7 @@ fn any_flipped_byte_is_noticed_and_costs_at_most_its_own_event() {
 fn a_flipped_payload_byte_names_event_and_source() {
     let mut bytes = closed_file(EVENTS);
     let third = boundaries(&bytes)[2];
-    // Behind the event's header and the headers of its two fragments stands the payload of source 0.
+    // Behind the event's header and the headers of its two fragments is the payload of source 0.
     bytes[third + 32 + 2 * 16] ^= 0x10;
     let report = verified(&bytes);
     let [finding] = &report.findings[..] else { panic!("{report:?}") };

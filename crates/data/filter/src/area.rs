@@ -1,11 +1,11 @@
 //! The area of memory in which a filter unit reads its events: a builder writes them once, and the process reads them
-//! where they stand. `docs/filters.md` has the protocol for authors of programs.
+//! where they are. `docs/filters.md` has the protocol for authors of programs.
 //!
 //! # Invariant
 //! One mapping can write to an area, that of its builder, and the file is closed to all others before a process gets it.
-//! A builder writes events only when the process that was told of the last ones has given a verdict about each, or has
-//! ended. A program uses the bytes of an event only before it gives the verdict about it. So nobody writes to bytes that
-//! are being read. A process that breaks this reads other bytes, and harms nobody else.
+//! A builder writes events only when the process has given a verdict about each of the last ones, or has
+//! ended. A program uses the bytes of an event only before it gives the verdict about it. So bytes that are
+//! being read are never written. A process that breaks this reads other bytes and harms only itself.
 
 #![allow(unsafe_code, reason = "writes and reads memory that a builder shares with a filter unit")]
 
@@ -32,7 +32,7 @@ pub(crate) fn room_of(event: &Built<Bytes>) -> usize {
     event_length(event).next_multiple_of(ALIGNMENT)
 }
 
-/// Most bytes that an event with so many fragments of a size takes in an area.
+/// Largest number of bytes of an event with this number and size of fragments in an area.
 pub(crate) const fn largest_room(fragments: u64, size: u64) -> u64 {
     largest_event(fragments, size).saturating_add(ALIGNMENT as u64 - 1)
 }
@@ -77,7 +77,7 @@ impl Area {
         self.range(0..HELLO_FIXED).copy_from_slice(hello);
     }
 
-    /// Writes events over the last ones, and returns the place of each; none if they are too large together. The process
+    /// Writes events over the last ones, and returns the place of each; `None` if they are too large together. The process
     /// has no event when this is called.
     pub(crate) fn write<'a>(&mut self, events: impl Iterator<Item = &'a Built<Bytes>>) -> Option<Vec<Range<usize>>> {
         let (mut places, mut at) = (Vec::new(), FIRST);
@@ -118,7 +118,7 @@ impl Events {
         (length >= FIRST && events.range(0..HELLO_FIXED) == hello.get(..HELLO_FIXED)?).then_some(events)
     }
 
-    /// The bytes of a place; none if it is not a place for an event. They are used only before the verdict.
+    /// The bytes of a place; `None` if it is not a place for an event. They are used only before the verdict.
     pub(crate) fn at(&self, place: Range<usize>) -> Option<&[u8]> {
         let is_place = place.start >= FIRST && place.start.is_multiple_of(8);
         (is_place && place.start <= place.end && place.end <= self.0.len()).then(|| self.range(place))

@@ -10,9 +10,8 @@
 //! | `units` | the filter units of a builder: processes, each kept by a thread |
 //! | `remote` | filter units on other machines than their builder |
 //! | `program` | the side of the program, for filters in shared libraries |
-//! | `code` | the code of a user: a program, a shared library, or a WebAssembly module |
+//! | `code` | the code of a user: a program or a shared library |
 //! | `library` | a filter in a shared library |
-//! | `module` | a filter in a WebAssembly module; cargo feature `wasm` |
 //!
 //! The bytes of the wire are described in `docs/filters.md`.
 
@@ -20,8 +19,6 @@ mod area;
 mod code;
 mod content;
 mod library;
-#[cfg(feature = "wasm")]
-mod module;
 mod program;
 mod remote;
 mod rule;
@@ -29,7 +26,7 @@ mod selection;
 mod units;
 mod wire;
 
-pub use code::{Code, CodeError, serve_library, serve_module};
+pub use code::{Code, CodeError, serve_library};
 pub use content::Content;
 pub use remote::{JoinError, JoinFilters, join_builders};
 pub use rule::{Rule, Width};

@@ -1,4 +1,4 @@
-//! A filter in a shared library, run in a process of its own, so that it can harm no builder.
+//! A filter in a shared library, run in its own process, so that it cannot harm a builder.
 //!
 //! # Invariant
 //! The functions of the library have the types of `filters/c/evb_filter.h`, and the structures here have its layout.
@@ -9,8 +9,7 @@
 
 use crate::{
     Hello,
-    code::{CodeError, Decider, Loaded, stream},
-    program::ProgramError,
+    code::{CodeError, stream},
     wire::EventBytes,
 };
 use std::{
@@ -82,10 +81,9 @@ pub(crate) fn load(path: &Path) -> Result<Functions, CodeError> {
     }
 }
 
-impl Loaded for Functions {
-    type Open = Library;
-
-    fn open(self, hello: &Hello) -> Result<Option<Library>, ProgramError> {
+impl Functions {
+    /// Opens the filter; `None` if its function has returned a null pointer.
+    pub(crate) fn open(self, hello: &Hello) -> Option<Library> {
         let Self(code, open, decide, close) = self;
         // A name with a zero byte ends there for a library.
         let names: Vec<_> = hello.streams.iter().map(|name| CString::new(name.as_str()).unwrap_or_default()).collect();
@@ -100,12 +98,13 @@ impl Loaded for Functions {
         };
         // SAFETY: `run` and the names live until the call returns.
         let filter = unsafe { open(&raw const run) };
-        Ok((!filter.is_null()).then_some(Library { _keeps_the_code: code, decide, close, filter }))
+        (!filter.is_null()).then_some(Library { _keeps_the_code: code, decide, close, filter })
     }
 }
 
-impl Decider for Library {
-    fn decide(&mut self, event: &EventBytes<'_>) -> Result<Option<u16>, ProgramError> {
+impl Library {
+    /// The stream of an event; `None` if it is rejected.
+    pub(crate) fn decide(&mut self, event: &EventBytes<'_>) -> Option<u16> {
         let fragments: Vec<_> = event.fragments.iter().map(c_fragment).collect();
         let event = CEvent {
             number: event.number,
@@ -115,13 +114,14 @@ impl Decider for Library {
             fragment: fragments.as_ptr(),
         };
         // SAFETY: `filter` came from the library, and the event and its bytes live until the call returns.
-        Ok(stream(unsafe { (self.decide)(self.filter, &raw const event) }))
+        stream(unsafe { (self.decide)(self.filter, &raw const event) })
     }
+}
 
-    fn close(self) -> Result<(), ProgramError> {
-        // SAFETY: `filter` came from the library, and nobody uses it any more.
+impl Drop for Library {
+    fn drop(&mut self) {
+        // SAFETY: `filter` came from the library, which is still loaded, and is not used again.
         unsafe { (self.close)(self.filter) }
-        Ok(())
     }
 }
 
@@ -166,17 +166,16 @@ mod tests {
         compiler.args(["-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-I", header, "-o"]);
         assert!(compiler.arg(&library).arg(&source).status().expect("gcc").success());
         let hello = Hello { run: 7, builder: 1, unit: 2, streams: vec!["physics".into(), "quarantine".into()] };
-        let mut library = load(&library).unwrap().open(&hello).unwrap().expect("it is open");
+        let mut library = load(&library).unwrap().open(&hello).expect("it is open");
         let fragment = |source, bytes| crate::wire::FragmentBytes { source, status: 3, bytes };
         let event =
             |number| EventBytes { number, complete: true, fragments: vec![fragment(4, b""), fragment(5, b"ab")] };
-        let decided = [9, 8].map(|number| library.decide(&event(number)).unwrap());
+        let decided = [9, 8].map(|number| library.decide(&event(number)));
         assert_eq!(decided, [Some(1), None]);
-        library.close().unwrap();
     }
 
     #[test]
-    fn what_is_no_library_is_an_error_that_names_it() {
+    fn an_invalid_library_is_an_error_that_names_it() {
         let error = load(Path::new("/dev/null")).err().map(|error| error.to_string()).unwrap_or_default();
         assert!(error.starts_with("/dev/null cannot be used as a filter: "), "{error}");
     }

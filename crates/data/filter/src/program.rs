@@ -27,13 +27,9 @@ pub(crate) enum ProgramError {
     Pipe(#[from] io::Error),
     #[error("the builder says what this filter does not understand: {0}")]
     Wire(#[from] WireError),
-    /// The code that decides has failed.
-    #[cfg(feature = "wasm")]
-    #[error("{0}")]
-    Failed(String),
 }
 
-/// Reads the hello of the builder, and maps the area of memory if it announces one; none if the input ends before.
+/// Reads the hello of the builder, and maps the area of memory if it announces one; `None` if the input ends before.
 pub(crate) fn begin(input: &mut impl Read) -> Result<Option<(Hello, Option<Events>)>, ProgramError> {
     let mut body = Vec::new();
     match read(input, &mut body)? {
@@ -165,8 +161,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_message_is_an_error() {
-        assert!(begin(&mut &b"this is no hello of a builder"[..]).is_err());
+    fn invalid_messages_are_errors() {
+        assert!(begin(&mut &b"this is not the hello of a builder"[..]).is_err());
         assert!(begin(&mut &b""[..]).unwrap().is_none());
         let mut events = Vec::new();
         encode_events([].iter(), &mut events);

@@ -32,9 +32,9 @@ pub mod streams {
 pub struct Selection {
     /// Seed of the run.
     pub seed: u64,
-    /// The decision follows the first phase of phased building, not the end of the event. False if there is no second phase.
+    /// The decision follows the first phase of phased building, not the end of the event. False without a second phase.
     pub phased: bool,
-    /// Part of the events that phased building accepts after the first phase, by a draw of its own before the chain.
+    /// Part of the events that phased building accepts after the first phase, by a separate draw before the chain.
     pub drawn: Option<f64>,
     /// The chain, in its order.
     pub steps: Vec<ChainStep>,
@@ -63,7 +63,7 @@ pub struct ChainStep {
 pub struct UnitsPlan {
     /// Number of processes of each builder.
     pub units: u16,
-    /// The code that they run; none if all filter units are elsewhere.
+    /// The code that they run; `None` if all filter units are remote.
     pub code: Option<Code>,
     /// Address at which builder 0 waits for filter units of other machines: host and port. Builder n has the port n
     /// above it; port 0 is any free one.
@@ -174,7 +174,7 @@ impl Selection {
         self.walk(event, complete, accepts).unwrap_or(Passage::Passed)
     }
 
-    /// The way of an event through the chain, as [`pass`](Self::pass) tells it; none if a filter has to see the fragments.
+    /// The path of an event through the chain, as [`pass`](Self::pass) returns it; `None` if a filter has to see the fragments.
     pub fn foresee(&self, event: EventId, complete: bool) -> Option<Passage> {
         self.walk(event, complete, |place, rule| rule.accepts_unseen((self.seed, place), event))
     }
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_foreseen_comes_true() {
+    fn predicted_routes_are_the_actual_ones() {
         let size = Rule::Size { source: None, at_least: Some(evb_core::ByteCount(1)), at_most: None };
         let blind = Selection { steps: vec![prescale(2, None), prescale(3, Some(4))], ..Selection::all(1) };
         let seeing = Selection { steps: vec![prescale(2, None), step(size, None)], ..Selection::all(1) };

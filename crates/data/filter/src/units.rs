@@ -1,5 +1,5 @@
-//! The filter units of one builder: processes that decide about events, each kept by a thread of its own. They are children
-//! of the builder, or have joined from elsewhere.
+//! The filter units of one builder: processes that decide about events, each kept by its own thread. They are children
+//! of the builder, or have joined from another machine.
 //!
 //! A thread gives its process some events, waits for the verdicts, and gives the next ones. A process that crashes, hangs
 //! or answers nonsense is started again, and has these events again, one by one: only the one at fault goes into
@@ -38,7 +38,7 @@ pub(crate) use spawn::spawn;
 /// The memory in which filter units read their events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Memory {
-    /// Each has an area of so many bytes. It takes the memory that its events have needed so far.
+    /// Each has an area of this size in bytes. It takes the memory that its events have needed so far.
     Area(u64),
     /// They have none, and read events from their pipes.
     Pipe,
@@ -113,12 +113,12 @@ pub enum Reason {
     /// No filter unit is left: all of them ended again and again.
     #[error("no filter unit works any more")]
     GivenUp,
-    /// The connections of several filter units elsewhere were lost while they had this event alone.
+    /// The connections of several remote filter units were lost while they had this event alone.
     #[error("the connection to its filter unit was lost: {0}")]
     Lost(String),
     /// The run ended while no filter unit was there.
     #[error("no filter unit was there at the end of the run")]
-    Nobody,
+    NoUnit,
 }
 
 impl Reason {
@@ -131,7 +131,7 @@ impl Reason {
             Self::Nonsense(_) => "nonsense",
             Self::GivenUp => "given_up",
             Self::Lost(_) => "lost",
-            Self::Nobody => "nobody",
+            Self::NoUnit => "nobody",
         }
     }
 
@@ -171,7 +171,7 @@ pub struct UnitsReport {
     /// Events in quarantine by reason.
     pub reasons: BTreeMap<&'static str, u64>,
     /// The first events in quarantine.
-    pub told: Vec<(EventId, Reason)>,
+    pub first_failures: Vec<(EventId, Reason)>,
     /// Number of times a process was started again.
     pub restarts: u64,
     /// The last failures of the filter units that were given up.
@@ -180,9 +180,9 @@ pub struct UnitsReport {
     pub in_memory: Given,
     /// Events that processes read from their pipes.
     pub by_pipe: Given,
-    /// Events that went to filter units elsewhere.
+    /// Events that went to remote filter units.
     pub by_network: Given,
-    /// Number of times a filter unit joined from elsewhere.
+    /// Number of times a remote filter unit joined.
     pub joined: u64,
     /// Number of times one of these ended before the run did: its connection was lost, or it failed.
     pub lost: u64,
@@ -198,8 +198,8 @@ pub struct Units {
     threads: Vec<JoinHandle<()>>,
     /// Events that were asked about and have no answer yet.
     away: usize,
-    /// The door for filter units of elsewhere.
-    door: Option<Arc<RemoteListener>>,
+    /// The listener for remote filter units.
+    listener: Option<Arc<RemoteListener>>,
     /// Index of the builder.
     builder: u16,
     /// The moment at which the run began to end.
@@ -216,19 +216,19 @@ struct State {
     answers: Vec<Answer<Bytes>>,
     /// No more events come.
     finishing: bool,
-    /// Nobody waits for anything any more.
+    /// The owner has closed the queue.
     dropped: bool,
-    /// Filter units that were not given up, and those of elsewhere that are there.
+    /// Filter units that were not given up, and the connected remote ones.
     working: usize,
-    /// Filter units of elsewhere may join.
+    /// Remote filter units may join.
     listens: bool,
-    /// Events to ask about one by one: a filter unit of elsewhere had them when it ended.
+    /// Events to ask about one by one: a remote filter unit had them when it ended.
     again: VecDeque<Question<Bytes>>,
     /// Number of losses of a filter unit that had this event alone, for events without a verdict.
     losses: BTreeMap<EventId, u32>,
     /// The moment at which the last filter unit left.
-    nobody_since: Option<Instant>,
-    /// Connections of filter units elsewhere.
+    without_unit_since: Option<Instant>,
+    /// Connections of remote filter units.
     connections: usize,
     /// Sentences for people.
     notes: VecDeque<String>,
@@ -244,7 +244,7 @@ struct Shared {
 impl Units {
     /// Starts the filter units of a builder. `hello` is the first message to each, except for the index of the unit;
     /// `waker` wakes the node when there are answers. Without `memory`, or if the system does not give it, events go
-    /// through pipes. Filter units of elsewhere join at `door`.
+    /// through pipes. Remote filter units join at `listener`.
     ///
     /// # Errors
     /// The system gives no more threads.
@@ -252,25 +252,25 @@ impl Units {
         plan: &UnitsPlan,
         hello: &Hello,
         memory: Memory,
-        door: Option<RemoteListener>,
+        listener: Option<RemoteListener>,
         waker: Waker,
     ) -> io::Result<Self> {
-        let door = door.map(Arc::new);
-        let state = State { working: plan.units.into(), listens: door.is_some(), ..State::default() };
+        let listener = listener.map(Arc::new);
+        let state = State { working: plan.units.into(), listens: listener.is_some(), ..State::default() };
         let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new(), waker });
         let mut units = Self {
             shared: shared.clone(),
             threads: Vec::new(),
             away: 0,
-            door: door.clone(),
+            listener: listener.clone(),
             builder: hello.builder,
             ending: None,
             patience: plan.patience.as_duration(),
             waiting: None,
         };
-        if let Some(door) = door {
-            shared.state().note(format!("bu{} waits for filter units at {}", hello.builder, door.address()));
-            units.threads.push(door.open(plan.clone(), hello.clone(), shared.clone())?);
+        if let Some(listener) = listener {
+            shared.state().note(format!("bu{} waits for filter units at {}", hello.builder, listener.address()));
+            units.threads.push(listener.open(plan.clone(), hello.clone(), shared.clone())?);
         }
         for unit in 0..plan.units {
             let area = shared.area(memory);
@@ -298,7 +298,7 @@ impl Units {
             let before = sink.len();
             sink.append(&mut self.shared.state().answers);
             self.away -= sink.len() - before;
-            if self.door.is_some() {
+            if self.listener.is_some() {
                 self.look_for_units();
             }
         }
@@ -306,7 +306,7 @@ impl Units {
 
     /// The next sentence for people: where filter units can join, and that events wait for them.
     pub fn note(&mut self) -> Option<String> {
-        self.door.as_ref()?;
+        self.listener.as_ref()?;
         self.shared.state().notes.pop_front()
     }
 
@@ -315,7 +315,7 @@ impl Units {
         self.ending.get_or_insert_with(Instant::now);
     }
 
-    /// Says once that events wait for filter units of elsewhere, and gives them up at the end of a run.
+    /// Says once that events wait for remote filter units, and gives them up at the end of a run.
     fn look_for_units(&mut self) {
         let mut state = self.shared.state();
         if state.working > 0 || self.away == 0 {
@@ -329,11 +329,11 @@ impl Units {
             tracing::warn!(builder, "events wait, and no filter unit is there");
             state.note(format!("bu{builder} waits with its events: no filter unit is there"));
         }
-        let since = self.ending.map(|ending| state.nobody_since.map_or(ending, |nobody| nobody.max(ending)));
+        let since = self.ending.map(|ending| state.without_unit_since.map_or(ending, |since| since.max(ending)));
         if since.is_some_and(|since| since.elapsed() >= self.patience) {
             let again = std::mem::take(&mut state.again);
             let queue = std::mem::take(&mut state.queue);
-            again.into_iter().chain(queue).for_each(|question| state.quarantine(question, &Reason::Nobody));
+            again.into_iter().chain(queue).for_each(|question| state.quarantine(question, &Reason::NoUnit));
         }
     }
 
@@ -346,14 +346,14 @@ impl Units {
     pub fn finish(&mut self) -> bool {
         self.expect_end();
         self.shared.change(|state| state.finishing = true);
-        if let Some(door) = self.door.clone() {
+        if let Some(listener) = self.listener.clone() {
             self.look_for_units();
             let state = self.shared.state();
-            // Filter units of elsewhere may still come while events wait for them.
+            // Remote filter units may still come while events wait for them.
             if self.away > state.answers.len() {
                 return false;
             }
-            door.close();
+            listener.close();
             if state.connections > 0 {
                 return false;
             }
@@ -372,14 +372,14 @@ impl Drop for Units {
     /// Lets all processes end at once, and waits for none.
     fn drop(&mut self) {
         self.shared.change(|state| state.dropped = true);
-        if let Some(door) = &self.door {
-            door.close();
+        if let Some(listener) = &self.listener {
+            listener.close();
         }
     }
 }
 
 impl State {
-    /// Gives back the events of a filter unit of elsewhere that has ended. An event that it had alone goes into quarantine if
+    /// Gives back the events of a remote filter unit that has ended. An event that it had alone goes into quarantine if
     /// it made the program fail, or if too many connections were lost with it.
     fn lose(&mut self, mut held: VecDeque<Question<Bytes>>, reason: &Reason) {
         self.report.lost += 1;
@@ -400,7 +400,7 @@ impl State {
     fn leave(&mut self) {
         self.working -= 1;
         if self.working == 0 {
-            self.nobody_since = Some(Instant::now());
+            self.without_unit_since = Some(Instant::now());
         }
     }
 
@@ -412,15 +412,15 @@ impl State {
 
     fn quarantine(&mut self, question: Question<Bytes>, reason: &Reason) {
         *self.report.reasons.entry(reason.name()).or_default() += 1;
-        if self.report.told.len() < MOST_TOLD {
-            self.report.told.push((question.built.event, reason.clone()));
+        if self.report.first_failures.len() < MOST_TOLD {
+            self.report.first_failures.push((question.built.event, reason.clone()));
         }
         self.answers.push(Answer { question, verdict: Verdict::Quarantined });
     }
 }
 
 impl Shared {
-    /// Memory for a filter unit; none if it is to have none, or the report says why there is none.
+    /// Memory for a filter unit; `None` if it is to have none, or the report says why there is none.
     fn area(&self, memory: Memory) -> Option<Area> {
         let Memory::Area(bytes) = memory else { return None };
         let failed = |error: io::Error| self.state().report.no_memory = Some(format!("{bytes} B: {error}"));

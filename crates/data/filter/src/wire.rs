@@ -55,7 +55,7 @@ pub struct Hello {
     pub streams: Vec<String>,
 }
 
-/// The reason why bytes are no message.
+/// The reason why bytes are not a message.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WireError {
     /// The kind of the message does not exist, or is not expected.
@@ -116,7 +116,7 @@ impl Incoming {
         self.bytes.len()
     }
 
-    /// The next message of a program; none if it has not come whole.
+    /// The next message of a program; `None` if it has not come whole.
     ///
     /// # Errors
     /// [`WireError`] if the bytes can be no message, as early as their head.
@@ -178,7 +178,7 @@ fn failure(body: &[u8]) -> Option<String> {
     (!body.is_empty()).then(|| String::from_utf8_lossy(body).into_owned())
 }
 
-/// Length of the whole message at the beginning of these bytes of a program, with its head; none if its head has not
+/// Length of the whole message at the beginning of these bytes of a program, with its head; `None` if its head has not
 /// come, and an error if a program says no such thing.
 pub(crate) fn program_message(bytes: &[u8]) -> Result<Option<usize>, WireError> {
     match head(bytes) {
@@ -235,7 +235,7 @@ pub(crate) fn encode_events<'a>(events: impl ExactSizeIterator<Item = &'a Built<
     end(at, out);
 }
 
-/// Appends a message that says where events stand in the area of memory.
+/// Appends a message that gives the places of events in the area of memory.
 pub(crate) fn encode_places(places: &[Range<usize>], out: &mut Vec<u8>) {
     let at = begin(PLACES, out);
     out.extend((places.len() as u32).to_le_bytes());
@@ -252,7 +252,7 @@ pub(crate) fn event_length(event: &Built<Bytes>) -> usize {
     EVENT + event.wanted().map(|(_, fragment)| FRAGMENT + payload(fragment).len().next_multiple_of(8)).sum::<usize>()
 }
 
-/// Length in bytes of an event with so many fragments of a size.
+/// Length in bytes of an event with this number of fragments of one size.
 pub(crate) const fn largest_event(fragments: u64, size: u64) -> u64 {
     (EVENT as u64).saturating_add(fragments.saturating_mul((FRAGMENT as u64 + 7).saturating_add(size)))
 }
@@ -308,7 +308,7 @@ pub(crate) fn decode_events(body: &[u8]) -> Result<Vec<EventBytes<'_>>, WireErro
     Ok(events)
 }
 
-/// Reads an event; none if it does not end within these bytes. What follows it comes with it.
+/// Reads an event; `None` if it does not end within these bytes. What follows it comes with it.
 pub(crate) fn decode_event(bytes: &[u8]) -> Option<(EventBytes<'_>, &[u8])> {
     let (fixed, rest) = bytes.split_at_checked(EVENT)?;
     let (inner, rest) = rest.split_at_checked(u32_at(fixed, 12) as usize)?;

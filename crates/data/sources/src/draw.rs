@@ -40,7 +40,7 @@ impl LogNormal {
         Self { key, mu: mean.ln() - variance / 2.0, sigma: variance.sqrt() }
     }
 
-    /// The mean; none if more than a few of 100 000 values are not between these limits.
+    /// The mean; `None` if more than a few of 100 000 values are not between these limits.
     pub(crate) fn mean_between(&self, least: f64, most: f64) -> Option<f64> {
         const REACH: f64 = 4.0;
         let reach = REACH * self.sigma;

@@ -81,14 +81,14 @@ pub enum FeedError {
     #[error(transparent)]
     Source(#[from] SourceError),
     /// The address is invalid, or its name cannot be resolved.
-    #[error("{to:?} is no address that can be sent to: {error}")]
+    #[error("{to:?} is not a valid destination: {error}")]
     Address {
         /// The address as written.
         to: String,
         /// The error of the system.
         error: io::Error,
     },
-    /// Nobody listens.
+    /// Connection refused: no listener.
     #[error("cannot connect to {to} within {} s: {error}", timeout.as_secs_f64())]
     Connect {
         /// The address as written.
@@ -124,7 +124,7 @@ pub enum FeedError {
 /// called several times per second and at the end.
 ///
 /// # Errors
-/// If the source cannot be read or is live, nobody listens, the peer closes the connection, or a fragment does not fit.
+/// If the source cannot be read or is live, the connection is refused, the peer closes the connection, or a fragment does not fit.
 pub fn feed(
     source: Source,
     options: &FeedOptions<'_>,
@@ -155,15 +155,15 @@ struct Feeder<'a, P> {
 impl<P: FnMut(FeedProgress)> Feeder<'_, P> {
     fn run(mut self, last: u64) -> Result<FeedProgress, FeedError> {
         let start = Instant::now();
-        let mut told = start;
+        let mut reported = start;
         let mut buffer = BytesMut::new();
         while self.sent.events < last && self.wait_for_turn(start)? {
             let event = EventId(self.sent.events + 1);
             self.feed_event(event, &mut buffer)?;
             self.sent.events = event.0;
             // Looking at the clock for every event would cost as much as the event.
-            if (event.0.is_multiple_of(64) || self.options.rate.is_some()) && told.elapsed() >= TICK {
-                told = Instant::now();
+            if (event.0.is_multiple_of(64) || self.options.rate.is_some()) && reported.elapsed() >= TICK {
+                reported = Instant::now();
                 (self.progress)(self.sent);
             }
         }

@@ -49,7 +49,7 @@ pub struct Frame<B = Bytes> {
     pub payload: B,
 }
 
-/// The reason why bytes are no frame.
+/// The reason why bytes are not a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
     /// The bytes do not begin with the magic.
@@ -168,7 +168,7 @@ impl FrameParser {
     /// The next frame, or `None` if more bytes are needed.
     ///
     /// # Errors
-    /// If the bytes are no frame. After an error that [ends the stream](FrameError::ends_stream) every further call
+    /// If the bytes are not a frame. After an error that [ends the stream](FrameError::ends_stream) every further call
     /// returns it again.
     pub fn pop(&mut self) -> Result<Option<Frame>, FrameError> {
         if let Some(error) = self.ended {

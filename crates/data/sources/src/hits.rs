@@ -56,11 +56,11 @@ const fn nanoseconds(span: Span) -> u64 {
     span.0 / 1000
 }
 
-/// The reason why a file is no stream of hits.
+/// The reason why a file is not a stream of hits.
 #[derive(Debug, thiserror::Error)]
 pub enum HitsError {
     /// The file ends within a hit.
-    #[error("its length is no multiple of the {size} bytes of a hit")]
+    #[error("its length is not a multiple of the {size} bytes of a hit")]
     Length {
         /// Bytes of a hit.
         size: u64,
@@ -99,7 +99,7 @@ enum Origin {
     File { path: PathBuf, file: File, slices: Slices },
 }
 
-/// Hits at random times: a Poisson process, which is the same for whoever asks for any part of it.
+/// Hits at random times: a Poisson process, of which any part can be asked for with the same result.
 #[derive(Clone, Debug)]
 pub(crate) struct Generator {
     key: u64,
@@ -112,7 +112,7 @@ pub(crate) struct Generator {
 }
 
 impl Hits {
-    /// Opens the hits that `spec` describes; none if it describes none.
+    /// Opens the hits that `spec` describes; `None` if it describes none.
     pub(crate) fn open(spec: &SourceSpec, options: &OpenOptions) -> Result<Option<Self>, SourceError> {
         let (size, slicing, origin) = match spec {
             SourceSpec::Hits { rate, size, slicing } => {
@@ -387,7 +387,7 @@ mod tests {
         assert_eq!(hits.feed(), Feed::Finite { events: last });
         assert_eq!(slice(&mut hits, last + 1), (ReadOutcome::Missing, Vec::new()));
         let error = Hits::open(&spec(24), &options(1 << 20)).unwrap_err().to_string();
-        assert!(error.ends_with("its length is no multiple of the 24 bytes of a hit"), "{error}");
+        assert!(error.ends_with("its length is not a multiple of the 24 bytes of a hit"), "{error}");
         file.write_all(&[0; 16]).unwrap();
         let error = Hits::open(&spec(16), &options(1 << 20)).unwrap_err().to_string();
         assert!(error.contains("hit 500 at 0 ns is earlier than the one before"), "{error}");

@@ -2,7 +2,7 @@
 //!
 //! One thread listens and one thread reads each connection. All parsed frames go through one bounded queue. A full
 //! queue stops the readers: TCP then slows its front end down, and UDP loses datagrams, which leaves a gap in the event
-//! counter. Anything that is no frame is counted by kind, outside the queue, so that it cannot displace good fragments.
+//! counter. Anything else is counted by kind, outside the queue, so that it cannot displace good fragments.
 
 mod inlet;
 mod readers;
@@ -45,12 +45,12 @@ pub enum LiveItem {
     },
     /// The front end announces that no fragment follows, perhaps several times.
     EndOfRun {
-        /// The event counter of its last fragment, cut to its width; none if it ended without a word.
+        /// The event counter of its last fragment, cut to its width; `None` if it ended without a word.
         counter: Option<u64>,
         /// Number of fragments that it has sent, modulo 2^32, if it reports that.
         sent: Option<u32>,
     },
-    /// Something arrived that is no frame for this source.
+    /// Bytes arrived that are not a frame for this source.
     Rejected {
         /// The kind of what arrived.
         kind: RejectKind,
@@ -286,7 +286,7 @@ impl Shared {
             Ok(()) => true,
             Err(TrySendError::Disconnected(_)) => false,
             Err(TrySendError::Full(item)) => {
-                // Whoever should make room may be asleep.
+                // The thread that makes room may be asleep.
                 self.wake();
                 self.queue.send(item).is_ok()
             }

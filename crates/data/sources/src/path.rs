@@ -1,4 +1,4 @@
-//! Paths of data files: `${NAME}` stands for an environment variable, relative paths start from the data folder.
+//! Paths of data files: `${NAME}` is the value of an environment variable, relative paths start from the data folder.
 
 use crate::SourceError;
 use std::path::{Path, PathBuf};

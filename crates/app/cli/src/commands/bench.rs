@@ -7,7 +7,7 @@ pub(crate) mod output;
 use crate::{
     failure::Failure,
     folder::{prepare, unwritable},
-    members::{Members, told_by_stdin},
+    members::{Members, from_stdin},
     progress::BenchProgress,
     signals::{Signals, stop_on_signals},
     token,
@@ -42,8 +42,8 @@ pub(crate) fn run(args: &BenchArgs) -> Result<bool, Failure> {
 
 fn be_node(args: &BenchArgs, control: SocketAddr) -> Result<bool, Failure> {
     Signals::ignore().map(drop)?;
-    let (token, layer) = if args.told_by_stdin {
-        told_by_stdin()?
+    let (token, layer) = if args.from_stdin {
+        from_stdin()?
     } else {
         let layer = args.layer.as_deref().map(serde_json::from_str).transpose().map_err(Failure::new)?;
         (token::shared()?, layer.ok_or_else(|| Failure::new("a node knows its message layer"))?)

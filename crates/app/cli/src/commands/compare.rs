@@ -110,7 +110,7 @@ pub(crate) fn read(path: &Path) -> Result<Records, Failure> {
         }
     }
     match (benchmarks.is_empty(), runs.is_empty()) {
-        (true, true) => Err(wrong("there is no record in it".into())),
+        (true, true) => Err(wrong("it has no record".into())),
         (true, false) => Ok(Records::Runs(runs)),
         (false, true) => Ok(Records::Benchmarks(benchmarks.into_iter().map(|(_, row)| row).collect())),
         (false, false) => Err(wrong("there are benchmarks and runs in it".into())),

@@ -16,7 +16,7 @@ pub(crate) struct FilterArgs {
     /// Longest wait for a builder, before its first run and between two runs, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 300)]
     patience: u64,
-    /// End after so many runs; by default after the last one, when none follows for the patience
+    /// End after this number of runs; by default when no further run begins within the patience
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     runs: Option<u64>,
     /// Say nothing but errors
@@ -25,9 +25,6 @@ pub(crate) struct FilterArgs {
     /// A shared library that decides, in place of a program
     #[arg(long, value_name = "FILE", group = "code")]
     library: Option<PathBuf>,
-    /// A WebAssembly module that decides, in place of a program
-    #[arg(long, value_name = "FILE", group = "code")]
-    module: Option<PathBuf>,
     /// The program that decides, and its arguments
     #[arg(value_name = "PROGRAM", last = true, group = "code")]
     program: Vec<String>,
@@ -56,18 +53,12 @@ pub(crate) fn run(args: &FilterArgs) -> Result<bool, Failure> {
 }
 
 fn code(args: &FilterArgs) -> Result<Code, Failure> {
-    let FilterArgs { library, module, .. } = args;
-    match (library, module) {
-        (Some(path), _) => Ok(Code::Library(path.clone())),
-        (None, Some(_)) if !Code::HAS_MODULES => Err(Failure::with_hint(
-            "this evb was built without WebAssembly",
-            "build it with `cargo build --release --features wasm`",
+    match &args.library {
+        Some(path) => Ok(Code::Library(path.clone())),
+        None if args.program.is_empty() => Err(Failure::with_hint(
+            "no program or library to decide about events",
+            "name a program after `--`, as in `evb filter --join HOST:PORT -- python3 filter.py`, or give --library FILE",
         )),
-        (None, Some(path)) => Ok(Code::Module(path.clone())),
-        (None, None) if args.program.is_empty() => Err(Failure::with_hint(
-            "nothing decides about events",
-            "name a program after `--`, as in `evb filter --join HOST:PORT -- python3 filter.py`, or give --library FILE or --module FILE",
-        )),
-        (None, None) => Ok(Code::Program(args.program.clone())),
+        None => Ok(Code::Program(args.program.clone())),
     }
 }

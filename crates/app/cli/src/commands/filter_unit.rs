@@ -1,4 +1,4 @@
-//! `evb filter-unit`: a filter in a shared library or a WebAssembly module. Builders start it.
+//! `evb filter-unit`: a filter in a shared library. Builders start it.
 
 use crate::failure::Failure;
 use clap::Args;
@@ -6,16 +6,12 @@ use std::path::PathBuf;
 
 #[derive(Args)]
 pub(crate) struct FilterUnitArgs {
-    /// The shared library or the module
+    /// The shared library
     #[arg(value_name = "FILE")]
     path: PathBuf,
-    /// The file is a WebAssembly module
-    #[arg(long)]
-    module: bool,
 }
 
 pub(crate) fn run(args: &FilterUnitArgs) -> Result<bool, Failure> {
-    let serve = if args.module { evb::serve_module } else { evb::serve_library };
-    serve(&args.path).map_err(Failure::new)?;
+    evb::serve_library(&args.path).map_err(Failure::new)?;
     Ok(true)
 }

@@ -43,7 +43,7 @@ pub(crate) struct NodeArgs {
     spawned: bool,
     /// Read the token from standard input, and listen at the address that this machine has on the way to run control
     #[arg(long, hide = true, requires = "spawned")]
-    told_by_stdin: bool,
+    from_stdin: bool,
     /// Do not tell errors that run control has heard: it tells them
     #[arg(long, short)]
     quiet: bool,
@@ -54,8 +54,8 @@ pub(crate) fn run(args: &NodeArgs) -> Result<bool, Failure> {
         let hint = "the nodes of an event builder are called evm, ru0, bu0 and so on";
         return Err(Failure::with_hint(format!("no node is called {:?}", args.role), hint));
     }
-    let (token, listen) = match args.told_by_stdin {
-        true => (token::told_by_stdin()?, (address_towards(args.join)?, 0).into()),
+    let (token, listen) = match args.from_stdin {
+        true => (token::from_stdin()?, (address_towards(args.join)?, 0).into()),
         false => (token::shared()?, args.listen),
     };
     evb::join(&JoinOptions {

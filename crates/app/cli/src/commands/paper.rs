@@ -96,7 +96,7 @@ fn show(reports: &[PaperReport], as_json: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-/// JSON records, each on a line of its own.
+/// JSON records, each on its own line.
 fn lines(records: impl Iterator<Item = serde_json::Result<String>>) -> Result<String, Failure> {
     records.map(|line| Ok(line.map_err(Failure::new)? + "\n")).collect()
 }

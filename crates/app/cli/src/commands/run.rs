@@ -79,7 +79,7 @@ fn build(args: &RunArgs, experiment: &Experiment, open: &OpenSession<'_>, signal
         return build_in(args, experiment, &mut open()?, signals);
     }
     let has_stages = experiment.plans().iter().any(|plan| plan.stages.is_some());
-    if has_stages && (args.operator || args.nodes.is_elsewhere()) {
+    if has_stages && (args.operator || args.nodes.is_remote()) {
         return Err(Failure::with_hint(
             "two stages run by themselves, and on this machine",
             "leave out `--operator`, `--listen` and `--hosts`",
@@ -152,7 +152,7 @@ fn show(args: &RunArgs, record: &Record) -> Result<(), Failure> {
         true => println!("{}", serde_json::to_string(record).map_err(Failure::new)?),
         false => show_text(&evb_report::run_summary(record, width())),
     }
-    // Before the next point of a sweep: nobody would get its record.
+    // Before the next point of a sweep: its record would be lost.
     output::check()
 }
 

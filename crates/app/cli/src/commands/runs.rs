@@ -94,9 +94,9 @@ pub(crate) fn run(command: &RunsCommand) -> Result<bool, Failure> {
 fn list(args: &ListArgs) -> Result<bool, Failure> {
     let runs = args.registry.open()?.list(args.before, args.limit)?;
     if let Some(path) = &args.parquet {
-        let told = |error: String| Failure::new(format!("{}: {error}", path.display()));
-        let file = std::fs::File::create(path).map_err(|error| told(error.to_string()))?;
-        parquet(&runs, file).map_err(|error| told(error.to_string()))?;
+        let failure = |error: String| Failure::new(format!("{}: {error}", path.display()));
+        let file = std::fs::File::create(path).map_err(|error| failure(error.to_string()))?;
+        parquet(&runs, file).map_err(|error| failure(error.to_string()))?;
         return Ok(true);
     }
     match (args.json, args.csv) {
@@ -137,7 +137,7 @@ fn date(seconds: f64) -> String {
 }
 
 fn find(registry: &Registry, number: u64) -> Result<RunDetails, Failure> {
-    let missing = || Failure::with_hint(format!("there is no run {number}"), "`evb runs list` lists all runs");
+    let missing = || Failure::with_hint(format!("run {number} does not exist"), "`evb runs list` lists all runs");
     registry.show(number)?.ok_or_else(missing)
 }
 

@@ -28,7 +28,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
     /// Let the page be read from other machines, although nothing hides what goes over the network; behind a proxy that
-    /// does, or on a network of its own
+    /// does, or on its own network
     #[arg(long, conflicts_with = "tls_cert")]
     without_tls: bool,
     /// A file with the operators, a line each: name, role (watch, operate or admin) and token. Without it there is one
@@ -79,7 +79,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<bool, Failure> {
         match args.nodes.in_processes(&plans) == in_processes {
             true => Ok(loaded),
             false => Err(Problem::new(
-                "this transport needs its nodes elsewhere than those of this service are",
+                "this transport cannot carry the nodes of this service: they are threads here, or processes",
                 "start the service with it: `--processes` has nodes in processes, and no option has them in threads",
             )),
         }
@@ -148,7 +148,7 @@ fn plain(diagnostics: &Diagnostics) -> String {
     text
 }
 
-/// The operators; and the token of the only one, if there is no file of them.
+/// The operators; and the token of the only one, without a file of operators.
 fn access(args: &ServeArgs) -> Result<(Access, Option<String>), Failure> {
     match &args.tokens {
         Some(file) => Ok((Access::load(file)?, None)),

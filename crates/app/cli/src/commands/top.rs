@@ -35,7 +35,7 @@ pub(crate) struct TopArgs {
     /// Certificates that vouch for a service with TLS: its own, or that of the authority that signed it (PEM)
     #[arg(long, value_name = "FILE", default_value = "/etc/ssl/certs/ca-certificates.crt")]
     ca: PathBuf,
-    /// Show the status once and end, as is done where the output is no terminal
+    /// Show the status once and end, which is the default where the output is not a terminal
     #[arg(long)]
     once: bool,
 }
@@ -65,7 +65,7 @@ pub(crate) fn run(args: &TopArgs) -> Result<bool, Failure> {
     Ok(true)
 }
 
-/// The token. It is no argument: all users of a machine can read those.
+/// The token. Not an argument: all users of a machine can read those.
 fn token(args: &TopArgs) -> Result<String, Failure> {
     let hint = "EVB_HTTP_TOKEN has the token of an operator, or `--token-file FILE` a file; `evb serve` prints it behind its address";
     if args.address.contains("#token=") {

@@ -1,4 +1,4 @@
-//! One line of progress: redrawn on a terminal, or written from time to time elsewhere.
+//! One line of progress: redrawn on a terminal, or written from time to time otherwise.
 
 use super::screen::{Screen, columns};
 use clap::{Args, ValueEnum};
@@ -12,7 +12,7 @@ use std::{
 
 /// Time between two written lines.
 const EVERY: Duration = Duration::from_secs(10);
-/// Time between two written lines if nobody asked for them, so that short commands stay silent.
+/// Time between two written lines by default, so that short commands stay silent.
 const SELDOM: Duration = Duration::from_secs(30);
 /// Time between two drawings of a line on a terminal.
 const TICK: Duration = Duration::from_millis(250);
@@ -31,7 +31,7 @@ static LINES: LazyLock<MultiProgress> = LazyLock::new(|| {
 /// The options of progress.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct ProgressArgs {
-    /// How to show progress on standard error. `auto` is a bar on a terminal, and elsewhere a line every 30 s
+    /// How to show progress on standard error. `auto` is a bar on a terminal, and otherwise a line every 30 s
     #[arg(long, value_enum, value_name = "HOW", default_value_t = How::Auto)]
     progress: How,
     /// Show neither progress nor notes
@@ -41,7 +41,7 @@ pub(crate) struct ProgressArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum How {
-    /// A bar on a terminal; elsewhere a line every 30 s
+    /// A bar on a terminal; otherwise a line every 30 s
     Auto,
     /// A line every 10 s, and one at the end
     Plain,
@@ -139,7 +139,7 @@ impl Line {
         self.bar.set_message(self.fitting(message));
         self.drawn.call_once(|| self.tick());
         let Some(written) = &self.written else { return };
-        let mut written = written.lock().expect("nobody panics with it");
+        let mut written = written.lock().expect("no thread panics while it holds the lock");
         written.pending = format!("{}{message}", self.part(written.start));
         if written.last.elapsed() >= written.every {
             written.write();
@@ -174,7 +174,7 @@ impl Drop for Line {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
         if let Some(written) = &self.written {
-            let mut written = written.lock().expect("nobody panics with it");
+            let mut written = written.lock().expect("no thread panics while it holds the lock");
             if written.ends {
                 written.write();
             }

@@ -22,7 +22,7 @@ pub(super) struct Screen(Mutex<Gathered>);
 #[derive(Debug, Default)]
 struct Gathered {
     text: String,
-    /// The next text goes into a row of its own.
+    /// The next text goes into its own row.
     ends_row: bool,
 }
 
@@ -34,7 +34,7 @@ pub(super) fn columns() -> u16 {
 impl Screen {
     /// Adds a movement of the cursor, or a text in its row.
     fn write(&self, text: &str) -> io::Result<()> {
-        let mut gathered = self.0.lock().expect("nobody panics with it");
+        let mut gathered = self.0.lock().expect("no thread panics while it holds the lock");
         gathered.text.push_str(text);
         gathered.ends_row = false;
         Ok(())
@@ -74,7 +74,7 @@ impl TermLike for Screen {
 
     /// Adds a text. A text of spaces alone would fill a row, and is left out.
     fn write_str(&self, text: &str) -> io::Result<()> {
-        let mut gathered = self.0.lock().expect("nobody panics with it");
+        let mut gathered = self.0.lock().expect("no thread panics while it holds the lock");
         let fills = text.bytes().all(|byte| byte == b' ');
         if !fills && gathered.ends_row {
             gathered.text.push_str("\r\n");
@@ -89,7 +89,7 @@ impl TermLike for Screen {
     }
 
     fn flush(&self) -> io::Result<()> {
-        let gathered = std::mem::take(&mut *self.0.lock().expect("nobody panics with it"));
+        let gathered = std::mem::take(&mut *self.0.lock().expect("no thread panics while it holds the lock"));
         io::stderr().write_all(gathered.text.as_bytes())
     }
 }

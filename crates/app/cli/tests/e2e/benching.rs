@@ -38,7 +38,7 @@ fn benchmarks(lines: &[Value]) -> Vec<Benchmark> {
 }
 
 /// The records as a file that can be compared whatever the machine did meanwhile: all launches took about 1000 ns, or of the first
-/// record so many times as long.
+/// record for that many times as long.
 fn steady(records: &[Benchmark], factor: f64) -> String {
     let steady = |from: &Benchmark| {
         let mut record = Benchmark { trusted: true, notes: Vec::new(), calibration: None, ..from.clone() };
@@ -69,7 +69,7 @@ fn a_short_suite_gives_records_tables_and_plots() {
     let names: Vec<_> = parameters.iter().map(|of| (of.kind, of.transport.as_str())).collect();
     assert_eq!(names, [(RecordKind::Parameters, "threads"), (RecordKind::Parameters, "tcp")]);
     assert_eq!(parameters[1].taken_from, evb::bench::parameters("tcp", &records).taken_from);
-    assert_eq!(parameters[1].overhead_us, None, "there are no pairs");
+    assert_eq!(parameters[1].overhead_us, None, "it has no pairs");
 
     let text =
         |name: &str| fs::read_to_string(lab.path("results").join(name)).unwrap_or_else(|why| panic!("{name}: {why}"));
@@ -85,7 +85,7 @@ fn a_short_suite_gives_records_tables_and_plots() {
     }
 }
 
-/// The patterns of a simulation over real layers: one list, and records that stand beside each other.
+/// The patterns of a simulation over real layers: one list, with comparable records.
 #[test]
 fn traffic_goes_over_real_layers_as_over_a_simulated_network() {
     let lab = Lab::new();
@@ -241,7 +241,7 @@ fn files_that_cannot_be_compared_say_where() {
     lab.write("twice.jsonl", format!("{record}\n{record}\n"));
     let cases = [
         ("missing.jsonl", "missing.jsonl: "),
-        ("empty.jsonl", "empty.jsonl: there is no record in it"),
+        ("empty.jsonl", "empty.jsonl: it has no record"),
         ("broken.jsonl", "broken.jsonl: line 3: not JSON"),
         ("lacking.jsonl", "lacking.jsonl: line 2: not a whole record: missing field"),
         ("run.jsonl", "run.jsonl: line 1: not a whole record: missing field"),

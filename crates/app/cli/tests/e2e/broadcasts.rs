@@ -79,7 +79,7 @@ fn nodes_without_multicast_send_copies_and_say_so() {
 }
 
 #[test]
-fn what_is_no_interface_is_an_error_with_a_hint() {
+fn an_invalid_interface_is_an_error_with_a_hint() {
     let lab = Lab::with(SMALL);
     let outcome = lab.run(&[]).set("transport.type=tcp").set("transport.multicast=pigeon").run();
     assert!(!outcome.status.success() && outcome.stderr.contains("cannot be \"pigeon\""), "{outcome}");

@@ -45,7 +45,7 @@ fn an_operator_runs_the_event_builder_from_the_page() {
     Group::signal_one(node_pid(service.evb.pid(), "ru2"), Signal::KILL);
     page.wait_for_text("#banners", "ru2");
     let seen = died.elapsed();
-    println!("the page told the death after {} ms", seen.as_millis());
+    println!("the page showed the death after {} ms", seen.as_millis());
     page.wait_for_text("#header", "degraded");
     page.picture("degraded.png");
     page.eval("location.hash = '#builder'");
@@ -88,5 +88,5 @@ fn an_operator_runs_the_event_builder_from_the_page() {
     service.evb.signal(Signal::CONT);
     page.wait("the page is alive again", "!document.querySelector('#banners').innerText.includes('stale')");
     assert!(page.problems.is_empty(), "{:#?}", page.problems);
-    assert!(seen < SOON || std::env::var_os("CI").is_some(), "told after {seen:?}");
+    assert!(seen < SOON || std::env::var_os("CI").is_some(), "shown after {seen:?}");
 }

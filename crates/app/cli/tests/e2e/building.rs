@@ -57,7 +57,7 @@ fn the_record_has_the_names_that_others_read() {
     let record = outcome.json();
     let number = |path: &str| {
         let value = record.pointer(path).unwrap_or_else(|| panic!("{path} is missing: {outcome}"));
-        value.as_f64().unwrap_or_else(|| panic!("{path} is no number: {outcome}"))
+        value.as_f64().unwrap_or_else(|| panic!("{path} is not a number: {outcome}"))
     };
     assert_eq!(record["kind"], "run");
     assert_eq!(record["experiment"], "experiment");
@@ -81,7 +81,7 @@ fn the_record_has_the_names_that_others_read() {
     }
 }
 
-/// A rate and the Poisson process trigger as often as they are told to.
+/// A rate and the Poisson process trigger as often as configured.
 #[test]
 fn a_trigger_with_a_rate_gives_all_its_events() {
     for spacing in ["regular", "poisson"] {
@@ -110,7 +110,7 @@ fn a_rate_that_is_not_kept_is_told() {
 
 /// One in n is kept, or nothing, and a small file size makes many files, which are good together.
 #[test]
-fn storage_keeps_what_it_is_told_to() {
+fn storage_keeps_the_configured_events() {
     let lab = Lab::with(SMALL);
     let record = good(&lab.run(&[]).set("storage.keep={ one_in = 100 }").set("storage.file_size=\"8 KiB\"").run());
     let files = lab.stored_files();

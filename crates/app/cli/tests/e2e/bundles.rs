@@ -51,7 +51,7 @@ sources = [{ type = "fixed", size = "100 B", masked = true }, { type = "fixed", 
 units = 2
 "#;
 
-/// An absent fragment of a zero-suppressed source is no fault, and a masked source is not expected. Nodes that are processes
+/// An absent fragment of a zero-suppressed source is not a fault, and a masked source is not expected. Nodes that are processes
 /// report the same.
 #[test]
 fn suppressed_and_masked_sources_leave_events_complete() {

@@ -35,7 +35,7 @@ fn start(lab: &Lab, changes: &[&str]) -> Running {
     run
 }
 
-/// Waits until each builder has stored so many bytes more than now.
+/// Waits until each builder has stored this number of bytes more than now.
 fn wait_for_growth(lab: &Lab, bytes: u64) {
     ["b0", "b1"].into_iter().for_each(|builder| wait_for_growth_of(lab, builder, bytes));
 }
@@ -156,7 +156,7 @@ fn a_killed_event_manager_ends_the_run() {
     check_dead_manager(&lab, &outcome, &record);
 }
 
-/// Processes that stand still, as on a machine that hangs, are found by their silence. The three runs go on at the
+/// Stopped processes, as on a machine that hangs, are found by their silence. The three runs continue at the
 /// same time, since they mostly wait.
 #[test]
 fn stopped_processes_are_found_by_their_silence() {
@@ -220,7 +220,7 @@ fn a_builder_that_wakes_up_after_it_was_given_up_does_no_harm() {
     run.signal(Signal::INT);
     let outcome = run.wait();
     let record = not_good(&outcome);
-    // It complains about everybody else, but nobody believes it.
+    // It accuses all others, and is not believed.
     assert_eq!(record.lost_nodes, ["bu1"], "{outcome}");
     assert_eq!((record.events.lost, record.events.incomplete), (0, 0), "{outcome}");
     check_survivors(&lab, &["b0"]);
@@ -231,7 +231,7 @@ fn a_builder_that_wakes_up_after_it_was_given_up_does_no_harm() {
 
 /// The experiment file can kill nodes itself, in threads and in processes, with the same outcome.
 #[test]
-fn nodes_that_are_killed_on_purpose_are_told_and_accounted_for() {
+fn killed_nodes_are_reported_and_accounted_for() {
     for mode in [THREADS, PROCESSES] {
         let barrier = "barrel-shifter\",step=\"barrier";
         let clock = "barrel-shifter\",step=\"clock\",rate=\"200 MB/s";
@@ -270,7 +270,7 @@ fn kill_on_purpose(mode: &[&str], changes: &[String], name: &str, check: Check) 
     check(&lab, &outcome, &record);
 }
 
-/// Control messages on a transport of their own take nothing from these promises.
+/// Control messages on a separate transport take nothing from these promises.
 #[test]
 fn nodes_with_a_control_network_are_accounted_for_when_killed() {
     for [data, control] in [["tcp", "shm"], ["shm", "tcp"]] {
@@ -287,7 +287,7 @@ fn nodes_with_a_control_network_are_accounted_for_when_killed() {
 
 /// When no builder is left, the run ends, and what was not built is lost and counted.
 #[test]
-fn without_builders_the_run_ends_and_counts_what_is_lost() {
+fn without_builders_the_run_ends_and_counts_lost_events() {
     for mode in [THREADS, PROCESSES] {
         let kill = |node| format!("\n[[fault]]\nnode = \"{node}\"\naction = \"kill\"\nat = \"300 ms\"\n");
         let lab = Lab::with(&format!("{FREE_RUNNING}{}{}", kill("bu0"), kill("bu1")));
@@ -321,7 +321,7 @@ fn nodes_do_not_outlive_their_run_control() {
     let lab = Lab::with(FREE_RUNNING);
     let run = start(&lab, &[]);
     run.signal(Signal::KILL);
-    // Waits until nobody holds the pipes any more, so until every node has ended.
+    // Waits until the pipes are closed, so until every node has ended.
     let outcome = run.wait();
     assert_eq!(outcome.code(), None, "{outcome}");
     assert_eq!(outcome.stdout, "");

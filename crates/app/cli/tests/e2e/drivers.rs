@@ -77,7 +77,7 @@ const WAYS: [&[&str]; 3] = [
     &["protocol={type=\"phased\",first=1,accept=0.4}", "trigger={type=\"free-running\",events=2000}"],
 ];
 
-/// A patience that no busy machine exhausts: nobody asks for what only takes its time.
+/// A patience that no busy machine exhausts: no node asks for fragments that are only slow.
 const CALM: &str = "builder.patience=5 s";
 
 /// The record of any run. How fast it was depends on the machine, and is not asked.

@@ -117,7 +117,7 @@ fn fragments_after_the_deadline_are_late() {
 
 /// All at once, on several units, with grouping and pull.
 #[test]
-fn faults_of_all_kinds_at_once_are_told_apart() {
+fn faults_of_all_kinds_at_once_are_counted_by_kind() {
     let others = r#"action = "corrupt"
 [[fault]]
 node = "ru0"

@@ -2,10 +2,7 @@
 //! to its event harms only itself.
 
 use crate::{
-    filters::{
-        BY_PROGRAM, EVENTS, ONE_LINE, check_failure, compile, example_module, lab, languages, of_repository, physics,
-        selected,
-    },
+    filters::{BY_PROGRAM, EVENTS, ONE_LINE, check_failure, compile, lab, languages, of_repository, physics, selected},
     support::{Lab, THREADS, good},
 };
 use evb_record::{Given, Record};
@@ -48,7 +45,6 @@ fn given(record: &Record, way: &str) -> Given {
 fn examples(filter: &str) -> Lab {
     let lab = lab(&format!("[filter]\nunits = 2\n{filter}\n"), ONE_LINE);
     compile(&lab, of_repository("c/example.c"));
-    lab.write("example.wat", example_module());
     lab
 }
 

@@ -1,5 +1,5 @@
 //! Filters select events: built-in ones, programs in Python and C, libraries, and modules; a filter that fails costs the
-//! event at fault its decision, and nobody anything else.
+//! event at fault its decision, and nothing else.
 
 use crate::support::{Lab, PROCESSES, THREADS, good, not_good, read_all, recorded_data, shipped, stored_files};
 use evb_record::{Filtering, FindingKind, Record};
@@ -51,30 +51,9 @@ pub(crate) fn compile(lab: &Lab, source: PathBuf) {
     }
 }
 
-/// The filters of a folder: in Python, in C as a program and as a library, and in WebAssembly where evb has it.
+/// The filters of a folder: in Python, in C as a program and as a library.
 pub(crate) fn languages() -> Vec<&'static str> {
-    let mut all =
-        vec!["program = [\"python3\", \"filter.py\"]", "program = [\"./example\"]", "library = \"./example.so\""];
-    all.extend(cfg!(feature = "wasm").then_some("module = \"./example.wat\""));
-    all
-}
-
-/// A module that decides by the fragment whose structure stands so many bytes behind the first one.
-fn module(fragment: u32, decision: &str) -> String {
-    format!(
-        r#"(module (memory (export "memory") 1)
-            (func (export "evb_filter_open") (param i32) (result i32) (i32.const 1))
-            (func (export "evb_filter_close") (param i32))
-            (func (export "evb_filter_decide") (param i32) (param $event i32) (result i32)
-                (local $fragment i32)
-                (local.set $fragment (i32.add (i32.load offset=16 (local.get $event)) (i32.const {fragment})))
-                (i32.sub {decision} (i32.const 1))))"#
-    )
-}
-
-/// The module that does what the example in C does.
-pub(crate) fn example_module() -> String {
-    module(36, "(i32.gt_u (i32.load offset=4 (local.get $fragment)) (i32.const 1000))")
+    vec!["program = [\"python3\", \"filter.py\"]", "program = [\"./example\"]", "library = \"./example.so\""]
 }
 
 /// The numbers of the stored events of a stream, each of which is stored once and with the right bytes.
@@ -178,7 +157,6 @@ fn all_languages_select_the_same_events() {
         for mode in [THREADS, PROCESSES] {
             let lab = lab(&format!("[filter]\nunits = 2\n{language}\n"), ONE_LINE);
             compile(&lab, of_repository("c/example.c"));
-            lab.write("example.wat", example_module());
             let record = good(&lab.run(mode).run());
             assert_eq!(physics(&lab, &record), kept, "{language}");
             assert_eq!(record.filter.map(|filter| filter.quarantined), Some(0));
@@ -200,9 +178,6 @@ const RECORDED_C: &str = r#"#include "evb_filter.h"
         return fragment[1].length > 48 && fragment[0].bytes[24] & 1 ? EVB_ACCEPT : EVB_REJECT;
     }
 "#;
-const RECORDED_WAT: &str = "(i32.and (i32.gt_u (i32.load offset=16 (local.get $fragment)) (i32.const 48))
-    (i32.and (i32.load8_u offset=24 (i32.load offset=8 (local.get $fragment))) (i32.const 1)))";
-
 /// The recordings of CMS: every language selects what a reading of the files selects, which knows no event builder.
 #[test]
 fn all_languages_select_the_same_recorded_events() {
@@ -215,7 +190,6 @@ fn all_languages_select_the_same_recorded_events() {
         let lab = Lab::with(&format!("{experiment}\n{filter}"));
         fs::copy(of_repository("python/evb_filter.py"), lab.path("evb_filter.py")).unwrap();
         lab.write("filter.py", RECORDED_PYTHON);
-        lab.write("example.wat", module(0, RECORDED_WAT));
         compile(&lab, lab.write("example.c", RECORDED_C));
         let record = good(&lab.run(THREADS).env("EVB_DATA", &data).run());
         assert_eq!((record.events.built, record.events.rejected), (38, 4685 - 38), "{filter}");
@@ -244,37 +218,6 @@ fn recorded_selection(data: &Path) -> Vec<Vec<Vec<u8>>> {
     events.map(|(one, other)| vec![one, other]).collect()
 }
 
-/// A module that fails at some events, in each way that it can: it costs them their decision and nobody anything else.
-#[cfg(feature = "wasm")]
-#[test]
-fn a_module_that_fails_costs_its_event_its_decision() {
-    let number = "(i64.eq (i64.load (local.get $event)) (i64.const 700))";
-    for (failure, reason) in [
-        ("(unreachable)", "crashed"),
-        ("(loop $again (br $again))", "hung"),
-        ("(drop (i32.load (i32.const 0x7fffffff)))", "crashed"),
-        ("(return (i32.const 1000))", "nonsense"),
-    ] {
-        let decision = "(i32.gt_u (i32.load offset=4 (local.get $fragment)) (i32.const 1000))";
-        let module =
-            module(36, &format!("(if (result i32) {number} (then {failure} (i32.const 0)) (else {decision}))"));
-        let lab = lab("[filter]\nunits = 2\ntimeout = \"1 s\"\nmodule = \"./example.wat\"\n", "");
-        lab.write("example.wat", module);
-        check_failure(&lab, &[700], reason);
-    }
-}
-
-/// Without the feature, a module is an error that says how to build evb.
-#[cfg(not(feature = "wasm"))]
-#[test]
-fn a_module_without_webassembly_is_an_error() {
-    let lab = lab("[filter]\nmodule = \"./example.wat\"\n", "");
-    lab.write("example.wat", example_module());
-    let outcome = lab.run(THREADS).run();
-    assert_eq!(outcome.code(), Some(2), "{outcome}");
-    assert!(outcome.stderr.contains("--features wasm"), "{outcome}");
-}
-
 /// Runs a filter of Python that fails at some events.
 fn fails(python: &str, more: &str, events: &[u64], reason: &str) {
     check_failure(&lab(&format!("{BY_PROGRAM}{more}"), python), events, reason);
@@ -293,8 +236,8 @@ pub(crate) fn check_failure(lab: &Lab, events: &[u64], reason: &str) {
     assert_eq!(filter.accepted + filter.rejected + filter.quarantined, EVENTS);
     assert_eq!((record.events.triggered, record.events.incomplete, record.events.lost), (EVENTS, 0, 0));
     assert_eq!(events_of(filter, "quarantine"), held.len() as u64);
-    let told = |finding: &evb_record::Finding| finding.kind == FindingKind::Quarantined;
-    assert!(record.findings.iter().any(told), "{outcome}");
+    let is_quarantine = |finding: &evb_record::Finding| finding.kind == FindingKind::Quarantined;
+    assert!(record.findings.iter().any(is_quarantine), "{outcome}");
 }
 
 #[test]
@@ -331,11 +274,11 @@ fn a_filter_that_is_not_there_ends_the_run_before_it_begins() {
     for key in ["program = [\"./nowhere\"]", "library = \"./nowhere\""] {
         let outcome = lab(&format!("[filter]\n{key}\n"), "").run(THREADS).run();
         assert_eq!(outcome.code(), Some(2), "{outcome}");
-        assert!(outcome.stderr.contains("there is no filter ./nowhere"), "{outcome}");
+        assert!(outcome.stderr.contains("the filter ./nowhere does not exist"), "{outcome}");
     }
 }
 
-/// A simulation needs to be told what a program accepts.
+/// A simulation needs the accepted part of a program.
 #[test]
 fn a_program_is_simulated_by_its_part_and_its_time() {
     let lab = lab(BY_PROGRAM, ONE_LINE);

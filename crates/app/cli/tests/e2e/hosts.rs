@@ -56,7 +56,7 @@ fn hosts_that_cannot_work_are_told() {
         (TRAFFIC, "a,broken", &[], "the process of node 1 of the launch ended: exit status: 7"),
         (BUILDING, "a,b", &["--set", "transport.type=shm"], "shm has no --hosts"),
         (TRAFFIC, "a,b", &["--set", "transport.type=shm"], "shm has no --hosts"),
-        (BUILDING, "a,,b", &[], "\"\" is no host"),
+        (BUILDING, "a,,b", &[], "\"\" is not a host"),
     ] {
         let outcome = run_on(text, hosts, more);
         assert!(outcome.code() == Some(2) && outcome.stderr.contains(what), "{what}: {outcome}");

@@ -8,7 +8,7 @@ use evb_record::{FindingKind, Record};
 use evb_sources::{FedHeader, Frame, check_fragment, write_fragment};
 use std::{io::Write as _, net::TcpStream, ops::RangeInclusive, thread};
 
-/// One recorded fragment: its header, and the trigger that it was recorded for, which stands in its payload.
+/// One recorded fragment: its header, and the trigger that it was recorded for, from its payload.
 #[derive(Clone, Copy)]
 struct Recorded {
     header: FedHeader,
@@ -111,14 +111,16 @@ fn a_second_identity_that_disagrees_spoils_the_event() {
     let (lab, outcome) = replay(&files, "");
     let record = not_good(&outcome);
     assert_eq!((check(&lab, &outcome).events.built, record.faults["mismatch"]), (0, 600), "{outcome}");
-    let told = record.findings.iter().find(|finding| finding.kind == FindingKind::Mismatch);
-    assert!(told.is_some_and(|told| told.message.contains("ru1 says") && told.message.contains("where ru0 says")));
+    let mismatch = record.findings.iter().find(|finding| finding.kind == FindingKind::Mismatch);
+    assert!(
+        mismatch.is_some_and(|found| found.message.contains("ru1 says") && found.message.contains("where ru0 says"))
+    );
     let (_lab, outcome) = replay(&files, r#", identity = "tolerant""#);
     let record = good(&outcome);
     assert_eq!((record.events.built, record.faults["mismatch"]), (300, 300), "{outcome}");
 }
 
-/// A file of another front-end driver is refused where its number is given, and the same one twice is told.
+/// A file of another front-end driver is refused where its number is given, and the same one twice is reported.
 #[test]
 fn a_wrong_front_end_driver_is_noticed() {
     let (_lab, outcome) = replay(&recordings(50), ", source_id = 840");
@@ -209,7 +211,7 @@ fn complete(lab: &Lab, outcome: &Outcome) -> Vec<u64> {
     complete
 }
 
-/// Three boards with counters of their own, of which one joins late and one is power-cycled twice: every event that all
+/// Three boards with separate counters, of which one joins late and one is power-cycled twice: every event that all
 /// boards have is complete, and the verdict tells of the rest.
 #[test]
 fn boards_that_count_in_their_own_ways_come_together() {
@@ -244,7 +246,7 @@ fn a_restart_without_marks_is_out_of_step() {
     assert!(has(&record, FindingKind::OutOfStep) && !record.good, "{outcome}");
 }
 
-/// Foreign bytes and silence are told with who sent them and how they began.
+/// Foreign bytes and silence are reported with their sender and their first bytes.
 #[test]
 fn a_source_that_gives_nothing_is_told() {
     let port = free_tcp_port();

@@ -133,7 +133,7 @@ fn files_that_are_no_event_files_are_refused() {
     }
 }
 
-/// A file that is cut off anywhere is no usage error: what is left of it is used, and the damage is told.
+/// A file that is cut off anywhere is not a usage error: the rest of it is used, and the damage is reported.
 #[test]
 fn event_files_that_are_cut_off_are_damaged_but_used() {
     let (lab, path, bytes) = with_event_file();
@@ -155,7 +155,7 @@ fn event_files_that_are_cut_off_are_damaged_but_used() {
     }
 }
 
-/// A flipped payload byte is found and told with its event and source.
+/// A flipped payload byte is reported with its event and source.
 #[test]
 fn a_flipped_byte_in_an_event_file_is_found() {
     let (lab, path, mut bytes) = with_event_file();
@@ -184,9 +184,9 @@ fn an_export_does_not_overwrite() {
     assert_eq!((printed.code(), printed.stdout == table), (Some(0), true), "{printed}");
 }
 
-/// Standard output that is closed, as by `| head`, is no panic.
+/// Standard output that is closed, as by `| head`, causes no panic.
 #[test]
-fn a_closed_standard_output_is_no_panic() {
+fn a_closed_standard_output_causes_no_panic() {
     let (lab, path, _) = with_event_file();
     let commands = [
         format!("events export {path} --format csv"),

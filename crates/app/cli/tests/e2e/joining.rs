@@ -1,5 +1,5 @@
-//! Nodes that are started by hand, and strangers at every port: who has the token and a place joins, nobody else does, and
-//! nobody else disturbs.
+//! Nodes that are started by hand, and strangers at every port: nodes with the token and a free place join, and
+//! all others are rejected and disturb nothing.
 
 use crate::support::{Evb, Lab, Running, free_tcp_port, good, wait_until};
 use rustix::process::Signal;
@@ -97,7 +97,7 @@ fn nodes_may_be_started_before_run_control() {
 
 /// A wrong token, a place that is taken or that there is not: refused, with a reason on both sides, and the run goes on.
 #[test]
-fn who_does_not_belong_is_refused_and_the_run_goes_on() {
+fn strangers_are_rejected_and_the_run_continues() {
     let lab = Lab::with(EXPERIMENT);
     let (mut run, address) = control(&lab, &[]);
     let mut nodes = vec![node(&lab, "ru0", &address).start()];
@@ -146,7 +146,7 @@ fn strangers_at_the_ports_do_not_disturb() {
     let mut nodes: Vec<_> =
         NODES.iter().filter(|role| **role != "ru0").map(|role| node(&lab, role, &address).start()).collect();
     run.wait_for("joined role=\"bu1\"");
-    // A node listens until all its peers are there: one that stands still keeps the port open.
+    // A node listens until all its peers are there: a stopped one keeps the port open.
     let bu1 = nodes.pop().expect("the last one is bu1");
     bu1.signal(Signal::STOP);
     nodes.push(node(&lab, "ru0", &address).args(&["--listen", &port]).start());
@@ -158,7 +158,7 @@ fn strangers_at_the_ports_do_not_disturb() {
     good(&run.wait());
     nodes.into_iter().for_each(|node| assert_eq!(node.wait().code(), Some(0)));
     assert!(silent.len() > 2 * garbage().len(), "run control took strangers twice: {}", silent.len());
-    // Nobody told a stranger anything.
+    // No stranger got an answer.
     for mut stream in silent {
         stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
         let mut said = Vec::new();
@@ -168,7 +168,7 @@ fn strangers_at_the_ports_do_not_disturb() {
     }
 }
 
-/// Strangers that say one byte now and then hold up nobody for long, however many they are.
+/// Strangers that send one byte now and then delay no node for long, in any number.
 #[test]
 fn strangers_that_never_finish_do_not_hold_up_the_run() {
     let lab = Lab::with(EXPERIMENT);
@@ -218,14 +218,14 @@ fn nodes_that_do_not_come_are_named() {
     assert!(run.stderr.contains("evm, ru0, ru1, bu0, bu1 missing") && run.stderr.contains("hint: "), "{run}");
 }
 
-/// A node that waits, for run control or for others, ends when it is told to.
+/// A node that waits, for run control or for others, ends on a signal.
 #[test]
 fn a_node_that_waits_hears_signals() {
     let lab = Lab::with(EXPERIMENT);
-    let nobody = format!("127.0.0.1:{}", free_tcp_port());
+    let closed = format!("127.0.0.1:{}", free_tcp_port());
     let (_run, address) = control(&lab, &[]);
     for (address, signal) in
-        [(&nobody, Signal::INT), (&nobody, Signal::TERM), (&address, Signal::INT), (&address, Signal::TERM)]
+        [(&closed, Signal::INT), (&closed, Signal::TERM), (&address, Signal::INT), (&address, Signal::TERM)]
     {
         let node = node(&lab, "ru0", address).start();
         wait_until("the node listens to signals", || hears(node.pid(), signal).then_some(()));
@@ -261,7 +261,7 @@ fn has_connection_to(address: &str) -> bool {
     })
 }
 
-/// Whether a process has a handler of its own for a signal.
+/// Whether a process has its own handler for a signal.
 fn hears(pid: u32, signal: Signal) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));

@@ -67,7 +67,7 @@ fn ethernet_builds_events() {
 fn bonds_build_events() {
     let lab = Lab::with(SMALL);
     let run = |links: &str| lab.run(&[]).set("transport.type=bond").set(&format!("transport.links={links}"));
-    for (links, told) in [
+    for (links, reason) in [
         ("tcp@127.0.0.1", "from 2 to 16"),
         ("tcp@127.0.0.1+pigeon", "pigeon"),
         ("tcp@127.0.0.1+tcp@203.0.113.0/24", "no address in the network"),
@@ -75,7 +75,7 @@ fn bonds_build_events() {
     ] {
         let outcome = run(links).run();
         assert_eq!(outcome.code(), Some(2), "{outcome}");
-        assert!(outcome.stderr.contains(told), "{outcome}");
+        assert!(outcome.stderr.contains(reason), "{outcome}");
     }
     for stripe in ["message", "size", "destination"] {
         builds_all(run("tcp@127.0.0.1+tcp@127.0.0.2").set(&format!("transport.stripe={stripe}")), "bond");

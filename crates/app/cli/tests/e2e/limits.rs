@@ -1,4 +1,4 @@
-//! Limits of the system, and of evb itself: what reaches one is told so, and what to do.
+//! Limits of the system, and of evb itself: an error names the limit and the remedy.
 
 use crate::support::{Evb, Lab, Outcome, PROCESSES, THREADS, good, not_good, peak_memory, wait_until};
 use evb_record::FindingKind;
@@ -43,7 +43,7 @@ fn the_limit_of_open_files_is_told() {
     }
 }
 
-/// The limit that a shell has set for old programs is no limit for evb.
+/// The limit that a shell has set for old programs does not limit evb.
 #[test]
 fn the_soft_limit_of_open_files_is_raised() {
     let lab = Lab::with(SMALL);
@@ -79,7 +79,7 @@ fn the_limit_of_threads_is_told() {
     ];
     for command in commands {
         for threads in 1..=6 {
-            // A user of whom nobody else is.
+            // A user without other processes.
             let script = format!("ulimit -u {threads}; exec \"$0\" \"$@\"");
             let user = ["setpriv", "--reuid", "64321", "--clear-groups", "bash", "-c", &script];
             let outcome = lab.evb(command).under(&user).run();
@@ -147,7 +147,7 @@ fn a_trigger_of_1_ghz_is_stopped_at_once() {
 
 /// A line without an end is not read without an end.
 #[test]
-fn a_record_is_no_longer_than_a_record_can_be() {
+fn records_have_bounded_length() {
     let lab = Lab::new();
     let file = fs::File::create(lab.path("long.jsonl")).unwrap();
     // It takes no room on the disk.

@@ -116,7 +116,7 @@ fn a_narrow_counter_wraps() {
     assert_eq!(record.faults, BTreeMap::from([("wrapped".to_owned(), 2 * 3)]), "{record:?}");
 }
 
-/// What is no frame is counted and does no harm to what comes before, after and beside it.
+/// Garbage is counted and harms no frame before, after or beside it.
 #[test]
 fn garbage_on_both_ports_is_counted_and_does_no_harm() {
     for mode in [THREADS, PROCESSES] {
@@ -235,7 +235,7 @@ fn what_a_silent_front_end_holds_up_is_stored_in_the_end() {
     }
 }
 
-/// A builder that dies costs no event of a live front end, though nobody can ask the front end again.
+/// A builder that dies costs no event of a live front end, though the front end cannot be asked again.
 #[test]
 fn a_builder_that_dies_costs_no_live_event() {
     for mode in [THREADS, PROCESSES] {

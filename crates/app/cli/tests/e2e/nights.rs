@@ -116,19 +116,19 @@ impl Night {
         let Some(&pid) = roles.iter().find_map(|roles| roles.get(name)) else { return };
         Group::signal_one(pid, Signal::KILL);
         self.disturbed.insert(run);
-        let told = wait_until(&format!("the death of {name} in run {run}"), || {
+        let found = wait_until(&format!("the death of {name} in run {run}"), || {
             let status = self.status();
             let nodes = status["nodes"].as_array()?;
             let is_lost = nodes.iter().any(|node| node["name"] == name && node["state"] == "lost");
             let is_over = Self::run(&status) != Some(run);
             (is_lost || is_over).then_some(is_lost)
         });
-        if told {
+        if found {
             self.killed.entry(run).or_default().insert(name.to_owned());
         }
     }
 
-    /// Lets a node stand still for less than its peers wait, as a machine does that swaps.
+    /// Stops a node for less than its peers wait, as a machine does that swaps.
     fn stand_still(&mut self, status: &Value, name: &str) {
         let roles = roles_of_sessions(self.service.evb.pid());
         let Some(&pid) = roles.iter().find_map(|roles| roles.get(name)) else { return };

@@ -1,4 +1,4 @@
-//! What a command prints or writes and cannot: it is told, and never lost without a word.
+//! Output that cannot be written is an error, never lost silently.
 
 use crate::support::{
     Lab, Outcome, PROCESSES, SHORT_FILES, TCP_PROCESSES, THREADS, never_stood_still, not_good, read_all, wait_until,
@@ -113,7 +113,7 @@ fn the_limit_of_file_sizes_stops_a_run_as_a_full_disk_does() {
 }
 
 #[test]
-fn the_limit_of_file_sizes_is_told_for_other_outputs() {
+fn the_limit_of_file_sizes_is_reported_for_other_outputs() {
     let lab = Lab::with(SMALL);
     let limited = ["bash", "-c", "ulimit -f 0; \"$0\" \"$@\" >out.txt"];
     for command in [&["check", "experiment.toml"][..], &["simulate", "experiment.toml", "-q", "--trace", "trace.txt"]] {

@@ -76,7 +76,7 @@ fn a_simulation_accepts_the_same_events_as_a_run() {
 
 /// All or nothing may be accepted.
 #[test]
-fn the_limits_of_what_is_accepted_work() {
+fn acceptance_of_none_and_of_all_works() {
     for (accept, built) in [("0", 0), ("1", EVENTS)] {
         for mode in ["run", "simulate"] {
             let lab = Lab::with(PHASED);

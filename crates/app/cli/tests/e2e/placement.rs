@@ -51,7 +51,7 @@ fn placements(mut run: Running) -> Vec<Placement> {
     records.into_iter().map(|record| record.placement).collect()
 }
 
-/// Checks that units have cores of their own, or that each of two cores has its share of both kinds.
+/// Checks that units have their own cores, or that each of two cores has its share of both kinds.
 fn check(placement: &Placement) {
     let core = |name: &str| placement[name];
     match NODES[1..].iter().map(|name| core(name)).collect::<BTreeSet<_>>().len() {
@@ -143,7 +143,7 @@ fn workers_are_where_the_record_says() {
     }
 }
 
-/// Nodes of one machine share its cores, whoever has started them.
+/// Nodes of one machine share its cores, however they were started.
 #[test]
 fn nodes_that_joined_by_hosts_are_bound() {
     let lab = Lab::with(SMALL);
@@ -162,7 +162,7 @@ fn ranks_are_bound() {
     }
 }
 
-/// Traffic is no event building, and the simulator has no cores.
+/// Traffic is not event building, and the simulator has no cores.
 #[test]
 fn others_refuse_it_or_do_not_need_it() {
     let lab = Lab::with(&format!("{SMALL}\n[run]\nplacement = \"auto\"\n"));

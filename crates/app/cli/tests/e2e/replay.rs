@@ -26,7 +26,7 @@ fn recorded_cms_fragments_come_through_simulated_hardware() {
     }
 }
 
-/// One flipped byte anywhere in the recordings of CMS costs one event, and is told by kind.
+/// One flipped byte anywhere in the recordings of CMS costs one event, and is counted by kind.
 #[test]
 fn one_flipped_byte_of_the_cms_recordings_costs_one_event() {
     let Some(data) = recorded_data() else { return };

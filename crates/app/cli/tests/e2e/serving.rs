@@ -81,7 +81,7 @@ fn runs_are_started_watched_and_stopped_and_the_registry_knows_them() {
     assert!(lab.evb(&["runs", "show", "1", "--experiment"]).run().stdout.contains("one_in"));
     assert!(lab.evb(&["runs", "list", "--csv"]).run().stdout.lines().nth(1).unwrap().starts_with("1,test,experiment"));
     let missing = lab.evb(&["runs", "show", "2"]).run();
-    assert_eq!((missing.code(), missing.stderr.contains("there is no run 2")), (Some(2), true));
+    assert_eq!((missing.code(), missing.stderr.contains("run 2 does not exist")), (Some(2), true));
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn a_dead_node_degrades_the_run_and_takes_part_in_the_next() {
     service.wait("all nodes", |status| {
         status["state"] == "running" && status["nodes"].as_array().unwrap().iter().all(|node| node["state"] == "up")
     });
-    // A service that dies leaves a run behind that nobody saw end.
+    // A service that dies leaves a run without a recorded end.
     service.evb.signal(Signal::KILL);
     service.evb.wait();
     let service = Service::start(&lab, &[]);
@@ -143,8 +143,8 @@ fn strangers_other_sites_and_operators_without_the_role_are_refused() {
     service.token = "ben-0123456789abcdef".into();
     assert_eq!(service.wait_for_state("running")["role"], "watch");
     assert!(service.get("/api/log").as_array().unwrap().iter().any(|entry| entry["text"] == "anna: start"));
-    let elsewhere = lab.evb(&["serve", "experiment.toml", "--http", "0.0.0.0:0"]).run();
-    assert_eq!((elsewhere.code(), elsewhere.stderr.contains("in clear")), (Some(2), true), "{elsewhere}");
+    let remote = lab.evb(&["serve", "experiment.toml", "--http", "0.0.0.0:0"]).run();
+    assert_eq!((remote.code(), remote.stderr.contains("in clear")), (Some(2), true), "{remote}");
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn another_experiment_is_checked_before_anything_changes() {
     );
     assert_eq!(traffic.status, 422, "{}", traffic.body);
     let processes = load(&format!("{ENDLESS}[transport]\ntype = \"tcp\"\n"));
-    assert!(processes.status == 422 && processes.body.contains("elsewhere"), "{}", processes.body);
+    assert!(processes.status == 422 && processes.body.contains("cannot carry"), "{}", processes.body);
     assert_eq!(service.get("/api/status")["nodes"].as_array().unwrap().len(), 5);
     service.command("start");
     service.wait_for_state("running");
@@ -215,8 +215,8 @@ fn nodes_are_asked_before_any_of_them_changes() {
 fn hooks_run_before_and_after_and_a_scan_has_a_run_for_each_point() {
     let lab = Lab::with(&format!("{}[sweep]\n\"builder.units\" = [1, 2, 3]\n", ENDLESS.replace("1000000000", "500")));
     for (name, text) in [
-        ("before", "test ! -e closed && echo before $EVB_TYPE >> told"),
-        ("after", "echo after $EVB_RUN $EVB_STATE $EVB_GOOD >> told"),
+        ("before", "test ! -e closed && echo before $EVB_TYPE >> hooks"),
+        ("after", "echo after $EVB_RUN $EVB_STATE $EVB_GOOD >> hooks"),
     ] {
         lab.write(name, format!("#!/bin/sh\n{text}\n"));
         fs::set_permissions(lab.path(name), fs::Permissions::from_mode(0o755)).unwrap();
@@ -229,11 +229,11 @@ fn hooks_run_before_and_after_and_a_scan_has_a_run_for_each_point() {
     assert_eq!((&refused["state"], service.get("/api/runs")["runs"].as_array().unwrap().len()), (&json!("initial"), 0));
     fs::remove_file(lab.path("closed")).unwrap();
     service.command("start");
-    let told = wait_until("three runs", || {
-        let told = fs::read_to_string(lab.path("told")).unwrap_or_default();
-        (told.matches("after").count() == 3).then_some(told)
+    let hooks = wait_until("three runs", || {
+        let hooks = fs::read_to_string(lab.path("hooks")).unwrap_or_default();
+        (hooks.matches("after").count() == 3).then_some(hooks)
     });
-    let mut lines: Vec<_> = told.lines().collect();
+    let mut lines: Vec<_> = hooks.lines().collect();
     lines.sort_unstable();
     assert_eq!(
         lines,
@@ -292,7 +292,7 @@ fn every_metric_is_explained_and_rules_and_dashboard_use_no_other() {
 #[test]
 fn prometheus_reads_a_run_and_alerts() {
     if !is_there("prometheus") {
-        eprintln!("skipped: there is no prometheus");
+        eprintln!("skipped: prometheus is missing");
         return;
     }
     let lab = Lab::with(ENDLESS);
@@ -369,7 +369,7 @@ fn monitoring_clients_see_events_of_the_run() {
     assert!(refused.status.code() == Some(2) && why.contains("no operator has this token"), "{why}");
 }
 
-/// With certificate and key the page may be read from elsewhere, and not in clear.
+/// With certificate and key the page may be read from other machines, and not in clear.
 #[test]
 fn the_page_is_served_by_tls() {
     if !is_there("openssl") {

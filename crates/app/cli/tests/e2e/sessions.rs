@@ -24,7 +24,7 @@ fn operated(lab: &Lab, mode: &[&str]) -> Running {
     lab.run(mode).args(&["--operator"]).set("trigger.events=1000000000").start_listening()
 }
 
-/// The processes stay, nothing is left open from one run to the next, and each run has files of its own.
+/// The processes stay, nothing is left open from one run to the next, and each run has its own files.
 #[test]
 fn many_runs_with_the_same_nodes_leave_nothing_behind() {
     both_modes(|mode| {
@@ -162,16 +162,16 @@ fn nodes_that_failed_take_part_in_the_next_run() {
 /// Nodes need no file: the plan comes to them. Folders may be others on their machine.
 #[test]
 fn the_plan_travels_and_folders_may_differ() {
-    let (lab, elsewhere) = (Lab::with(SMALL), Lab::new());
+    let (lab, other) = (Lab::with(SMALL), Lab::new());
     let address = format!("127.0.0.1:{}", free_tcp_port());
     let token = "0f".repeat(32);
     let run = lab.run(&["--listen", &address]).env("EVB_TOKEN", &token).start();
     let nodes = ["evm", "ru0", "ru1", "bu0", "bu1"].map(|role| {
-        let node = elsewhere.evb(&["node", "--role", role, "--join", &address, "--storage", "here"]);
+        let node = other.evb(&["node", "--role", role, "--join", &address, "--storage", "here"]);
         node.env("EVB_TOKEN", &token).start()
     });
     good(&run.wait());
     nodes.into_iter().for_each(|node| assert_eq!(node.wait().code(), Some(0)));
-    wait_until("both files are here", || (fs::read_dir(elsewhere.path("here")).ok()?.count() == 2).then_some(()));
+    wait_until("both files are here", || (fs::read_dir(other.path("here")).ok()?.count() == 2).then_some(()));
     assert!(lab.stored_files().is_empty());
 }

@@ -68,7 +68,7 @@ fn a_node_with_a_slow_disk_lives() {
     });
 }
 
-/// The drain takes several times as long as it may stand still.
+/// The drain takes several times as long as the longest allowed standstill.
 #[test]
 fn a_long_drain_is_not_given_up() {
     both_modes(|mode| {
@@ -107,7 +107,7 @@ fn a_drain_that_stands_still_is_given_up() {
 }
 
 #[test]
-fn the_resolved_file_says_how_much_memory_it_may_take_and_what_is_too_much() {
+fn the_resolved_file_shows_its_memory_and_too_much_is_an_error() {
     let lab = Lab::with(SLOW);
     let plain = lab.evb(&["check", "experiment.toml"]).run();
     assert_eq!((plain.code(), plain.stderr.as_str()), (Some(0), ""), "{plain}");

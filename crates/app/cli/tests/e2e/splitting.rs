@@ -163,7 +163,7 @@ fn a_lost_node_takes_part_again_in_a_run_that_begins_by_itself() {
         let (first, second) = (record(&first), record(&second));
         assert_eq!((first.lost_nodes.as_slice(), first.good), (&[dead.to_owned()][..], false), "{first:#?}");
         let reason = first.findings.iter().find(|finding| finding.subject == dead).unwrap();
-        // Run control sees the end of the process, or a peer that of the connection: whoever is first.
+        // Run control sees the end of the process, or a peer that of the connection, whichever is first.
         let is_gone = reason.message.contains("gone") && reason.message.contains("signal");
         let is_lost_to_peers = reason.message == format!("{dead} is lost to its peers: its process ended");
         assert!(is_gone || is_lost_to_peers, "{reason:?}");

@@ -77,7 +77,7 @@ fn kill_9_in_either_stage_costs_only_what_died() {
     });
 }
 
-/// Kills a node of any group, or of any slice. Events of so many slices then miss the sources of one group.
+/// Kills a node of any group, or of any slice. Events of that number of slices then miss the sources of one group.
 fn check_killed(is_first: bool, role: &str, slices: usize) {
     let lab = Lab::with(TWO_STAGES);
     let mut run = lab.run(PROCESSES).set("trigger.events=100_000_000").start();

@@ -92,7 +92,7 @@ fn a_second_interrupt_stores_what_there_is() {
         assert_eq!(outcome.code(), Some(1), "{outcome}");
         let record = outcome.record();
         assert!(record.events.incomplete > 0 && record.events.lost == 0, "{outcome}");
-        assert_eq!(lab.verify(&lab.stored_files()).code(), Some(1), "incomplete events are told");
+        assert_eq!(lab.verify(&lab.stored_files()).code(), Some(1), "incomplete events are reported");
     });
 }
 

@@ -44,7 +44,7 @@ fn run_on_a_small_disk(lab: &Lab, mode: &[&str]) -> Outcome {
 }
 
 #[test]
-fn a_full_disk_stops_the_run_and_keeps_what_is_stored() {
+fn a_full_disk_stops_the_run_and_keeps_stored_events() {
     for mode in [THREADS, PROCESSES] {
         let lab = Lab::with(LARGE);
         if !can_mount(&lab) {
@@ -69,7 +69,7 @@ fn a_full_disk_stops_the_run_and_keeps_what_is_stored() {
 
 /// A folder that cannot be written ends the run before it begins.
 #[test]
-fn a_folder_that_cannot_be_made_is_told_at_once() {
+fn a_folder_that_cannot_be_made_is_reported_at_once() {
     for mode in [THREADS, PROCESSES] {
         let lab = Lab::with(LARGE);
         lab.write("disk", "a file where the folder should be");

@@ -66,7 +66,7 @@ fn many_short_points_keep_their_files_apart() {
     assert_eq!(lab.stored_files().len(), 2 * 60);
 }
 
-/// The same seed gives the same bytes, whoever carries the nodes, and another seed gives others.
+/// The same seed gives the same bytes, whatever carries the nodes, and another seed gives others.
 #[test]
 fn the_seed_decides_every_byte() {
     let exported = |mode: &[&str], seed: &[&str]| {

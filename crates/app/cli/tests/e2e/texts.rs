@@ -57,7 +57,7 @@ fn the_summary_of_a_run() {
 }
 
 #[test]
-fn what_is_said_of_event_files() {
+fn messages_about_event_files() {
     let lab = Lab::with(TWO_BY_ONE);
     assert_eq!(lab.evb(&["run", "experiment.toml", "-q"]).run().code(), Some(0));
     let files = lab.stored_files();

@@ -104,7 +104,7 @@ fn traffic_ends_by_time_or_by_a_signal() {
 
 /// A message that is shorter than its word and the time at which it was due is made longer, and the record says so.
 #[test]
-fn messages_that_are_too_short_are_told_of() {
+fn too_short_messages_are_reported() {
     let lab = Lab::with(FILE);
     for source in ["{type='fixed',size='2 B'}", "{type='uniform',min='1 B',max='10 B'}"] {
         let record = good(&lab.run(&[]).set(&format!("readout.source={source}")).run());

@@ -43,20 +43,21 @@ pub(super) fn with_role<'a>(status: &'a Status, operator: &Operator) -> WithRole
 }
 
 pub(super) async fn status(State(web): State<Arc<Web>>, Extension(operator): Extension<Operator>) -> Json<Value> {
-    Json(json!(with_role(&web.desk.status(), &operator)))
+    Json(json!(with_role(&web.shared.status(), &operator)))
 }
 
 pub(super) async fn history(State(web): State<Arc<Web>>) -> Json<History> {
-    Json(web.desk.history())
+    Json(web.shared.history())
 }
 
 pub(super) async fn distributions(State(web): State<Arc<Web>>) -> Json<Value> {
-    let live = web.desk.live();
-    let told = |of: fn(&evb::Live) -> &Distribution, scale: f64| live.as_deref().map(|live| steps(of(live), scale));
+    let live = web.shared.live();
+    let histogram =
+        |of: fn(&evb::Live) -> &Distribution, scale: f64| live.as_deref().map(|live| steps(of(live), scale));
     Json(json!({
-        "latency_us": told(|live| &live.latency_ns, 1e-3),
-        "event_bytes": told(|live| &live.sizes.events, 1.0),
-        "fragment_bytes": told(|live| &live.sizes.fragments, 1.0),
+        "latency_us": histogram(|live| &live.latency_ns, 1e-3),
+        "event_bytes": histogram(|live| &live.sizes.events, 1.0),
+        "fragment_bytes": histogram(|live| &live.sizes.fragments, 1.0),
     }))
 }
 
@@ -79,7 +80,7 @@ pub(super) struct LogQuery {
 
 pub(super) async fn log(State(web): State<Arc<Web>>, Query(query): Query<LogQuery>) -> Json<Vec<Entry>> {
     let level = query.level.as_deref().and_then(Level::named).unwrap_or(Level::Info);
-    Json(web.desk.entries(query.after, level))
+    Json(web.shared.entries(query.after, level))
 }
 
 #[derive(Deserialize)]
@@ -98,7 +99,7 @@ pub(super) async fn command(
 ) -> Response {
     let Some(command) = Command::named(&body.command) else {
         let names = Command::ALL.map(Command::name).join(", ");
-        let problem = Problem::new(format!("{:?} is no command", body.command), format!("use one of {names}"));
+        let problem = Problem::new(format!("{:?} is not a command", body.command), format!("use one of {names}"));
         return refuse(StatusCode::UNPROCESSABLE_ENTITY, problem);
     };
     if body.run_type.len().max(body.comment.len()) > LONGEST_COMMENT {
@@ -107,16 +108,16 @@ pub(super) async fn command(
             Problem::new("the comment is too long", "10000 bytes are the most"),
         );
     }
-    let wish = match command {
+    let action = match command {
         Command::Shutdown => OperatorRequest::Quit,
         command => OperatorRequest::Command { command, run_type: body.run_type, comment: body.comment },
     };
     let role = if command == Command::Shutdown { Role::Admin } else { Role::Operate };
-    fulfil(&web, &operator, role, wish).await
+    fulfil(&web, &operator, role, action).await
 }
 
 pub(super) async fn experiment(State(web): State<Arc<Web>>) -> Json<Value> {
-    let (name, text) = web.desk.experiment();
+    let (name, text) = web.shared.experiment();
     Json(json!({ "name": name, "text": text }))
 }
 
@@ -133,12 +134,12 @@ pub(super) async fn load(
     fulfil(&web, &operator, Role::Admin, OperatorRequest::Load { text: body.text }).await
 }
 
-/// Hands a wish to run control, if the operator may have it.
-async fn fulfil(web: &Web, operator: &Operator, role: Role, wish: OperatorRequest) -> Response {
+/// Hands a request to run control, if the operator is allowed to make it.
+async fn fulfil(web: &Web, operator: &Operator, role: Role, action: OperatorRequest) -> Response {
     if operator.role < role {
         return not_allowed(operator, role);
     }
-    match web.desk.wish(wish, &operator.name).await {
+    match web.shared.request(action, &operator.name).await {
         Ok(state) => Json(json!({ "state": state.name() })).into_response(),
         Err(Refusal::Now(problem)) => refuse(StatusCode::CONFLICT, problem),
         Err(Refusal::Experiment(problem)) => refuse(StatusCode::UNPROCESSABLE_ENTITY, problem),
@@ -158,7 +159,7 @@ pub(super) struct RunsQuery {
 
 pub(super) async fn runs(State(web): State<Arc<Web>>, Query(query): Query<RunsQuery>) -> Response {
     let limit = query.limit.unwrap_or(RUNS).clamp(1, MOST_RUNS);
-    let found = web.desk.with_registry(|registry| registry.list(query.before, limit + 1));
+    let found = web.shared.with_registry(|registry| registry.list(query.before, limit + 1));
     answer(found, |mut runs: Vec<RunRow>| {
         let more = runs.len() > limit as usize;
         runs.truncate(limit as usize);
@@ -167,12 +168,12 @@ pub(super) async fn runs(State(web): State<Arc<Web>>, Query(query): Query<RunsQu
 }
 
 pub(super) async fn runs_csv(State(web): State<Arc<Web>>) -> Response {
-    let found = web.desk.with_registry(|registry| registry.list(None, u32::MAX));
+    let found = web.shared.with_registry(|registry| registry.list(None, u32::MAX));
     answer(found, |runs| ([(header::CONTENT_TYPE, "text/csv; charset=utf-8")], registry::csv(&runs)).into_response())
 }
 
 pub(super) async fn run(State(web): State<Arc<Web>>, Path(number): Path<u64>) -> Response {
-    let found = web.desk.with_registry(|registry| registry.show(number));
+    let found = web.shared.with_registry(|registry| registry.show(number));
     answer(found, |run| match run {
         Some(run) => {
             let files = files(run.record.as_ref());
@@ -220,7 +221,7 @@ pub(super) async fn comment(
             Problem::new("the comment is too long", "10000 bytes are the most"),
         );
     }
-    let changed = web.desk.with_registry(|registry| registry.comment(number, &body.comment));
+    let changed = web.shared.with_registry(|registry| registry.comment(number, &body.comment));
     answer(changed, |changed| match changed {
         true => Json(json!({})).into_response(),
         false => no_run(number),
@@ -228,7 +229,7 @@ pub(super) async fn comment(
 }
 
 pub(super) fn no_run(number: u64) -> Response {
-    refuse(StatusCode::NOT_FOUND, Problem::new(format!("there is no run {number}"), "`api/runs` lists all runs"))
+    refuse(StatusCode::NOT_FOUND, Problem::new(format!("run {number} does not exist"), "`api/runs` lists all runs"))
 }
 
 /// The answer from the registry, or its error.
@@ -243,13 +244,13 @@ fn answer<T>(found: Result<T, RegistryError>, show: impl FnOnce(T) -> Response) 
 }
 
 pub(super) async fn prometheus(State(web): State<Arc<Web>>) -> Response {
-    let metrics = metrics::metrics(&web.desk.status(), web.desk.live().as_deref());
+    let metrics = metrics::metrics(&web.shared.status(), web.shared.live().as_deref());
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     ([(header::CONTENT_TYPE, kind)], metrics::prometheus(&metrics)).into_response()
 }
 
 pub(super) async fn influx(State(web): State<Arc<Web>>) -> Response {
-    let status = web.desk.status();
-    let metrics = metrics::metrics(&status, web.desk.live().as_deref());
+    let status = web.shared.status();
+    let metrics = metrics::metrics(&status, web.shared.live().as_deref());
     ([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], metrics::influx(&metrics, status.now)).into_response()
 }

@@ -1,4 +1,4 @@
-//! The door: takes connections, a bounded number of them. When all places are taken, one that has shown no token has to
+//! Accepts connections, a bounded number of them. When all places are taken, one that has shown no token has to
 //! go, the oldest first.
 
 use super::guard::Shown;
@@ -31,7 +31,7 @@ const WINDOW: Duration = Duration::from_millis(64);
 
 /// Serves connections for ever, by TLS if there is an acceptor for it.
 pub(crate) async fn serve(listener: TcpListener, router: Router, tls: Option<TlsAcceptor>) {
-    let mut visitors = Connections::default();
+    let mut open = Connections::default();
     let mut connections = JoinSet::new();
     let mut pace = Pace { since: Instant::now(), count: 0 };
     loop {
@@ -45,13 +45,13 @@ pub(crate) async fn serve(listener: TcpListener, router: Router, tls: Option<Tls
         };
         while connections.try_join_next().is_some() {}
         pace.wait().await;
-        if !visitors.make_room() {
+        if !open.make_room() {
             // Every place belongs to an operator.
             continue;
         }
         let shown = Shown::default();
         let connection = connections.spawn(greet(stream, router.clone(), shown.clone(), tls.clone()));
-        visitors.0.push_back((connection, shown));
+        open.0.push_back((connection, shown));
     }
 }
 

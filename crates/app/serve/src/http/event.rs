@@ -44,7 +44,7 @@ pub(super) struct FragmentQuery {
 
 pub(super) async fn event(State(web): State<Arc<Web>>, Query(query): Query<EventQuery>) -> Response {
     let live = query.live.is_some_and(|live| live != 0);
-    if let Some(sample) = web.desk.sample().filter(|_| live) {
+    if let Some(sample) = web.shared.sample().filter(|_| live) {
         return Json(shortened(&sample)).into_response();
     }
     let (run, name, place) = match (live, query.run, query.file) {
@@ -128,7 +128,7 @@ async fn with_event(
         Ok(Ok(Some(event))) => Json(event).into_response(),
         Ok(Ok(None)) => refuse(
             StatusCode::NOT_FOUND,
-            Problem::new("there is no such event", "count from 0; `evb events show FILE` tells how many there are"),
+            Problem::new("the file has no such event", "count from 0; `evb events show FILE` lists the events"),
         ),
         Ok(Err(error)) => refuse(
             StatusCode::NOT_FOUND,
@@ -155,14 +155,14 @@ fn read(path: &Path, place: Place) -> Result<Option<(Event, Option<u64>)>, ReadE
 
 /// The file of a run with this name. Only names that the record of the run has are taken, so no other file can be read.
 fn path_of(web: &Web, run: u64, name: &str) -> Result<PathBuf, Box<Response>> {
-    let status = web.desk.status();
+    let status = web.shared.status();
     let directory =
         status.disk.as_ref().map(|disk| PathBuf::from(&disk.directory)).ok_or_else(|| Box::new(nothing_stored()))?;
     let is_current = status.run.as_ref().is_some_and(|current| current.number == run);
     let record = match (is_current, &status.record) {
         (true, Some(record)) => Some((**record).clone()),
         _ => {
-            web.desk
+            web.shared
                 .with_registry(|registry| registry.show(run))
                 .ok()
                 .flatten()
@@ -181,7 +181,7 @@ fn path_of(web: &Web, run: u64, name: &str) -> Result<PathBuf, Box<Response>> {
 
 /// The run that goes on, or the last one, and the file of it that was begun last.
 fn latest_file(web: &Web) -> Option<(u64, String)> {
-    let status = web.desk.status();
+    let status = web.shared.status();
     let builders = &status.record.as_ref()?.builders;
     let busiest = builders.iter().filter(|builder| !builder.files.is_empty()).max_by_key(|builder| builder.stored)?;
     Some((status.run.as_ref()?.number, busiest.files.last()?.clone()))

@@ -1,4 +1,4 @@
-//! Who is let in: the token of an operator, and no requests that other sites make in the name of a visitor.
+//! Admission: the token of an operator is needed, and requests that other sites make in the name of a user are rejected.
 
 use super::Web;
 use crate::{access::Operator, status::Problem};
@@ -66,9 +66,9 @@ fn cross_site(request: &Request) -> Option<Problem> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     let host = text("host").unwrap_or_default();
     let is_foreign = |origin: &str| origin.split_once("://").is_none_or(|(_, place)| place != host);
-    let from_elsewhere = text("origin").is_some_and(is_foreign) || text("sec-fetch-site") == Some("cross-site");
+    let is_cross_site = text("origin").is_some_and(is_foreign) || text("sec-fetch-site") == Some("cross-site");
     let changes = !matches!(*request.method(), Method::GET | Method::HEAD);
-    match (from_elsewhere, changes && text("x-evb").is_none()) {
+    match (is_cross_site, changes && text("x-evb").is_none()) {
         (true, _) => Some(Problem::new("the request comes from another site", "open the page of this service itself")),
         (_, true) => {
             Some(Problem::new("the request does not say that it is meant for evb", "send the header `X-Evb: 1`"))

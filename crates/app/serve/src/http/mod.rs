@@ -23,7 +23,7 @@ const LONGEST_BODY: usize = 1 << 20;
 
 /// What the handlers share.
 pub(crate) struct Web {
-    pub(crate) desk: Arc<ServiceState>,
+    pub(crate) shared: Arc<ServiceState>,
     pub(crate) access: Access,
 }
 

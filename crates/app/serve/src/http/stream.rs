@@ -24,7 +24,7 @@ use tokio::sync::{broadcast, watch};
 /// Tells events of the run that goes on, a line of JSON for each, for as long as the reader wants. One who reads slowly misses
 /// some.
 pub(super) async fn samples(State(web): State<Arc<Web>>) -> Response {
-    let told = stream::unfold(web.desk.samples(), |mut samples| async move {
+    let events = stream::unfold(web.shared.samples(), |mut samples| async move {
         loop {
             match samples.recv().await {
                 Ok(sample) => return Some((Ok::<_, Infallible>(line(&sample)), samples)),
@@ -33,7 +33,7 @@ pub(super) async fn samples(State(web): State<Arc<Web>>) -> Response {
             }
         }
     });
-    ([(header::CONTENT_TYPE, "application/x-ndjson")], Body::from_stream(told)).into_response()
+    ([(header::CONTENT_TYPE, "application/x-ndjson")], Body::from_stream(events)).into_response()
 }
 
 fn line(sample: &Sampled) -> String {
@@ -43,25 +43,27 @@ fn line(sample: &Sampled) -> String {
 }
 
 /// What one page hears.
-struct Ear {
+struct Subscription {
     status: watch::Receiver<Arc<Status>>,
     news: broadcast::Receiver<News>,
     operator: Operator,
 }
 
-/// Tells the status now, and then each change of it, and all news.
+/// Streams the status now, then each change of it, and all news.
 pub(super) async fn events(
     State(web): State<Arc<Web>>,
     Extension(operator): Extension<Operator>,
 ) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
-    let mut status = web.desk.watch();
+    let mut status = web.shared.watch();
     status.mark_changed();
-    let ear = Ear { status, news: web.desk.news(), operator };
-    let told = stream::unfold(ear, |mut ear| async move { ear.next().await.map(|event| (Ok(event), ear)) });
-    Sse::new(told).keep_alive(KeepAlive::default())
+    let subscription = Subscription { status, news: web.shared.news(), operator };
+    let events = stream::unfold(subscription, |mut subscription| async move {
+        subscription.next().await.map(|event| (Ok(event), subscription))
+    });
+    Sse::new(events).keep_alive(KeepAlive::default())
 }
 
-impl Ear {
+impl Subscription {
     /// The next event; none when the service ends.
     async fn next(&mut self) -> Option<Event> {
         loop {

@@ -78,7 +78,7 @@ impl Registry {
     /// Opens the registry in this file for writing; makes it and its folder if there is none.
     ///
     /// # Errors
-    /// The file is no registry, or cannot be written.
+    /// The file is not a registry, or cannot be written.
     pub fn create(path: &Path) -> Result<Self, RegistryError> {
         if let Some(folder) = path.parent() {
             // Opening the file tells the error.
@@ -93,7 +93,7 @@ impl Registry {
     /// Opens a registry for reading.
     ///
     /// # Errors
-    /// There is none, or the file is no registry.
+    /// The file is missing or not a registry.
     pub fn open(path: &Path) -> Result<Self, RegistryError> {
         let registry = Self::open_with(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
         registry.check()?;
@@ -133,7 +133,7 @@ impl Registry {
         RegistryError::Database { path: self.path.clone(), source }
     }
 
-    /// Notes that runs whose end nobody saw were interrupted. Returns how many there were.
+    /// Marks runs without a recorded end as interrupted. Returns their number.
     ///
     /// # Errors
     /// The registry cannot be written.
@@ -201,7 +201,7 @@ impl Registry {
         done.map(drop).map_err(|source| self.error(source))
     }
 
-    /// Changes the comment of a run. Returns false if there is no such run.
+    /// Changes the comment of a run. Returns false if the run does not exist.
     ///
     /// # Errors
     /// The registry cannot be written.
@@ -224,7 +224,7 @@ impl Registry {
         rows().map_err(|source| self.error(source))
     }
 
-    /// All that is known about a run; none if there is no such run.
+    /// All that is known about a run; `None` if the run does not exist.
     ///
     /// # Errors
     /// The registry cannot be read.

@@ -21,7 +21,7 @@ pub struct RunRow {
     pub state: String,
     /// Time of the start.
     pub started: f64,
-    /// Time of the end; none while it goes on, or if nobody saw it.
+    /// Time of the end; `None` while it continues, or if its end was not recorded.
     pub ended: Option<f64>,
     /// Events that ended: built, incomplete or rejected.
     pub events: u64,

@@ -48,7 +48,7 @@ fn runs_come_back_with_all_that_was_noted() {
 }
 
 #[test]
-fn a_run_whose_end_nobody_saw_is_interrupted() {
+fn a_run_without_a_recorded_end_is_interrupted() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("runs.db");
     let registry = Registry::create(&path).unwrap();
@@ -97,7 +97,7 @@ fn csv_keeps_commas_and_quotes_and_has_no_formulas() {
 }
 
 #[test]
-fn parquet_has_all_runs_and_what_is_missing() {
+fn parquet_has_all_runs_and_missing_values() {
     use ::parquet::{
         file::reader::{FileReader as _, SerializedFileReader},
         record::RowAccessor as _,

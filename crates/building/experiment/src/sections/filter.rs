@@ -21,11 +21,6 @@ pub(super) const FILTER: &[Key] = &[
     ),
     optional("library", Kind::Path, "a shared library that decides, in place of a program"),
     optional(
-        "module",
-        Kind::Path,
-        "a WebAssembly module that decides, in place of a program; evb needs its feature `wasm`",
-    ),
-    optional(
         "units",
         integer(0, MAX_FILTER_UNITS),
         "processes of the program for each builder; 1 by default, and 0 only with `listen`",
@@ -125,7 +120,6 @@ static WIDTH: Words<Width> = Words(&[
 /// Keys that name the code of filter units.
 const PROGRAM: &str = "program";
 const LIBRARY: &str = "library";
-const MODULE: &str = "module";
 /// Key of the address for filter units elsewhere.
 const LISTEN: &str = "listen";
 /// Time that a process may do nothing when the file does not say.
@@ -203,7 +197,6 @@ fn units(view: View<'_>) -> Option<UnitsPlan> {
     }
     let code = programs(view).next().map(|key| match key {
         LIBRARY => Code::Library(filter.path(LIBRARY)),
-        MODULE => Code::Module(filter.path(MODULE)),
         program => Code::Program(texts(filter, program)),
     });
     let timeout: Span = filter.maybe_quantity("timeout").unwrap_or(TIMEOUT);
@@ -270,9 +263,9 @@ fn streams_of_copies(view: View<'_>) -> Option<Problem> {
     })
 }
 
-/// The keys of `[filter]` that name a program, a library or a module.
+/// The keys of `[filter]` that name a program or a library.
 fn programs(view: View<'_>) -> impl Iterator<Item = &'static str> {
-    [PROGRAM, LIBRARY, MODULE].into_iter().filter(move |key| view.below("filter").has(key))
+    [PROGRAM, LIBRARY].into_iter().filter(move |key| view.below("filter").has(key))
 }
 
 /// True if code of the user decides, here or elsewhere.
@@ -310,7 +303,7 @@ fn some_units(view: View<'_>) -> Option<Problem> {
 fn one_program(view: View<'_>) -> Option<Problem> {
     let mut named = programs(view);
     let (one, other) = (named.next()?, named.next()?);
-    let problem = Problem::new("only one program, library or module can decide", "keep one of them");
+    let problem = Problem::new("only one program or library can decide", "keep one of them");
     let filter = view.below("filter");
     Some(problem.at(filter.origin(one), one).at(filter.origin(other), other))
 }
@@ -320,7 +313,7 @@ fn program_keys(view: View<'_>) -> Option<Problem> {
     let keys = ["units", "timeout", "events", "streams", "accept", "time"];
     let path = keys.map(|key| format!("filter.{key}")).into_iter().find(|path| view.has(path))?;
     (!has_program(view)).then(|| {
-        let help = "add program = [\"./my-filter\"], library = \"./my-filter.so\", module = \"./my-filter.wasm\" or listen = \"0.0.0.0:9000\" to [filter], or leave the key out";
+        let help = "add program = [\"./my-filter\"], library = \"./my-filter.so\" or listen = \"0.0.0.0:9000\" to [filter], or leave the key out";
         Problem::new(format!("`{path}` is about a program, and there is none"), help)
             .at(view.origin(&path), "without a program")
     })

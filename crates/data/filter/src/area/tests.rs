@@ -1,4 +1,4 @@
-//! What a builder writes a program reads, in any sizes; a program refuses places where there is no event.
+//! Programs read what builders write, in any sizes; places without an event are rejected.
 
 use super::*;
 use crate::units::spawn;
@@ -66,7 +66,7 @@ proptest! {
         }
     }
 
-    /// The area that is calculated has room for so many of the largest events.
+    /// The area that is calculated has room for this number of the largest events.
     #[test]
     fn the_largest_events_fit(fragments in 1_usize..9, size in 1_usize..300, count in 1_usize..9) {
         let (mut area, _) = area(size_for(count as u64 * largest_room(fragments as u64, size as u64)));
@@ -74,9 +74,9 @@ proptest! {
         prop_assert!(area.write(std::iter::repeat_n(&event, count)).is_some());
     }
 
-    /// Places that a builder would never name are no bytes, or bytes that are refused or read within the area.
+    /// Places that a builder never names are rejected, or read within the area.
     #[test]
-    fn nonsense_is_no_event(
+    fn nonsense_is_rejected(
         start in prop_oneof![0_usize..3000, any::<usize>()],
         length in prop_oneof![0_usize..3000, any::<usize>()],
         bytes in proptest::collection::vec(any::<u8>(), 1900),
@@ -109,7 +109,7 @@ fn only_the_area_of_the_hello_is_mapped() {
 }
 
 #[test]
-fn nobody_but_the_builder_can_write() {
+fn only_the_builder_can_write() {
     let (area, _) = area(4096);
     assert!(Region::map(area.file(), 4096, true).is_err() && rustix::io::write(area.file(), &[1]).is_err());
     assert!(rustix::fs::ftruncate(area.file(), 0).is_err());
@@ -170,7 +170,7 @@ fn programs(folder: &Path) -> [Vec<String>; 2] {
     [vec![binary.display().to_string()], vec!["python3".to_owned(), python.display().to_string()]]
 }
 
-/// A message that announces so many events, with these offsets and lengths.
+/// A message that announces events at these offsets, with these lengths.
 fn places(count: u32, places: &[u64]) -> Vec<u8> {
     let head = [count, 0].map(u32::to_le_bytes).concat();
     places.iter().fold(head, |body, number| [body, number.to_le_bytes().to_vec()].concat())

@@ -22,7 +22,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 const SILENCE: u32 = 10_000;
 /// Time between two attempts to join.
 const TRY_AGAIN: Duration = Duration::from_millis(100);
-/// Number of programs in turn that end without a verdict, after which there is no further one.
+/// Number of programs in turn that end without a verdict, after which no further one starts.
 const MOST_FAILURES: u32 = 5;
 
 /// Filter units for builders.
@@ -50,7 +50,7 @@ pub struct JoinFilters<'a> {
 pub enum JoinError {
     /// No builder came.
     #[error("no builder takes filter units at {address}: {source}")]
-    Nobody {
+    NoBuilder {
         /// The address.
         address: String,
         /// The last error.
@@ -73,7 +73,7 @@ pub enum JoinError {
         reason: String,
     },
     /// The file with the code is not there.
-    #[error("there is no filter {0}")]
+    #[error("the filter {0} does not exist")]
     NoFile(String),
     /// The system gives no more threads.
     #[error("the system gives no more threads: {0}")]
@@ -84,7 +84,7 @@ impl JoinError {
     /// The way out.
     pub const fn hint(&self) -> &'static str {
         match self {
-            Self::Nobody { .. } => {
+            Self::NoBuilder { .. } => {
                 "give the address that the builder notes at the begin of a run with `filter.listen`; `--patience` waits longer"
             }
             Self::Refused { .. } => "set the same EVB_TOKEN for the run and for its filter units, and use the same evb",
@@ -195,7 +195,7 @@ impl Unit<'_> {
                 Err(error) => (error, self.address.to_owned()),
             };
             if Instant::now() >= until {
-                return if has_served { Ok(None) } else { Err(JoinError::Nobody { address, source: error }) };
+                return if has_served { Ok(None) } else { Err(JoinError::NoBuilder { address, source: error }) };
             }
             self.pause();
         }

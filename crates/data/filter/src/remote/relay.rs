@@ -43,17 +43,17 @@ pub(super) struct Relay<'a> {
     pipes: Pipes,
     /// Bytes of the builder for the program.
     inward: Vec<u8>,
-    /// Bytes of the builder that are no whole head.
+    /// Bytes of the builder that are not a whole head yet.
     head: Vec<u8>,
     /// Bytes of the body that follows.
     left: usize,
     /// Whole messages for the builder.
     outward: Vec<u8>,
-    /// Bytes of the program that are no whole message.
+    /// Bytes of the program that are not a whole message yet.
     said: Vec<u8>,
     /// The program says what means nothing. The builder gets it as it is, and judges.
     is_garbled: bool,
-    told: Instant,
+    alive_sent: Instant,
     /// Number of messages of the program.
     pub(super) messages: u64,
     is_stopped: &'a dyn Fn() -> bool,
@@ -89,7 +89,7 @@ impl<'a> Relay<'a> {
             outward: Vec::new(),
             said: Vec::new(),
             is_garbled: false,
-            told: Instant::now(),
+            alive_sent: Instant::now(),
             messages: 0,
             is_stopped,
         }
@@ -118,7 +118,7 @@ impl<'a> Relay<'a> {
             return Ok(Some(End::Over));
         }
         let has_ended = self.write_inward().is_err() || self.hear_program().is_err();
-        if self.outward.is_empty() && !self.is_garbled && self.told.elapsed() >= ALIVE_EVERY {
+        if self.outward.is_empty() && !self.is_garbled && self.alive_sent.elapsed() >= ALIVE_EVERY {
             encode_alive(&mut self.outward);
         }
         if has_ended {
@@ -129,7 +129,7 @@ impl<'a> Relay<'a> {
         self.say()?;
         if self.outward.is_empty() {
             // What waits is a sign of life, too.
-            self.told = if self.told.elapsed() >= ALIVE_EVERY { Instant::now() } else { self.told };
+            self.alive_sent = if self.alive_sent.elapsed() >= ALIVE_EVERY { Instant::now() } else { self.alive_sent };
         }
         Ok(None)
     }
@@ -264,7 +264,7 @@ fn say_failed(channel: &mut Channel<TcpStream>, mut outward: Vec<u8>, why: Optio
     let said = said.and_then(|()| channel.write_all(&outward)).and_then(|()| channel.flush());
     let mut stream = channel.stream();
     let said = said.and_then(|()| stream.shutdown(Shutdown::Write));
-    // Bytes that nobody reads would make the system take back the last words.
+    // Unread bytes would make the system take back the last words.
     let mut rest = [0; 4096];
     if said.and_then(|()| stream.set_read_timeout(limit)).is_ok() {
         while Instant::now() < until && stream.read(&mut rest).is_ok_and(|length| length > 0) {}

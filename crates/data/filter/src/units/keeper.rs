@@ -1,5 +1,5 @@
 //! The thread that keeps one filter unit: it starts the process, gives it events, and starts it again. One that has joined
-//! from elsewhere is kept until its connection ends.
+//! from another machine is kept until its connection ends.
 
 use super::{
     Answer, Given, Question, Reason, Shared, State, Verdict,
@@ -24,7 +24,7 @@ pub(super) const MESSAGE_BYTES: usize = 4 << 20;
 const MOST_FAILURES: u32 = 5;
 /// Wait before a process is started again; it doubles with each failure in turn.
 const FIRST_WAIT: Duration = Duration::from_millis(10);
-/// Time between two looks whether a filter unit elsewhere, which has no events, is still there.
+/// Time between two checks of an idle remote filter unit.
 const LOOK_UP: Duration = Duration::from_millis(200);
 
 /// The keeper of one filter unit.
@@ -33,9 +33,9 @@ pub(super) struct Keeper {
     hello: Hello,
     shared: Arc<Shared>,
     process: Option<Process>,
-    /// It has joined from elsewhere, and cannot be started again.
+    /// It is remote, and cannot be started again.
     joined: bool,
-    /// The memory in which the process reads its events; none if it reads them from its pipe. It stays when a process ends.
+    /// The memory in which the process reads its events; `None` if it reads them from its pipe. It stays when a process ends.
     area: Option<Area>,
     /// Starts since the last verdict.
     failures: u32,
@@ -51,7 +51,7 @@ impl Keeper {
         Self { plan, hello, shared, process: None, joined: false, area, failures: 0, held, again }
     }
 
-    /// The keeper of a filter unit that has joined from elsewhere and is ready.
+    /// The keeper of a remote filter unit that is ready.
     pub(super) fn joined(plan: UnitsPlan, hello: Hello, process: Process, shared: Arc<Shared>) -> Self {
         Self { process: Some(process), joined: true, ..Self::new(plan, hello, None, shared) }
     }
@@ -198,7 +198,7 @@ impl Keeper {
 
     fn answer(&mut self, (event, stream): (EventId, Option<u16>)) -> Result<Answer<Bytes>, Reason> {
         if let Some(stream) = stream.filter(|&stream| usize::from(stream) >= self.hello.streams.len()) {
-            return Err(Reason::Nonsense(format!("there is no stream {stream}")));
+            return Err(Reason::Nonsense(format!("stream {stream} does not exist")));
         }
         let place = self.held.iter().position(|question| question.built.event == event);
         let question = place.and_then(|place| self.held.remove(place));
@@ -228,10 +228,10 @@ impl Keeper {
 
     /// Gives up this filter unit. Its events go into quarantine, and if it was the last one, all events.
     fn give_up(&mut self, why: &str) {
-        let told = format!("filter unit {} of bu{}: {why}", self.hello.unit, self.hello.builder);
+        let reason = format!("filter unit {} of bu{}: {why}", self.hello.unit, self.hello.builder);
         let mut left = std::mem::take(&mut self.again);
         self.tell(|state| {
-            state.report.given_up.push(told);
+            state.report.given_up.push(reason);
             state.leave();
             if state.listens {
                 state.again.append(&mut left);

@@ -1,5 +1,5 @@
 //! The way to a filter unit: the pipes of a process that the builder has started, or the connection of one that has
-//! joined from elsewhere. Neither blocks, so every wait has a limit.
+//! joined from another machine. Neither blocks, so every wait has a limit.
 
 use super::{Reason, spawn::spawn};
 use crate::{Incoming, Received, area::Area, code::Code, wire::encode_end};
@@ -18,9 +18,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Longest time for which a process that closed its pipes, or was told to end, may go on.
+/// Longest time for which a process that closed its pipes, or was asked to end, may continue.
 pub(crate) const EXIT_TIMEOUT: Duration = Duration::from_secs(1);
-/// Longest silence of a filter unit elsewhere: it says often that it is there.
+/// Longest silence of a remote filter unit: it says often that it is there.
 const LOST_AFTER: Duration = Duration::from_secs(5);
 /// Time between two looks at a process that is to end.
 const LOOK_AGAIN: Duration = Duration::from_millis(2);
@@ -40,12 +40,12 @@ pub(super) enum Link {
 /// A process and its pipes.
 pub(crate) struct Pipes {
     child: Child,
-    /// None when the process is told to end.
+    /// `None` when the process is asked to end.
     pub(crate) input: Option<ChildStdin>,
     pub(crate) output: ChildStdout,
 }
 
-/// The connection of a filter unit elsewhere.
+/// The connection of a remote filter unit.
 pub(super) struct Joined {
     channel: Channel<TcpStream>,
     /// Time of the last byte.
@@ -56,7 +56,7 @@ impl Pipes {
     /// Starts a process, which may read events in `area`, with pipes that do not block.
     ///
     /// # Errors
-    /// A sentence that says why there is no such process.
+    /// A sentence that says why the process did not start.
     pub(crate) fn start(code: &Code, area: Option<&Area>) -> Result<Self, StartError> {
         let (mut command, name) = code.command().map_err(StartError::Evb)?;
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -106,7 +106,7 @@ impl Drop for Pipes {
     }
 }
 
-/// The reason why there is no process.
+/// The reason why the process did not start.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StartError {
     /// This program is to run a library or a module, and does not find itself.
@@ -154,7 +154,7 @@ impl Link {
         }
     }
 
-    /// Waits for room to write, at most until the time limit. A filter unit elsewhere that says in time that it is there
+    /// Waits for room to write, at most until the time limit. A remote filter unit that says in time that it is there
     /// hangs after the limit; one that is silent is lost.
     pub(super) fn wait_to_write(
         &mut self,
@@ -190,7 +190,7 @@ impl Link {
         Ok(())
     }
 
-    /// Waits for bytes to read. Whether a filter unit elsewhere hangs is seen by what it says.
+    /// Waits for bytes to read. Whether a remote filter unit hangs is seen by what it says.
     pub(super) fn wait_to_read(
         &self,
         (until, timeout): (Instant, Span),
@@ -207,7 +207,7 @@ impl Link {
         ready.map(|_| ())
     }
 
-    /// The reason why the filter unit has ended while it had nothing to do; none if it is there.
+    /// The reason why the filter unit has ended while it had nothing to do; `None` if it is there.
     pub(super) fn ended(&mut self, incoming: &mut Incoming) -> Option<Reason> {
         match self {
             Self::Process(pipes) => pipes.has_ended().then_some(Reason::Closed),
@@ -283,7 +283,7 @@ pub(crate) fn is_not_yet(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
 }
 
-/// Waits until a pipe is ready; an error means that the time is over, or that nobody waits any more.
+/// Waits until a pipe is ready; an error means that the time is over, or that the wait was cancelled.
 fn wait(pipe: &impl AsFd, flags: PollFlags, until: Instant, is_dropped: &dyn Fn() -> bool) -> Result<PollFlags, ()> {
     loop {
         let left = until.saturating_duration_since(Instant::now());

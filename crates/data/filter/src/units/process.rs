@@ -37,7 +37,7 @@ impl Process {
     /// Starts the process and waits until it is ready. It may read events in `area`.
     ///
     /// # Errors
-    /// A sentence that says why there is no such process.
+    /// A sentence that says why the process did not start.
     pub(super) fn start(
         plan: &UnitsPlan,
         hello: &Hello,
@@ -130,7 +130,7 @@ impl Process {
         }
     }
 
-    /// The reason why a filter unit without events has ended; none if it is there.
+    /// The reason why a filter unit without events has ended; `None` if it is there.
     pub(super) fn ended(&mut self) -> Option<Reason> {
         self.link.ended(&mut self.incoming)
     }
@@ -155,7 +155,7 @@ impl Process {
         Ok(())
     }
 
-    /// Reads the next message of the program. A filter unit elsewhere that says after the limit that it is there, and has
+    /// Reads the next message of the program. A remote filter unit that says after the limit that it is there, and has
     /// said nothing else, hangs.
     fn receive(&mut self, is_dropped: &dyn Fn() -> bool) -> Result<Received, Reason> {
         let until = self.limit();

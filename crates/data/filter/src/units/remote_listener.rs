@@ -1,5 +1,5 @@
-//! The door of a builder for filter units of elsewhere: who proves that it has the token of the run becomes a filter unit,
-//! with a thread of its own. Strangers wait at the entrance, few of them and not for long, and hold up nobody.
+//! The listener of a builder for remote filter units: one that proves that it has the token of the run becomes a filter unit,
+//! with its own thread. Unauthenticated connections are few and short, and delay no other.
 
 use super::{Shared, keeper::Keeper, process::Process};
 use crate::{
@@ -24,14 +24,14 @@ use std::{
 
 /// Longest time for writing an answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
-/// Largest number of filter units of elsewhere at one builder.
+/// Largest number of remote filter units of one builder.
 const MOST_JOINED: usize = 256;
 /// Pause after a failure of the system.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 /// Longest wait for a connection before the next look at the time of those who are there.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// The place at which filter units of elsewhere join one builder.
+/// The address at which remote filter units join one builder.
 #[derive(Debug)]
 pub struct RemoteListener {
     listener: TcpListener,
@@ -41,7 +41,7 @@ pub struct RemoteListener {
 }
 
 impl RemoteListener {
-    /// The door at `listener` for those who have the token.
+    /// A listener that accepts filter units with the token.
     ///
     /// # Errors
     /// The listener has no address.
@@ -55,37 +55,37 @@ impl RemoteListener {
         self.address
     }
 
-    /// Starts the thread that accepts connections until the door is closed.
+    /// Starts the thread that accepts connections until the listener is closed.
     pub(super) fn open(
         self: Arc<Self>,
         plan: UnitsPlan,
         hello: Hello,
         shared: Arc<Shared>,
     ) -> io::Result<JoinHandle<()>> {
-        let entrance = Acceptor::new(self.listener.try_clone()?, self.token, Purpose::Filter)?;
-        thread::Builder::new().spawn(move || self.welcome(entrance, &plan, &hello, &shared))
+        let acceptor = Acceptor::new(self.listener.try_clone()?, self.token, Purpose::Filter)?;
+        thread::Builder::new().spawn(move || self.welcome(acceptor, &plan, &hello, &shared))
     }
 
-    /// Lets nobody in any more.
+    /// Accepts no further connection.
     pub(super) fn close(&self) {
         self.closed.store(true, Ordering::Relaxed);
         // On Linux this ends the wait for a connection.
         let _closed_before = shutdown(&self.listener, Shutdown::Both);
     }
 
-    fn welcome(self: &Arc<Self>, mut entrance: Acceptor, plan: &UnitsPlan, hello: &Hello, shared: &Arc<Shared>) {
+    fn welcome(self: &Arc<Self>, mut acceptor: Acceptor, plan: &UnitsPlan, hello: &Hello, shared: &Arc<Shared>) {
         let mut unit = plan.units;
         while !self.closed.load(Ordering::Relaxed) {
-            entrance.wait(LOOK);
+            acceptor.wait(LOOK);
             if self.closed.load(Ordering::Relaxed) {
                 return;
             }
-            let Ok(visits) = entrance.look() else {
+            let Ok(results) = acceptor.look() else {
                 thread::sleep(LOOK_AGAIN);
                 continue;
             };
-            for visit in visits {
-                let arrived = match visit {
+            for result in results {
+                let arrived = match result {
                     AcceptResult::Arrived(arrived) => *arrived,
                     AcceptResult::Refused { peer, refusal } => {
                         tracing::debug!(builder = hello.builder, %peer, %refusal, "refused a filter unit");
@@ -93,9 +93,9 @@ impl RemoteListener {
                     }
                 };
                 let hello = Hello { unit, ..hello.clone() };
-                let (guest, kept) = (RemoteUnit::arrive(shared), plan.clone());
+                let (remote, kept) = (RemoteUnit::arrive(shared), plan.clone());
                 // Without a thread the connection ends, and the filter unit comes again.
-                if thread::Builder::new().spawn(move || guest.stay(arrived, kept, hello)).is_ok() {
+                if thread::Builder::new().spawn(move || remote.stay(arrived, kept, hello)).is_ok() {
                     unit = unit.wrapping_add(1).max(plan.units);
                 }
             }

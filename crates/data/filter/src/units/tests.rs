@@ -3,7 +3,7 @@
 use super::*;
 use crate::Code;
 
-mod elsewhere;
+mod remote;
 use evb_core::Span;
 use std::{
     sync::mpsc::{Receiver, channel},
@@ -122,7 +122,7 @@ const CHECKS_BYTES: &str = "decide = lambda event: [bytes(fragment.bytes) for fr
     [bytes([event.number % 256]) * length for length in (3, event.number * 7 % 1000)]";
 
 /// The bytes are right and the report says how they went: in memory, through a pipe to a process that maps no memory,
-/// through a pipe where there is no memory, and with room for some of the events only.
+/// through a pipe without shared memory, and with room for some of the events only.
 #[test]
 fn events_come_whole_in_memory_and_through_pipes() {
     let old = format!("evb_filter._map = lambda hello: None\n{CHECKS_BYTES}");
@@ -176,7 +176,7 @@ def decide(event):
 
 /// A process that writes where it reads ends at that, and so does its event.
 #[test]
-fn a_process_that_writes_to_its_memory_harms_nobody_else() {
+fn a_process_that_writes_to_its_memory_harms_only_itself() {
     let body = "import ctypes, mmap, struct\n\
         real = evb_filter._map\n\
         def keep(hello):\n  \
@@ -199,7 +199,7 @@ fn a_process_that_writes_to_its_memory_harms_nobody_else() {
     let (verdicts, report) = decide(body, LONG, 12);
     let lost = quarantined(&verdicts, &report, "crashed");
     assert_eq!(lost, [7]);
-    assert!(report.told[0].1.to_string().contains("signal: 11"), "{report:?}");
+    assert!(report.first_failures[0].1.to_string().contains("signal: 11"), "{report:?}");
 }
 
 /// Every tenth event kills the process, which is started again each time.
@@ -208,7 +208,7 @@ fn a_crash_costs_its_event_and_nothing_else() {
     let (verdicts, report) = decide("decide = lambda event: event.number % 10 or os.abort()", LONG, 40);
     let lost = quarantined(&verdicts, &report, "crashed");
     assert_eq!(lost, [10, 20, 30, 40]);
-    assert!(report.told[0].1.to_string().contains("signal: 6"), "{report:?}");
+    assert!(report.first_failures[0].1.to_string().contains("signal: 6"), "{report:?}");
     assert_eq!(verdicts.iter().filter(|verdict| **verdict == Verdict::Rejected).count(), 0);
     assert!(report.given_up.is_empty());
 }
@@ -227,7 +227,7 @@ fn nonsense_costs_its_event() {
     let (verdicts, report) = decide(body, LONG, 12);
     let lost = quarantined(&verdicts, &report, "nonsense");
     assert_eq!(lost, [7]);
-    assert!(report.told[0].1.to_string().contains("event 1000"), "{report:?}");
+    assert!(report.first_failures[0].1.to_string().contains("event 1000"), "{report:?}");
 }
 
 #[test]

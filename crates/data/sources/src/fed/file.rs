@@ -110,7 +110,7 @@ impl FedFile {
     /// Fills `bytes`, which is not longer than fragment `n`, with the first bytes of that fragment.
     ///
     /// # Errors
-    /// If the file cannot be read, or there is no such fragment.
+    /// If the file cannot be read, or has no such fragment.
     pub fn read(&mut self, n: usize, bytes: &mut [u8]) -> io::Result<()> {
         let entry = self.entries.get(n).ok_or(io::ErrorKind::NotFound)?;
         let length = bytes.len().min(entry.length as usize);

@@ -37,14 +37,14 @@ pub enum FedError {
         /// Size of the fragment in bytes.
         bytes: usize,
     },
-    /// The first word is no header.
-    #[error("the first word {word:#018x} is no header: it does not begin with 5")]
+    /// The first word is not a header.
+    #[error("the first word {word:#018x} is not a header: it does not begin with 5")]
     Header {
         /// The first word.
         word: u64,
     },
-    /// The last word is no trailer.
-    #[error("the last word {word:#018x} is no trailer: it does not begin with a")]
+    /// The last word is not a trailer.
+    #[error("the last word {word:#018x} is not a trailer: it does not begin with a")]
     Trailer {
         /// The last word.
         word: u64,

@@ -240,7 +240,7 @@ impl<R: Read + Seek> Walker<'_, R> {
         Ok(crc.finish(last) == Trailer::from_word(last).crc)
     }
 
-    /// Returns true if a trailer with the length from `begin` stands before `end`.
+    /// Returns true if a trailer with the length from `begin` is before `end`.
     fn is_one(&mut self, begin: u64, end: u64) -> io::Result<bool> {
         let word = self.window.word(end - STEP)?;
         Ok(tag(word) == TRAILER_TAG && u64::from(Trailer::from_word(word).words) * STEP == end - begin)
@@ -279,11 +279,11 @@ impl<R: Read + Seek> Walker<'_, R> {
         let foreign = *self.source.get_or_insert(header.source_id) != header.source_id;
         let fault = match good {
             true => foreign.then_some(FedFault::Source),
-            false => Some(self.what_is_bad(at, end, header)?),
+            false => Some(self.classify_fault(at, end, header)?),
         };
         // The id of a damaged or foreign fragment means nothing: it counts as the one that was due.
-        let told = fault.is_none().then_some(header.level1_id);
-        self.next_id = told.or(self.next_id).map(successor);
+        let known = fault.is_none().then_some(header.level1_id);
+        self.next_id = known.or(self.next_id).map(successor);
         self.entries.push(FedEntry {
             event: None,
             offset: at,
@@ -296,7 +296,7 @@ impl<R: Read + Seek> Walker<'_, R> {
         Ok(())
     }
 
-    fn what_is_bad(&mut self, at: u64, end: u64, header: FedHeader) -> Result<FedFault, FedFileError> {
+    fn classify_fault(&mut self, at: u64, end: u64, header: FedHeader) -> Result<FedFault, FedFileError> {
         let (first, last) = (self.window.word(at)?, self.window.word(end - STEP)?);
         let wrong_length = u64::from(Trailer::from_word(last).words) * STEP != end - at;
         let no_trailer = tag(last) != TRAILER_TAG;

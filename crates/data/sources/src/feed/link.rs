@@ -27,7 +27,7 @@ impl Link {
         match options.protocol {
             FeedProtocol::Tcp => connect(&addresses, options).map(Self::Tcp).map_err(connect_error),
             FeedProtocol::Udp => {
-                // Not connected: a datagram that nobody takes is lost, it is no error.
+                // Not connected: a datagram without a receiver is lost without an error.
                 let socket = UdpSocket::bind(any_address(first)).map_err(connect_error)?;
                 Ok(Self::Udp(socket, first))
             }

@@ -25,7 +25,7 @@ impl LiveSource {
     /// without an end of run: a builder unit that is gone does not come back. `waker` is called as by [`LiveSource::start`].
     ///
     /// # Errors
-    /// If nobody can listen at the path.
+    /// If the path cannot be listened at.
     pub fn inlet(path: &Path, options: &OpenOptions, waker: Arc<dyn Fn() + Send + Sync>) -> Result<Self, SourceError> {
         let error = |error| SourceError::Listen { address: path.display().to_string(), error };
         // A socket of the run before, by the same node.
@@ -48,7 +48,7 @@ fn start(listener: UnixListener, shared: &Arc<Shared>) -> io::Result<JoinHandle<
     })
 }
 
-/// Waits for the connection; none if the source stops before.
+/// Waits for the connection; `None` if the source stops before.
 fn accept(listener: &UnixListener, shared: &Shared) -> Option<UnixStream> {
     while !shared.stopped() {
         match listener.accept() {
@@ -71,7 +71,7 @@ fn read(mut stream: UnixStream, shared: &Shared) -> LiveItem {
             }
             Err(error) => is_open = passes(&error),
         }
-        // What is no frame ends the data: the other end is evb, too.
+        // Anything else ends the data: the other end is evb, too.
         while let Some(frame) = parser.pop().unwrap_or_else(|_| {
             is_open = false;
             None

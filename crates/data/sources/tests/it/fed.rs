@@ -56,7 +56,7 @@ fn the_crc_is_the_catalogues_crc_16_cms_over_words_from_the_top() {
 }
 
 #[test]
-fn a_bad_fragment_is_told_by_kind() {
+fn bad_fragments_are_counted_by_kind() {
     let mut good = Vec::new();
     write_fragment(&mut good, header(5), &[1; 24]);
     let with = |at: usize| {
@@ -93,7 +93,7 @@ fn any_flipped_byte_costs_one_fragment() {
 }
 
 #[test]
-fn damage_is_told_by_kind() {
+fn damage_is_reported_by_kind() {
     let mut file = fed_file(1..=9);
     let entry = walked(&file)[4];
     let (begin, end) = (entry.offset as usize, (entry.offset as usize) + entry.length as usize);
@@ -185,7 +185,7 @@ fn fragments_longer_than_the_window_are_found_and_read() {
 }
 
 #[test]
-fn files_that_cannot_be_used_are_told_by_kind() {
+fn unusable_files_are_reported_by_kind() {
     let error = |bytes: &[u8]| walk(Cursor::new(bytes)).unwrap_err();
     let file = fed_file(1..=50);
     let last = walked(&file)[49];

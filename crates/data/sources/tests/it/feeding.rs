@@ -103,7 +103,7 @@ fn recorded_fragments_are_delivered_as_they_are() {
 }
 
 #[test]
-fn udp_delivers_what_is_taken_in_time() {
+fn udp_delivers_datagrams_that_are_read_in_time() {
     let live = Listening::start(&udp(12), 4096);
     let feed_options = FeedOptions {
         events: Some(20),
@@ -122,10 +122,10 @@ fn a_rate_is_kept_on_average() {
     let live = Listening::start(&tcp(12), 4096);
     let rate = Some(Frequency(500_000));
     let options = FeedOptions { events: Some(51), rate, ..feeding(live.address(), FeedProtocol::Tcp) };
-    let (start, mut told) = (std::time::Instant::now(), Vec::new());
-    feed(generated(10), &options, |progress| told.push(progress.events)).unwrap();
+    let (start, mut reported) = (std::time::Instant::now(), Vec::new());
+    feed(generated(10), &options, |progress| reported.push(progress.events)).unwrap();
     assert!(start.elapsed() >= Duration::from_millis(100), "50 intervals of 2 ms");
-    assert!(told.is_sorted() && told.last() == Some(&51));
+    assert!(reported.is_sorted() && reported.last() == Some(&51));
 }
 
 #[test]
@@ -152,8 +152,8 @@ fn a_stop_ends_the_run_properly() {
 }
 
 #[test]
-fn nobody_listening_is_an_error_by_tcp_and_a_loss_by_udp() {
-    // The near end of a connection: its port is taken, but nobody listens on it.
+fn a_missing_listener_is_an_error_with_tcp_and_a_loss_with_udp() {
+    // The near end of a connection: its port is taken, but has no listener.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let held = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     let free = held.local_addr().unwrap().to_string();

@@ -52,7 +52,7 @@ fn every_flag_survives() {
 }
 
 #[test]
-fn what_is_no_frame_is_told_by_kind() {
+fn invalid_frames_are_counted_by_kind() {
     let good = encoded(&frame(7, b"payload"));
     let error = |bytes: &[u8]| decode_datagram(bytes, 7).unwrap_err();
     assert!(matches!(error(b"GET / HTTP/1.1\r\nHost: an.example.org\r\n"), FrameError::Magic { .. }));

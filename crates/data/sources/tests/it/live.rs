@@ -246,7 +246,7 @@ fn dropping_a_source_ends_its_threads_even_when_they_wait() {
 }
 
 #[test]
-fn what_cannot_be_listened_to_is_told() {
+fn an_unusable_address_is_an_error() {
     let start = |spec: &SourceSpec| LiveSource::start(spec, &options(Path::new(""), 0), Arc::new(|| ())).err().unwrap();
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let listen = taken.local_addr().unwrap().to_string();

@@ -168,7 +168,7 @@ const MODEL: &str = "FED,offset,slope,square,rms\n10,400,2000,0,0.0\n12,100,1000
 
 #[test]
 fn all_sources_of_an_event_share_its_relative_size() {
-    // Without a fluctuation of its own the size tells x: two sources must agree on it, event by event.
+    // Without its own fluctuation the size tells x: two sources must agree on it, event by event.
     let text = "FED,offset,slope,square,rms\n1,400,200000,0,0\n2,0,100000,0,0\n";
     let (mut first, mut second) = (model(text, None, 0).unwrap(), model(text, Some(2), 7).unwrap());
     let (a, b) = (all(&mut first, 1000), all(&mut second, 1000));

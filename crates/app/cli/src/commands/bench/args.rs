@@ -114,11 +114,11 @@ pub(crate) struct BenchArgs {
     pub(super) node: Option<u16>,
     /// Read the token and the layer from standard input
     #[arg(long, hide = true, requires = "join")]
-    pub(super) told_by_stdin: bool,
+    pub(super) from_stdin: bool,
 }
 
 impl BenchArgs {
-    /// The machines of the nodes; none if all are on this one.
+    /// The machines of the nodes; `None` if all are on this one.
     pub(super) fn hosts(&self) -> Result<Option<Hosts>, Failure> {
         self.hosts.hosts(self.listen.as_deref().map(hosts::any_port).transpose()?)
     }
@@ -190,14 +190,12 @@ fn pattern(text: &str) -> Result<Asked, String> {
     }
     let names = || Benchmark::ALL.map(Benchmark::name).join(", ");
     let found = Benchmark::ALL.into_iter().find(|benchmark| benchmark.name() == text);
-    found
-        .map(Asked::Pattern)
-        .ok_or_else(|| format!("there is no such pattern; there are {}, all and all-pairs", names()))
+    found.map(Asked::Pattern).ok_or_else(|| format!("unknown pattern; use {}, all or all-pairs", names()))
 }
 
 fn range(text: &str) -> Result<(u16, u16), String> {
     let (least, most) = text.split_once("..").ok_or("write the fewest and the most, such as 3..20")?;
-    let number = |text: &str| text.parse::<u16>().map_err(|_| format!("{text:?} is no number of senders"));
+    let number = |text: &str| text.parse::<u16>().map_err(|_| format!("{text:?} is not a number of senders"));
     let (least, most) = (number(least)?, number(most)?);
     if 1 <= least && least <= most {
         Ok((least, most))

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 /// Width of the bars that show how full something is.
 const BAR: usize = 10;
 
-/// The status in so many columns and lines.
+/// The status in this number of columns and lines.
 pub(super) fn of(status: &Value, width: usize, height: usize) -> String {
     let mut text = String::new();
     let mut line = |line: String| {
@@ -60,7 +60,7 @@ pub(super) fn of(status: &Value, width: usize, height: usize) -> String {
     text
 }
 
-/// The units, readout units on the left and builder units on the right, in at most so many lines.
+/// The units, readout units on the left and builder units on the right, in at most this number of lines.
 fn units(rates: &Value, width: usize, most: usize) -> String {
     let list = |name: &str| rates[name].as_array().cloned().unwrap_or_default();
     let (readouts, builders) = (list("readouts"), list("builders"));

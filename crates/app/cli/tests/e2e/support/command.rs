@@ -182,7 +182,7 @@ impl Drop for Running {
     }
 }
 
-/// Reads a pipe to its end in a thread of its own.
+/// Reads a pipe to its end in its own thread.
 struct Tap {
     bytes: Arc<Mutex<Vec<u8>>>,
     thread: Option<JoinHandle<()>>,
@@ -195,14 +195,14 @@ impl Tap {
         let thread = thread::spawn(move || {
             let mut chunk = [0; 4096];
             while let Ok(count @ 1..) = pipe.read(&mut chunk) {
-                sink.lock().expect("nobody panics with it").extend_from_slice(&chunk[..count]);
+                sink.lock().expect("no thread panics while it holds the lock").extend_from_slice(&chunk[..count]);
             }
         });
         Self { bytes, thread: Some(thread) }
     }
 
     fn text(&self) -> String {
-        String::from_utf8_lossy(&self.bytes.lock().expect("nobody panics with it")).into_owned()
+        String::from_utf8_lossy(&self.bytes.lock().expect("no thread panics while it holds the lock")).into_owned()
     }
 
     /// Everything, once all that write have gone: a node that outlives its run would be seen here as a hang.

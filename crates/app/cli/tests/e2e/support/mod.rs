@@ -163,7 +163,7 @@ pub(crate) fn shipped(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../experiments").join(name)
 }
 
-/// A TCP port that is free now. Somebody could take it before it is used; nobody does within a test machine's memory,
+/// A TCP port that is free now. Another process could take it before it is used; that does not happen within a test machine's memory,
 /// since the system hands out ports in turn.
 pub(crate) fn free_tcp_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a free port").port()

@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Longest wait for anything that must come: long, since it is no measure of speed.
+/// Longest wait for anything that must come: long, since it does not measure speed.
 const PATIENCE: Duration = Duration::from_secs(40);
 
 /// Waits until `condition` gives something, and fails when it never does.
@@ -111,7 +111,7 @@ fn allowed_cores(thread: u32) -> Option<String> {
     Some(list.trim().to_owned())
 }
 
-/// A process that leads a group of its own.
+/// A process that leads its own group.
 #[derive(Clone, Copy)]
 pub(crate) struct Group(pub(crate) u32);
 

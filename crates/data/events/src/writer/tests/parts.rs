@@ -13,7 +13,7 @@ enum Step {
     /// Append an event with payloads of these lengths.
     Append(Vec<usize>),
     Flush,
-    /// Remove so many events.
+    /// Remove this number of events.
     Back(usize),
 }
 

@@ -17,7 +17,7 @@ const TOKEN: &str = "00112233445566778899aabbccddeeff00112233445566778899aabbccd
 const WRONG: &str = "ff112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
 
 /// A lab with a filter in Python for two builders at ports that were free, one after the other.
-fn elsewhere(more: &str, python: &str) -> (Lab, [String; 2]) {
+fn remote_lab(more: &str, python: &str) -> (Lab, [String; 2]) {
     let first = wait_until("two free ports", || {
         let port = free_tcp_port();
         (port < u16::MAX && std::net::TcpListener::bind(("127.0.0.1", port + 1)).is_ok()).then_some(port)
@@ -43,10 +43,10 @@ fn ends_well(filter: Running) {
 
 /// Two filter units for each builder, before and during a run, and for two runs in turn.
 #[test]
-fn filter_units_elsewhere_select_what_local_ones_select() {
+fn remote_filter_units_select_what_local_ones_select() {
     let kept = selected(THREADS);
     for mode in [THREADS, PROCESSES] {
-        let (lab, builders) = elsewhere("", ONE_LINE);
+        let (lab, builders) = remote_lab("", ONE_LINE);
         let early = filter(&lab, &builders, &["--runs", "2"]).start();
         let running = run(&lab, mode).args(&["--runs", "2"]).start();
         let late = filter(&lab, &builders, &["--processes", "2", "--runs", "1"]).start();
@@ -68,7 +68,7 @@ fn filter_units_elsewhere_select_what_local_ones_select() {
 /// A filter that takes its time, and leaves a file when it has its first event.
 const SLOW: &str = "import os, time; import evb_filter\nname = f'has-events-{os.getppid()}-{os.getpid()}'\ndef decide(event):\n  open(name, 'w').close()\n  time.sleep(0.002)\n  return len(event[3]) > 1000\nevb_filter.run(decide)\n";
 
-/// Waits until so many programs of a filter command have had events.
+/// Waits until this number of programs of a filter command have had events.
 fn wait_for_events(lab: &Lab, command: &Running, programs: usize) {
     let name = format!("has-events-{}-", command.pid());
     wait_until("all programs have events", || {
@@ -80,7 +80,7 @@ fn wait_for_events(lab: &Lab, command: &Running, programs: usize) {
 /// Filter units that are killed give their events back: none is lost, and none is in quarantine.
 #[test]
 fn filter_units_that_are_killed_give_their_events_back() {
-    let (lab, builders) = elsewhere("", SLOW);
+    let (lab, builders) = remote_lab("", SLOW);
     let running = run(&lab, THREADS).start();
     let other = filter(&lab, &builders, &["--runs", "1"]).start();
     wait_for_events(&lab, &other, 2);
@@ -99,7 +99,7 @@ fn filter_units_that_are_killed_give_their_events_back() {
 
 #[test]
 fn a_run_waits_for_its_first_filter_unit() {
-    let (lab, builders) = elsewhere("", ONE_LINE);
+    let (lab, builders) = remote_lab("", ONE_LINE);
     let mut running = run(&lab, THREADS).start();
     running.wait_for(&format!("bu1 waits for filter units at {}", builders[1]));
     running.wait_for("no filter unit is there");
@@ -109,10 +109,10 @@ fn a_run_waits_for_its_first_filter_unit() {
     ends_well(unit);
 }
 
-/// A stranger without the token is told no, and one that says nothing or nonsense holds up nobody.
+/// A stranger without the token is rejected, and one that sends nothing or nonsense delays no other.
 #[test]
 fn strangers_get_nothing() {
-    let (lab, builders) = elsewhere("", ONE_LINE);
+    let (lab, builders) = remote_lab("", ONE_LINE);
     let mut running = run(&lab, THREADS).start();
     running.wait_for("no filter unit is there");
     let stranger = filter(&lab, &builders, &[]).env("EVB_TOKEN", WRONG).run();
@@ -133,11 +133,11 @@ fn strangers_get_nothing() {
     }
 }
 
-/// The program of a filter unit elsewhere that crashes costs its event its decision, as at home.
+/// The crash of a remote program costs its event the decision, as that of a local one.
 #[test]
-fn a_program_that_crashes_elsewhere_costs_its_event_its_decision() {
+fn a_crash_of_a_remote_program_costs_its_event_the_decision() {
     let crash = "import os; import evb_filter\ndef decide(event):\n  if event.number % 700 == 0: os.abort()\n  return len(event[3]) > 1000\nevb_filter.run(decide)\n";
-    let (lab, builders) = elsewhere("", crash);
+    let (lab, builders) = remote_lab("", crash);
     let units = filter(&lab, &builders, &["--processes", "2"]).start();
     let outcome = run(&lab, THREADS).run();
     let record = not_good(&outcome);
@@ -147,10 +147,10 @@ fn a_program_that_crashes_elsewhere_costs_its_event_its_decision() {
     ends_well(units);
 }
 
-/// A run that is told to end while nobody is there keeps its events without a decision.
+/// A run that ends without any filter unit keeps its events without a decision.
 #[test]
 fn a_run_that_ends_without_filter_units_keeps_its_events() {
-    let (lab, _) = elsewhere("timeout = \"1 s\"\n", ONE_LINE);
+    let (lab, _) = remote_lab("timeout = \"1 s\"\n", ONE_LINE);
     let mut running = run(&lab, THREADS).set("run.drain_timeout=\"2 s\"").start();
     running.wait_for("no filter unit is there");
     running.signal(Signal::TERM);
@@ -163,7 +163,7 @@ fn a_run_that_ends_without_filter_units_keeps_its_events() {
 
 #[test]
 fn a_run_without_a_token_takes_no_filter_units() {
-    let (lab, _) = elsewhere("", ONE_LINE);
+    let (lab, _) = remote_lab("", ONE_LINE);
     for mode in [THREADS, PROCESSES] {
         let outcome = lab.run(mode).run();
         assert_eq!(outcome.code(), Some(2), "{outcome}");

@@ -16,13 +16,13 @@ const TOKEN: Token = Token::new([7; Token::BYTES]);
 /// Filter units without any process of the builder.
 fn listen(timeout: Span) -> ((Units, Receiver<()>), SocketAddr) {
     let plan = UnitsPlan { units: 0, code: None, listen: Some(String::new()), ..plan(&[], timeout) };
-    let door = RemoteListener::new(TcpListener::bind("127.0.0.1:0").unwrap(), TOKEN).unwrap();
-    let address = door.address();
+    let listener = RemoteListener::new(TcpListener::bind("127.0.0.1:0").unwrap(), TOKEN).unwrap();
+    let address = listener.address();
     let (wake, woken) = channel();
     let wake = Mutex::new(wake);
     let waker: Waker = Arc::new(move || _ = wake.lock().unwrap().send(()));
     let hello = Hello { run: 1, builder: 0, unit: 0, streams: vec!["physics".into(), "quarantine".into()] };
-    ((Units::start(&plan, &hello, Memory::Pipe, Some(door), waker).unwrap(), woken), address)
+    ((Units::start(&plan, &hello, Memory::Pipe, Some(listener), waker).unwrap(), woken), address)
 }
 
 /// A filter unit by hand.
@@ -79,7 +79,7 @@ fn wait_for((units, woken): &mut (Units, Receiver<()>), count: usize) -> Vec<Ver
     all.into_iter().map(|answer| answer.verdict).collect()
 }
 
-/// Ends the filter units; the last one is told.
+/// Ends the filter units; the last one is asked to end.
 fn finish(units: &mut Units) {
     let end = Instant::now() + PATIENCE;
     while !units.finish() {
@@ -125,7 +125,7 @@ fn an_event_that_loses_every_unit_ends_in_quarantine() {
 }
 
 #[test]
-fn a_program_elsewhere_that_crashes_or_hangs_costs_its_event() {
+fn a_remote_program_that_crashes_or_hangs_costs_its_event() {
     let (mut units, address) = listen(Span::from_millis(100));
     ask(&mut units.0, 1..=1);
     let mut crashes = Unit::join(address);
@@ -144,7 +144,7 @@ fn a_program_elsewhere_that_crashes_or_hangs_costs_its_event() {
         thread::sleep(Duration::from_millis(5));
     }
     assert_eq!(units.0.report().reasons, BTreeMap::from([("crashed", 1), ("hung", 1)]));
-    assert_eq!(units.0.report().told[0].1, Reason::Crashed("signal: 6".into()));
+    assert_eq!(units.0.report().first_failures[0].1, Reason::Crashed("signal: 6".into()));
     let mut late = Vec::new();
     units.0.take(&mut late);
     finish(&mut units.0);
@@ -152,7 +152,7 @@ fn a_program_elsewhere_that_crashes_or_hangs_costs_its_event() {
 
 /// Without a filter unit events wait; at the end of the run they wait a moment longer.
 #[test]
-fn events_that_nobody_decides_about_end_in_quarantine_with_the_run() {
+fn events_without_a_decision_end_in_quarantine_with_the_run() {
     let (mut units, _) = listen(Span::from_millis(50));
     ask(&mut units.0, 1..=2);
     let mut early = Vec::new();
