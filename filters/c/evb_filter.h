@@ -3,7 +3,8 @@
  *     gcc -shared -fPIC -o my_filter.so my_filter.c             library = "./my_filter.so"
  *     gcc -DEVB_FILTER_PROGRAM -o my_filter my_filter.c         program = ["./my_filter"]
  *
- * Everything that a function is given is valid until it returns, and cannot be written. docs/filters.md has more. */
+ * Everything that a function is given is valid until it returns, and cannot be written.
+ * docs/guides/filters.md has more. */
 #ifndef EVB_FILTER_H
 #define EVB_FILTER_H
 

@@ -5,7 +5,7 @@
 The function is called with each event. It returns True to accept, False to reject, or the name of a stream. An event has
 its `number`, `complete`, and `fragments`; `event[source]` are the bytes of a fragment. They are copied when they are asked
 for; `event.view(source)` is a memoryview that copies nothing, and ends when the function returns. Python 3.8 or later,
-and nothing else. docs/filters.md has more.
+and nothing else. docs/guides/filters.md has more.
 """
 
 import mmap

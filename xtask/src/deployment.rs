@@ -189,7 +189,7 @@ impl Site {
             return Ok(());
         }
         let address = &machine.address;
-        let read = |name: &str| fs::read_to_string(workspace.root.join("docs/monitoring").join(name));
+        let read = |name: &str| fs::read_to_string(workspace.root.join("docs/guides/monitoring").join(name));
         let text = read("prometheus.yml").map_err(|error| error.to_string())?;
         self.write(
             0,

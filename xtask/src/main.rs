@@ -73,7 +73,7 @@ enum Task {
         #[arg(long, value_name = "TEXT")]
         only: Option<String>,
     },
-    /// Compare the simulator with CAMINOS, another one, on the same networks: docs/caminos.md
+    /// Compare the simulator with CAMINOS, another one, on the same networks: lab/caminos.md
     Caminos(caminos::Options),
     /// Count where the instructions of a fragment and of a packet-hop go, with callgrind; needs valgrind
     Profile(profile::Options),

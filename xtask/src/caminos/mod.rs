@@ -1,5 +1,5 @@
 //! `cargo xtask caminos`: evb's simulator beside CAMINOS, another simulator of networks, on the same networks. Both are asked for
-//! the load that a network accepts and for the mean wait of a message. The table goes to docs/caminos.md.
+//! the load that a network accepts and for the mean wait of a message. The table goes to lab/caminos.md.
 
 mod cases;
 mod ours;
@@ -16,7 +16,7 @@ use table::Row;
 /// Seeds of both sides; each value is the mean over them.
 const SEEDS: [u64; 5] = [1, 2, 3, 4, 5];
 /// Page that has the table, from the root of the repository.
-const PAGE: &str = "docs/caminos.md";
+const PAGE: &str = "lab/caminos.md";
 
 /// Compares the simulator with CAMINOS, which it installs in the target directory.
 #[derive(clap::Args)]

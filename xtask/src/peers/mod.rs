@@ -67,7 +67,7 @@ pub(crate) fn run(quick: bool, only: &str) -> Result<(), String> {
     let mut rows: Vec<Row> = Vec::new();
     let comparisons: Vec<_> = comparisons(&bench).into_iter().filter(|one| one.what.contains(only)).collect();
     if comparisons.is_empty() {
-        return Err(format!("nothing that is compared has {only:?} in its name\nhint: the names are in docs/peers.md"));
+        return Err(format!("nothing that is compared has {only:?} in its name\nhint: the names are in lab/peers.md"));
     }
     for comparison in comparisons {
         rows.extend(comparison.run(effort.repetitions, || bench.core_to_core()));

@@ -272,8 +272,8 @@ fn every_metric_is_explained_and_rules_and_dashboard_use_no_other() {
     let mut known = names(&service.ask("GET", "/metrics", None).body);
     known.insert("evb_faults_total".into());
     let page = |name: &str| fs::read_to_string(shipped(&format!("../docs/{name}"))).unwrap();
-    assert_eq!(named(&page("monitoring.md")), known);
-    for file in ["monitoring/alerts.yml", "monitoring/grafana.json"] {
+    assert_eq!(named(&page("guides/monitoring.md")), known);
+    for file in ["guides/monitoring/alerts.yml", "guides/monitoring/grafana.json"] {
         let used = named(&page(file));
         assert!(!used.is_empty() && used.is_subset(&known), "{file}: {:?}", used.difference(&known));
     }
@@ -299,9 +299,9 @@ fn prometheus_reads_a_run_and_alerts() {
     let service = Service::start(&lab, &["--processes"]);
     lab.write("token", &service.token);
     let port = free_tcp_port();
-    let text = fs::read_to_string(shipped("../docs/monitoring/prometheus.yml")).unwrap();
+    let text = fs::read_to_string(shipped("../docs/guides/monitoring/prometheus.yml")).unwrap();
     lab.write("prometheus.yml", text.replace("127.0.0.1:8080", &service.place).replace("5s", "1s"));
-    fs::copy(shipped("../docs/monitoring/alerts.yml"), lab.path("alerts.yml")).unwrap();
+    fs::copy(shipped("../docs/guides/monitoring/alerts.yml"), lab.path("alerts.yml")).unwrap();
     let mut command = Command::new("prometheus");
     command.args(["--config.file=prometheus.yml", "--storage.tsdb.path=series"]).current_dir(lab.path(""));
     command.arg(format!("--web.listen-address=127.0.0.1:{port}")).stdout(Stdio::null()).stderr(Stdio::null());

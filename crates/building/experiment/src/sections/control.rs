@@ -11,7 +11,7 @@ use evb_transport_registry::{TransportChoice, TransportInfo};
 
 pub(super) const DOC: &str = "Control messages: all but what readout units send to builders. They travel with the \
 fragments, or have a transport of their own. A simulation has `network.control` for that. See \
-[a control network](../several-machines.md#a-control-network).";
+[a control network](../guides/several-machines.md#a-control-network).";
 
 pub(super) const CONTROL: &[Key] = &[optional(
     "transport",

@@ -18,7 +18,7 @@ use evb_core::SourceId;
 use evb_protocol::{Assignment, Config, Trigger};
 
 pub(super) const DOC: &str = "A first stage: an event builder for each readout unit builds its sources into super-fragments. Without `slices`, each \
-readout unit reads its sources itself. See [two stages](../stages.md).";
+readout unit reads its sources itself. See [two stages](../guides/stages.md).";
 
 pub(super) const FIRST_STAGE: &[Key] = &[
     optional(

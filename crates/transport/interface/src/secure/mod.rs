@@ -8,7 +8,7 @@
 //! Three messages prove both sides: the dialer's hello, the acceptor's answer, and the dialer's first record. A hello
 //! alone proves nothing, since it may be a recorded one; the answer has a new key of the acceptor, so only who has the
 //! token can make a first record. [`dial`] has the dialer's part over a stream that blocks, and [`Acceptor`] the
-//! acceptor's, with a bound on those who have proved nothing yet. `docs/security.md` says who is kept out, and
+//! acceptor's, with a bound on those who have proved nothing yet. `docs/guides/security.md` says who is kept out, and
 //! `docs/reference/secure-wire.md` has the bytes.
 
 mod acceptor;
