@@ -1,5 +1,5 @@
 //! The area of memory in which a filter unit reads its events: a builder writes them once, and the process reads them
-//! where they are. `docs/guides/filters.md` has the protocol for authors of programs.
+//! where they are. `docs/reference/filter-wire.md` has the protocol for authors of programs.
 //!
 //! # Invariant
 //! One mapping can write to an area, that of its builder, and the file is closed to all others before a process gets it.

@@ -13,7 +13,7 @@
 //! | `code` | the code of a user: a program or a shared library |
 //! | `library` | a filter in a shared library |
 //!
-//! The bytes of the wire are described in `docs/guides/filters.md`.
+//! The bytes of the wire are described in `docs/reference/filter-wire.md`.
 
 mod area;
 mod code;

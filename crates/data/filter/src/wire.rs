@@ -1,5 +1,5 @@
 //! The bytes between a builder and a filter program. Numbers are little-endian; every part begins at a multiple of eight
-//! bytes. `docs/guides/filters.md` has the same for authors of programs.
+//! bytes. `docs/reference/filter-wire.md` has the same for authors of programs.
 
 use bytes::Bytes;
 use evb_core::EventId;

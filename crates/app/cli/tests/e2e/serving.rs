@@ -272,7 +272,7 @@ fn every_metric_is_explained_and_rules_and_dashboard_use_no_other() {
     let mut known = names(&service.ask("GET", "/metrics", None).body);
     known.insert("evb_faults_total".into());
     let page = |name: &str| fs::read_to_string(shipped(&format!("../docs/{name}"))).unwrap();
-    assert_eq!(named(&page("guides/monitoring.md")), known);
+    assert_eq!(named(&page("reference/metrics.md")), known);
     for file in ["guides/monitoring/alerts.yml", "guides/monitoring/grafana.json"] {
         let used = named(&page(file));
         assert!(!used.is_empty() && used.is_subset(&known), "{file}: {:?}", used.difference(&known));

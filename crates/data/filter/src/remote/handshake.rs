@@ -1,6 +1,6 @@
 //! The messages that open the connection of a filter unit: both sides prove that they have the token of the run
 //! (`evb_transport::secure`), and the builder says in one sealed byte whether it has a place.
-//! `docs/guides/filters.md` has the bytes.
+//! `docs/reference/filter-wire.md` has the bytes.
 
 use evb_transport::{
     Token,
