@@ -1,4 +1,4 @@
-//! The folder of each paper: its experiments resolve, its README tells of all of them, and its parameters are varied.
+//! The folder of each paper: its experiments resolve, its README names all of them, and its parameters are varied.
 
 use evb_experiment::Diagnostics;
 use evb_paper::{Paper, Parameter, papers};
@@ -10,16 +10,16 @@ fn folder(slug: &str) -> PathBuf {
 
 #[test]
 fn every_folder_is_a_paper() {
-    let entries = fs::read_dir(folder("")).expect("papers").map(|entry| entry.expect("an entry").file_name());
-    let names = entries.map(|name| name.to_string_lossy().into_owned());
-    let mut folders: Vec<_> = names.filter(|name| name != "crate").collect();
+    let entries = fs::read_dir(folder("")).expect("papers").map(|entry| entry.expect("an entry"));
+    let folders = entries.filter(|entry| entry.path().is_dir() && entry.file_name() != "crate");
+    let mut folders: Vec<_> = folders.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
     folders.sort();
     assert_eq!(folders, papers().iter().map(|paper| paper.slug).collect::<Vec<_>>());
     papers().iter().for_each(|paper| assert_eq!(paper.check(), Ok(())));
 }
 
 #[test]
-fn experiments_resolve_and_the_readme_tells_of_them() {
+fn experiments_resolve_and_the_readme_names_them() {
     for paper in papers() {
         let readme = fs::read_to_string(folder(paper.slug).join("README.md")).expect("a README");
         let experiments = paper.experiments(&["run.seed=5".into()]).unwrap_or_else(|error| panic!("{error:?}"));
@@ -27,8 +27,8 @@ fn experiments_resolve_and_the_readme_tells_of_them() {
         for (name, experiment) in experiments {
             assert!(experiment.plans().iter().all(|plan| plan.run.seed == 5), "{name}");
             let family = name.rsplit_once('-').map(|(family, _)| format!("`{family}-*`"));
-            let is_told = readme.contains(&name) || family.is_some_and(|family| readme.contains(&family));
-            assert!(is_told, "the README of {} says nothing of {name}", paper.slug);
+            let is_named = readme.contains(&name) || family.is_some_and(|family| readme.contains(&family));
+            assert!(is_named, "the README of {} does not name {name}", paper.slug);
         }
     }
 }

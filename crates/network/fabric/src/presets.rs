@@ -1,6 +1,6 @@
 //! Networks of past experiments, and some of today, each as the `[network]` table of an experiment file.
 
-/// A network with a name. Its page, with the source of every number, is `docs/networks/<name>.md`.
+/// A network with a name. Its page, with the source of every number, is `docs/reference/networks/<name>.md`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Preset {
     /// Its name, as in `preset = "ideal"`.

@@ -57,7 +57,7 @@ fn numbers_have_a_source() {
 
 #[test]
 fn presets_have_pages_and_names() {
-    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../docs/networks");
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../docs/reference/networks");
     let index = std::fs::read_to_string(docs.join("README.md")).expect("there is an index");
     for known in presets() {
         assert_eq!(preset(known.name), Some(known));
@@ -72,7 +72,8 @@ fn presets_have_pages_and_names() {
 #[test]
 fn pages_show_every_value() {
     for preset in presets() {
-        let page = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../../docs/networks/{}.md", preset.name));
+        let page =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../../docs/reference/networks/{}.md", preset.name));
         let page = std::fs::read_to_string(page).expect("it has a page");
         for line in preset.toml.lines().filter(|line| !line.starts_with('#')) {
             let (key, value) = line.split(" # ").next().and_then(|line| line.split_once(" = ")).expect("a key");

@@ -2,7 +2,7 @@
 //!
 //! A packet of any length costs one or two events per link. That is exact, since only a grant changes the flow of
 //! bytes: `worm` computes the time for which a stalled worm stands on its links. The rules are those of
-//! `docs/networks/model.md`; a simulator that moves single bytes checks them in `tests/`.
+//! `docs/reference/networks/model.md`; a simulator that moves single bytes checks them in `tests/`.
 //!
 //! [`Net`] leads each packet from part to part: the router chooses the link to ask for, the arbiter gives the link, and
 //! the buffers tell when there is room for it.

@@ -96,11 +96,10 @@ pub(crate) fn check_page(preset: &str, comparisons: &[Comparison]) {
     let rows: String = comparisons.iter().map(Comparison::row).collect();
     let commands: String = comparisons.iter().map(Comparison::command).collect();
     let section = format!(
-        "{HEADING}\n| what | theory | simulated | theory is |\n|---|---|---|---|\n{rows}\nThe lines of the table are, in \
-         order,\n\n```sh\n{commands}```\n\nand a test calculates and simulates them \
-         (`crates/network/sim/tests/workloads/theory.rs`).\n\n"
+        "{HEADING}\n| what | theory | simulated | theory is |\n|---|---|---|---|\n{rows}\nThe commands, in the order of the \
+         table (`crates/network/sim/tests/workloads/theory.rs` checks them):\n\n```sh\n{commands}```\n\n"
     );
-    let path = Path::new(ROOT).join("docs/networks").join(format!("{preset}.md"));
+    let path = Path::new(ROOT).join("docs/reference/networks").join(format!("{preset}.md"));
     let page = fs::read_to_string(&path).expect("the preset has a page");
     if page.contains(&section) {
         return;

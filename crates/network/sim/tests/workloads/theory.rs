@@ -1,4 +1,4 @@
-//! The presets beside calculated values; each page of `docs/networks` shows the results.
+//! The presets beside calculated values; each page of `docs/reference/networks` shows the results.
 
 use crate::{
     pages::{Comparison, Unit, check_page},

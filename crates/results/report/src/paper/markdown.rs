@@ -82,9 +82,22 @@ pub fn papers_bands(items: &[PaperItem], sensitivities: &[Sensitivity]) -> Strin
     text.trim_end().to_owned() + "\n"
 }
 
+/// A table of the predicted values; of those of theory that are inside only their number.
 fn predictions(items: &[PaperItem], sensitivities: &[Sensitivity]) -> String {
-    let mut text = "| predicted | published | ours | band | |\n|---|---:|---:|---|---|\n".to_owned();
-    for item in items.iter().filter(|item| item.class == Class::Predicted) {
+    let predicted = items.iter().filter(|item| item.class == Class::Predicted);
+    let (theory, shown): (Vec<_>, Vec<_>) = predicted.partition(|item| item.theory && item.verdict == Verdict::Inside);
+    let mut text = String::new();
+    if !theory.is_empty() {
+        let _infallible = writeln!(text, "Predicted values of theory that are inside: {}.", theory.len());
+    }
+    if shown.is_empty() {
+        return text;
+    }
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    text += "| predicted | published | ours | band | |\n|---|---:|---:|---|---|\n";
+    for item in shown {
         let ours = item.reproduced.map_or_else(|| "no number".into(), number);
         let verdict = if item.verdict == Verdict::Inside { "inside" } else { "**outside**" };
         let band = band_text(item, sensitivities);
@@ -93,23 +106,28 @@ fn predictions(items: &[PaperItem], sensitivities: &[Sensitivity]) -> String {
     text
 }
 
+/// A table of the parameters on which an item hangs, and the names of the others.
 fn parameters(items: &[PaperItem], sensitivities: &[Sensitivity]) -> String {
-    let mut text =
-        "| parameter | basis | value, and where it is looked up | why | hang on it |\n|---|---|---|---|---|\n"
-            .to_owned();
+    let (mut rows, mut others) = (String::new(), Vec::new());
     for one in sensitivities {
         let hanging: Vec<_> = hanging_items(items, one)
             .map(|(item, values)| format!("`{}` ({}): {}", item.item, class(item.class), told(item, values)))
             .collect();
-        let values = one.values.join("; ");
-        let _infallible = writeln!(
-            text,
-            "| {} | {} | {values} | {} | {} |",
-            one.parameter,
-            basis(one.basis),
-            why(one),
-            hanging.join("; ")
-        );
+        if hanging.is_empty() {
+            others.push(one.parameter.as_str());
+            continue;
+        }
+        let (basis, values, why) = (basis(one.basis), one.values.join("; "), why(one));
+        let _infallible = writeln!(rows, "| {} | {basis} | {values} | {why} | {} |", one.parameter, hanging.join("; "));
+    }
+    let mut text = String::new();
+    if !rows.is_empty() {
+        text += "| parameter | basis | value, and where it is looked up | why | hang on it |\n|---|---|---|---|---|\n";
+        text += &rows;
+    }
+    if !others.is_empty() {
+        let gap = if text.is_empty() { "" } else { "\n" };
+        let _infallible = writeln!(text, "{gap}No verdict hangs on: {}.", others.join("; "));
     }
     text
 }

@@ -37,14 +37,14 @@ fn check(page: &str, part: &str, text: &str) {
 fn the_pages_say_what_the_stored_results_say() {
     let items = stored::<PaperItem>("expected.jsonl", |line| serde_json::from_str(line));
     let sensitivities = stored::<Sensitivity>("sensitivity.jsonl", |line| serde_json::from_str(line));
-    check("docs/papers.md", "headline", &papers_headline(&items, "../papers"));
-    check("docs/papers.md", "differences", &papers_differences(&items));
-    check("docs/papers.md", "bands", &papers_bands(&items, &sensitivities));
+    check("papers/README.md", "headline", &papers_headline(&items, "."));
+    check("papers/README.md", "differences", &papers_differences(&items));
+    check("papers/README.md", "bands", &papers_bands(&items, &sensitivities));
     check("README.md", "headline", &papers_headline(&items, "papers"));
     let svg = paper_errors(&items).expect("predicted values");
-    let file = path("docs/papers-errors.svg");
+    let file = path("papers/errors.svg");
     if env::var_os("UPDATE_DOCS").is_some() {
         fs::write(&file, &svg).expect("writable");
     }
-    assert!(fs::read_to_string(&file).expect("a picture") == svg, "docs/papers-errors.svg is old");
+    assert!(fs::read_to_string(&file).expect("a picture") == svg, "papers/errors.svg is old");
 }

@@ -1,4 +1,4 @@
-//! A network simulator that moves single bytes by the rules of `docs/networks/model.md`: slow, simple, and written from
+//! A network simulator that moves single bytes by the rules of `docs/reference/networks/model.md`: slow, simple, and written from
 //! the text alone, so that it errs elsewhere than the engine.
 //!
 //! An event is a byte being sent, a byte being there, a sender learning of room: nothing is computed ahead. When
