@@ -96,8 +96,8 @@ pub(crate) fn check_page(preset: &str, comparisons: &[Comparison]) {
     let rows: String = comparisons.iter().map(Comparison::row).collect();
     let commands: String = comparisons.iter().map(Comparison::command).collect();
     let section = format!(
-        "{HEADING}\n| what | theory | simulated | theory is |\n|---|---|---|---|\n{rows}\nThe commands, in the order of the \
-         table (`crates/network/sim/tests/workloads/theory.rs` checks them):\n\n```sh\n{commands}```\n\n"
+        "{HEADING}\n| what | theory | simulated | theory is |\n|---|---|---|---|\n{rows}\nThe commands, in this \
+         order:\n\n```sh\n{commands}```\n\n"
     );
     let path = Path::new(ROOT).join("docs/reference/networks").join(format!("{preset}.md"));
     let page = fs::read_to_string(&path).expect("the preset has a page");

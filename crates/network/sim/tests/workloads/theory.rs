@@ -19,7 +19,7 @@ const STREAM: &[&str] = &["workload.messages=100"];
 fn alone(preset: &str, farthest: u16, switches: u64) -> Comparison {
     let set = [format!("network.placement.builder={farthest}")];
     Comparison {
-        what: format!("one message of 48 B to h{farthest}; switches on the way: {switches}"),
+        what: format!("one message of 48 B to h{farthest}; switches: {switches}"),
         source: "the sum of its parts",
         theory: seconds_alone(&network_config(preset), 48.0, switches as f64),
         unit: Unit::Time,
@@ -51,7 +51,7 @@ fn seconds_alone(config: &NetworkConfig, bytes: f64, switches: f64) -> f64 {
 /// One host sends messages of 64 KiB to the next one.
 fn stream(preset: &str) -> Comparison {
     Comparison {
-        what: "64 KiB after 64 KiB to the next host".to_owned(),
+        what: "messages of 64 KiB, back to back, to the next host".to_owned(),
         source: "payload and time of each packet",
         theory: stream_rate(&network_config(preset), 65536.0),
         unit: Unit::Rate,

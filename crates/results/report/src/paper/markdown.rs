@@ -70,7 +70,7 @@ fn difference(item: &PaperItem) -> String {
     format!("`{}` ({}) {ours} instead of {}", item.item, class(item.class), published(item))
 }
 
-/// For each paper its predicted values with their bands, and its parameters with what hangs on them.
+/// For each paper its predicted values with their bands, and the parameters on which they depend.
 pub fn papers_bands(items: &[PaperItem], sensitivities: &[Sensitivity]) -> String {
     let mut text = String::new();
     for (paper, items) in by_paper(items) {
@@ -106,12 +106,13 @@ fn predictions(items: &[PaperItem], sensitivities: &[Sensitivity]) -> String {
     text
 }
 
-/// A table of the parameters on which an item hangs, and the names of the others.
+/// A table of the parameters on which a predicted value depends, and the names of the others.
 fn parameters(items: &[PaperItem], sensitivities: &[Sensitivity]) -> String {
     let (mut rows, mut others) = (String::new(), Vec::new());
     for one in sensitivities {
         let hanging: Vec<_> = hanging_items(items, one)
-            .map(|(item, values)| format!("`{}` ({}): {}", item.item, class(item.class), told(item, values)))
+            .filter(|(item, _)| item.class == Class::Predicted)
+            .map(|(item, values)| format!("`{}`: {}", item.item, told(item, values)))
             .collect();
         if hanging.is_empty() {
             others.push(one.parameter.as_str());
@@ -122,12 +123,12 @@ fn parameters(items: &[PaperItem], sensitivities: &[Sensitivity]) -> String {
     }
     let mut text = String::new();
     if !rows.is_empty() {
-        text += "| parameter | basis | value, and where it is looked up | why | hang on it |\n|---|---|---|---|---|\n";
+        text += "| parameter | basis | value, and others | why | predicted values that depend on it |\n|---|---|---|---|---|\n";
         text += &rows;
     }
     if !others.is_empty() {
         let gap = if text.is_empty() { "" } else { "\n" };
-        let _infallible = writeln!(text, "{gap}No verdict hangs on: {}.", others.join("; "));
+        let _infallible = writeln!(text, "{gap}No predicted value depends on: {}.", others.join("; "));
     }
     text
 }
