@@ -5,6 +5,10 @@
 //! needs a witness: the fragment is held until later fragments count on from its number. A single wild number is set
 //! apart, and so are all fragments but one that claim the same number. A run of numbers that leads elsewhere is a
 //! *turn*: the counter was restarted, or has leapt. The numbers alone do not tell their events after a turn.
+//!
+//! A position in a file or stream proves nothing: after one lost fragment all later ones would go to the events of
+//! other triggers. A counter that restarted does not come back by counting either, because it would pass through the
+//! expected number by chance.
 
 use crate::Mark;
 use alloc::{collections::VecDeque, sync::Arc, vec::Vec};

@@ -2,6 +2,8 @@
 //!
 //! Byte `k` of a word is its bits `8k` to `8k + 7`, and data keep the place that they have in their message: word `i`
 //! of the data covers the message from byte `8 (offset / 8 + i)` on. So hardware moves words and never shifts bytes.
+//!
+//! A part that begins late in a word may cost one more word; in return the hardware needs masks and no shifters.
 
 extern crate alloc;
 

@@ -3,6 +3,9 @@
 //! It is software, as in VELO 2008, section 3, statelessness: one message of 30,000 is cut, and hardware that looked
 //! for its parts would cost more than it saves. Parts are kept outside of the mailbox, so that a message that is never
 //! completed occupies no slot.
+//!
+//! The receiver keeps one open message for each sender. A smaller limit could only drop messages, because the packets
+//! that complete a message are behind others in the ring.
 
 extern crate alloc;
 

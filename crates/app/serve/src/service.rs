@@ -1,4 +1,7 @@
 //! The service: drives a session turn by turn, carries out the requests of operators, and keeps the registry of runs.
+//!
+//! A run begins in the registry when run control says that it runs, and is shown as running only then. So a service
+//! that is killed at any moment leaves a run that is known to be interrupted.
 
 use crate::{
     disk,

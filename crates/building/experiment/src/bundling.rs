@@ -1,4 +1,8 @@
 //! The sources of the readout units and the events of a block: what a readout unit puts into one bundle.
+//!
+//! Blocks that follow the load are the default: at low rates there are none. Files that inject faults have single
+//! events, because a block is lost or repeated as one, and so have files with shaping, whose buckets already hold many
+//! events. The last block of a run by number may be smaller, which all nodes know from the plan.
 
 use evb_core::{ByteCount, SourceId};
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,6 @@
 //! The cores of workers: where `run.placement` binds them.
+//!
+//! A node is not bound while it opens its sources and files: the threads that it starts then would inherit its core.
 
 use crate::{control::NodeError, placement};
 use evb_core::NodeId;

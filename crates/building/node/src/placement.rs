@@ -1,4 +1,8 @@
 //! The choice of cores for nodes: pure functions, without a look at the machine.
+//!
+//! Where units outnumber the cores, each core gets its share of readout units and of builder units. All of them
+//! exchange fragments, so no other placement keeps more fragments on their core. Placement is not the default, because
+//! two runs on one machine would take the same cores.
 
 use evb_core::NodeId;
 use evb_os::cores::Core;

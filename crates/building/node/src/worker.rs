@@ -1,4 +1,8 @@
 //! A worker: one thread that carries one or more nodes.
+//!
+//! A node that cannot continue reports it to run control and closes its endpoint, so its peers treat it as dead: other
+//! builders take its events, or the run ends. With the report alone, a full disk of the only builder held the run for
+//! twice `run.drain_timeout`.
 
 use crate::control::{Detail, Instruction, NodeError, Notice, Order};
 use crate::core_binding::CoreBinding;

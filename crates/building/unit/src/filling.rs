@@ -2,6 +2,10 @@
 //!
 //! A block costs about as much as a single event. So while events wait for builders, blocks may grow: the same builders then
 //! build more events. Where builders wait for events, no event must wait for a block to fill: it starts with what is there.
+//!
+//! A size of blocks holds from a block on, and travels before it (`Message::BlockSize`). A size in each message would
+//! be another protocol, and a rule that all nodes follow by themselves would need a load that all of them see. The size
+//! follows the queue of blocks, not a measured rate, because a queue shows at once that builders have too much to do.
 
 use evb_core::{Span, Time};
 

@@ -1,4 +1,7 @@
 //! Latencies of events.
+//!
+//! A latency begins with the trigger. An event manager that gets its processor late finds several triggers at once, and
+//! takes for each the time at which it came.
 
 use crate::Distribution;
 use evb_core::Span;

@@ -1,4 +1,7 @@
 //! The selection of a builder's events: it asks the chain of filters, then the filter units, and picks the stream.
+//!
+//! No event is rejected unseen: one with a missing or bad fragment passes all built-in filters but `complete`, ends
+//! incomplete and is stored. So a filter has seen every rejected event completely.
 
 use crate::{Payload, Store, split::Fate};
 use evb_core::{EventId, Time};

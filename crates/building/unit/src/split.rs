@@ -1,4 +1,7 @@
 //! Bundles at a builder unit: split into the fragments of sources and events, checked, and counted by source.
+//!
+//! Fragments and their sizes are counted here and not in the machines, which count bundles: a rate of fragments that
+//! depends on the size of blocks would mean nothing.
 
 use crate::{Faults, Payload, Sizes, blocks::Blocks, bundle::Part};
 use evb_core::{EventId, SourceId};

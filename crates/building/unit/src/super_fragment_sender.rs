@@ -1,4 +1,7 @@
 //! The outlet of a builder of the first stage: built events become super-fragments for one readout unit of the second.
+//!
+//! The number of an event chooses its builder in all groups (`Assignment::ByNumber`), so groups need no messages
+//! between them. The price is that a slow slice holds up the others.
 
 use crate::{Payload, blocks::Blocks};
 use evb_core::{EventId, SourceId};

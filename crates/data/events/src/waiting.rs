@@ -1,4 +1,9 @@
 //! Bytes on their way to the kernel: what the writer makes, and large fragments, which stay where they are.
+//!
+//! A vectored write takes a fragment from where it is, but each costs the kernel 50 to 80 ns and is copied in pieces.
+//! Writing to ext4 without copies took 2.0 times as long for fragments of 256 B, 1.2 times for 1 KiB and the same for 2
+//! KiB, and was up to 1.05 times as fast from 8 KiB on. So smaller fragments are copied into the buffer, and larger
+//! ones are not.
 
 use bytes::Bytes;
 use std::io::IoSlice;
@@ -6,8 +11,7 @@ use std::io::IoSlice;
 /// Bytes that wait to be handed to the kernel: about 1 MiB, and at least the longest head of an event.
 pub const BUFFER_BYTES: usize = (1 << 20) + (1 << 12);
 
-/// Smallest fragment that is not copied. Below, separate parts cost the kernel about as much as the copy or more:
-/// ARCHITECTURE.md has the measurement.
+/// Smallest fragment that is not copied.
 pub(crate) const SHARED_BYTES: usize = 8 << 10;
 
 /// Most parts that the system takes in one call (`IOV_MAX`).

@@ -4,6 +4,11 @@
 //! A thread gives its process some events, waits for the verdicts, and gives the next ones. A process that crashes, hangs
 //! or answers nonsense is started again, and has these events again, one by one: only the one at fault goes into
 //! quarantine. No call of the node waits for a process.
+//!
+//! A process holds few events, so that few are asked about again after a crash. Its pipe is idle between two batches,
+//! and several processes make up for that. Events are copied into its memory even where their fragments are shared: a
+//! filter sees the events of its builder and no more. Libraries run in processes, too, because foreign code can spoil
+//! memory or hang.
 
 use crate::{
     Hello, StreamId, UnitsPlan,

@@ -2,6 +2,9 @@
 //!
 //! An event is a slice. Slices may overlap: hits near the border of two slices belong to both, so that what happens across
 //! the border is whole in one of them.
+//!
+//! Slices are cut here, so machines, blocks and filters need not know of them. Generated hits follow from seed, source
+//! and time alone, and are the same in both slices of an overlap.
 
 use crate::{
     OpenOptions, SourceError, SourceSpec,

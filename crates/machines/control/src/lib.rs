@@ -6,6 +6,11 @@
 //!
 //! Nodes outlive a run. [`Command::Configure`] gathers them and connects them to each other; each [`Command::Start`] then
 //! begins a run of its own, without new processes.
+//!
+//! A run can follow another without a stop: the event manager turns triggers away until every event has ended, and all
+//! nodes change files and begin another account, while machines, connections and sources continue. A split by event
+//! number, without that moment, would need two accounts, storages and filters in each node. It would save milliseconds,
+//! so the moment is measured instead.
 #![no_std]
 
 extern crate alloc;

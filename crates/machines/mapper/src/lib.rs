@@ -11,6 +11,9 @@
 //! mapping breadth first, distribution of the map. The paper says no more; the probes are those of Mainwaring, Chun,
 //! Schleimer and Wilkerson, *System Area Network Mapping* (SPAA 1997).
 //!
+//! Later switches of Myrinet answer with a number of their own. The mapper does not ask for it: the paper's switches
+//! know nothing, and the probes that distinguish them are what a new map costs in time.
+//!
 //! # Example
 //! Two hosts at a switch whose ports are next to each other: the first finds the second.
 //!

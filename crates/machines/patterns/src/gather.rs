@@ -2,6 +2,10 @@
 //!
 //! The processors and buffers of an event are drawn from its number and the seed. So every node knows them without a
 //! message. The driver tells every node of an event when it arrives, by a clock that the nodes share.
+//!
+//! This is the traffic alone, as on the test beds of 1998: several processors may share an event, and buffers may send
+//! without being asked. The regions of interest of the event builder add an event manager, filters, storage and the
+//! account.
 
 use crate::{
     Pattern, TrafficCommand, TrafficConfig, TrafficEvent, TrafficMessage,

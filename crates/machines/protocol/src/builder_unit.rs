@@ -1,4 +1,8 @@
 //! The builder unit: puts the fragments of an event together, checks them, and hands the event on.
+//!
+//! A builder gets a grant with push, too. So it knows its own events: it can close an event of which no fragment came,
+//! and can distinguish a stray fragment from one that overtook its grant. Push and pull then need the same builder,
+//! except for one message.
 
 use crate::{
     Completion, Config, Ending, Fault, FaultCounts, Fragment, FragmentStatus, Message, Protocol, Recent, Region, Timer,

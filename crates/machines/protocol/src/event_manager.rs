@@ -2,6 +2,9 @@
 //!
 //! It sees no fragment. At most `buffer_events` events are open at once, so no readout unit can overflow. No builder
 //! gets more events than it asked for.
+//!
+//! Waiting triggers are announced to the readout units in batches of 64, or with a message that goes anyway. Nothing is
+//! in a hurry while events wait for builders, and a message for each trigger takes the time of every node.
 
 mod alignment;
 mod open;

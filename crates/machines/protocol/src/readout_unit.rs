@@ -1,4 +1,8 @@
 //! The readout unit: holds the fragments of one source from readout until the event manager clears their events.
+//!
+//! Fragments are kept until the clear, so that an event can be built again after the death of its builder. The oldest
+//! open event is always read, without waiting for room. Units are asked in different orders; if each filled its buffer
+//! in its own order, one could wait for an event whose fragment has no room in another.
 
 use crate::shaper::Shaper;
 use crate::{Assigned, Config, Fault, FaultCounts, Fragment, FragmentStatus, Message, Protocol, Timer, Trigger};

@@ -3,6 +3,9 @@
 //! The user's calls drive it. When there were none for a while, a service thread does: it acknowledges, sends again and
 //! gives signs of life. So a node is silent only when its process stands still, and what was flushed arrives although the
 //! user computes.
+//!
+//! A kernel acknowledges for a process that computes; here the service thread does. It looks every 2 ms whether the
+//! user has received or waited, so a node that receives often pays for an uncontended lock only.
 
 use crate::{
     EthernetOptions, Port,

@@ -1,4 +1,6 @@
 //! A packet socket of Linux, with a ring of arrived frames in shared memory.
+//!
+//! The ring is version 2 of the kernel's. Version 3 delivers frames in blocks, which delays each by a timer.
 
 mod filter;
 mod ring;

@@ -2,6 +2,10 @@
 //! share its memory all of it. A program that the driver runs for each frame gives the node its own ones, and leaves all
 //! others to the kernel.
 //!
+//! AF_XDP is used only on request and never given up silently: it takes the place of other programs at an interface,
+//! needs more capabilities and one receive queue, and drivers may reset a card for it. The program of 22 instructions
+//! is our own, since a loader of programs would be larger than everything here.
+//!
 //! # Safety
 //! Frames are in one memory, which the kernel and this process use in turn: a piece of it belongs to the ring in
 //! which it is, or to this module between two rings. The socket is closed before that memory is freed, since fields are

@@ -1,4 +1,7 @@
 //! What is left to do for peers when an endpoint has ended.
+//!
+//! An answer over a closed connection destroys what is under way on it. So an endpoint that ends drives its protocol
+//! until everything has arrived, first itself and then in a thread, where a slow receiver holds up no other work.
 
 use std::{thread, time::Duration};
 

@@ -1,4 +1,8 @@
 //! The fair share of the window for each of several senders.
+//!
+//! MPI keeps eager messages that the receiver has not asked for, without a bound, and all senders share its short
+//! queues, which the first to run fills. So a sender needs a credit for each frame, and the receiver keeps some credits
+//! back while several send.
 
 use crate::link::WINDOW;
 

@@ -3,6 +3,13 @@
 //! A sender asks for a room when its next message fits into none that it holds. The receiver answers with an offer. When the
 //! reader has taken the message of a room, the receiver offers another one, without being asked, of a length that recent
 //! messages needed. So each room that was granted once comes back, and a stream of messages waits for nobody.
+//!
+//! An announcement, a permit and the provider's own question for the body were five small messages for a long one, each
+//! with a system call on both sides. With memory that is offered ahead one message remains, and an offer for two of
+//! them. The price is trust: a node with the token must not write twice into a room.
+//!
+//! A sender has four rooms. With two, events of 2 x 2 units over `tcp` were built at 0.9 of that rate, with eight at
+//! 0.8, likely because more was under way than the caches hold.
 
 use crate::control::{Ask, Offer};
 

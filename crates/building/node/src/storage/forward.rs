@@ -2,6 +2,9 @@
 //!
 //! A readout unit that is gone does not come back. The second stage knows that it is gone, and misses its super-fragments. So
 //! they are dropped from then on, and the first stage goes on for all other readout units.
+//!
+//! A builder that has lost its event manager does not announce the end of its data, since the second stage would then
+//! end as well. It continues as if that source were gone.
 
 use super::writer::EventFile;
 use bytes::Bytes;

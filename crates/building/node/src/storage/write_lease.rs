@@ -1,4 +1,8 @@
 //! The gate of a writer. It is shut while it is held, while its node is away, and for good behind the fence.
+//!
+//! A builder whose loop stood still for longer than its peers wait may have been given up, and its events may be built
+//! elsewhere. So its storage is held until the event manager confirms it or fences it off. Behind the fence, unreported
+//! events are removed from its file.
 
 use std::{
     sync::{

@@ -2,6 +2,11 @@
 //!
 //! The thread takes the queued events, writes them, hands them to the kernel at once, and gives them back. A slow disk
 //! thus costs its builder slots, but never a turn of its node.
+//!
+//! Events are written by plain calls, not through `io_uring`. ext4 hands buffered writes of a ring to kernel threads,
+//! which need the same cores: runs stored as much at 16 KiB and less at 2 KiB, with 8 % more processor time. `O_DIRECT`
+//! would save processor time, but needs aligned copies and writes at the rate of the disk, below that of the page
+//! cache.
 
 use super::exchange::{Exchange, Task};
 use super::pace::Pace;

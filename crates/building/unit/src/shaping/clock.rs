@@ -1,4 +1,8 @@
 //! Time slots by synchronised clocks.
+//!
+//! Slots need no message: a slot has as many bytes as its time allows, so a late unit does not run into the next one.
+//! Clocks are set by questions, as in Cristian's method, where the shortest exchange has the least error. No unit waits
+//! for a slow builder; that is left to the transport.
 
 use super::rounds::builder_of;
 use evb_core::{Span, Time};

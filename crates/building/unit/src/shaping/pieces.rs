@@ -1,4 +1,7 @@
 //! Pieces of fragments that have bytes.
+//!
+//! A packet of several fragments travels as its fragments, one after another: TCP has no packets, and a process has no
+//! wire. Grouping then holds fragments back until they are sent together.
 
 use super::Part;
 use bytes::{Bytes, BytesMut};

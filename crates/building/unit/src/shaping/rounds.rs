@@ -1,4 +1,7 @@
 //! The common step of a barrel shifter by barrier.
+//!
+//! Rounds are counted at the builders, because a sender cannot know when a transport has delivered. The event manager,
+//! which knows who is dead, begins the next round. Rounds have numbers, so a late report ends no other round.
 
 use evb_core::{NodeId, NodeRange, Span, Time};
 use evb_protocol::{Config, Shaping, Step};

@@ -1,4 +1,8 @@
 //! The receiving side of a barrel shifter by credits.
+//!
+//! Back-pressure reaches a source in a wormhole network only, so over a transport a builder asks the readout units in
+//! the order of the slots. Each transfer waits for its two neighbours and for no clock. The end of a slot is announced
+//! some bytes before it, the lead, which hides the time of a credit without a second bucket under way.
 
 use evb_core::{NodeId, NodeRange, Span, Time};
 use evb_protocol::{Config, Shaping, Step};

@@ -3,6 +3,9 @@
 //! One question at a time is under way to each readout unit. The answer travels behind the fragments that were sent
 //! before it, so a slow network slows the questions down. A fragment that is still missing when the answer arrives was
 //! lost. A question without an answer is repeated, with growing intervals.
+//!
+//! After a loss a builder asks fewer readout units at a time, because a switch that drops packets would be filled
+//! again.
 
 use crate::Message;
 use alloc::{collections::VecDeque, sync::Arc, vec::Vec};

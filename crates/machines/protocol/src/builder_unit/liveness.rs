@@ -1,6 +1,9 @@
 //! Liveness of peers as seen by a builder. The builder asks for missing fragments, and ends an event without one only
 //! when its readout unit says that it has none, or is dead. After a long pause the builder also asks whether it was
 //! given up itself.
+//!
+//! A builder that loses the connection to a readout unit may itself be cut off, and would end events without evidence.
+//! So it waits for the event manager, which gives up one of the two.
 
 use super::{BuilderEvent, BuilderMachine, Building, MOST_DAMAGED, inquiry};
 use crate::{Fault, Fragment, FragmentStatus, Message};

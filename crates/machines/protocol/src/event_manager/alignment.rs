@@ -10,6 +10,9 @@
 //!   other source can contradict is believed.
 //!
 //! Fragments without proof stay apart: a missing fragment is better than a wrong one.
+//!
+//! Only the event manager hears of all sources, so only it can say which numbers belong together. It asks for marks
+//! while a source waits, so a run in step pays nothing.
 
 use crate::{Config, Sighted};
 use alloc::{

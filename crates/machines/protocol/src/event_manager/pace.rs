@@ -6,6 +6,11 @@
 //! half of them, then some fewer, and keeps to what hardly lowers the rate, since latency falls with their number. It tries
 //! half as many more, and keeps them if the rate rises by a fifth of that. A rate that triggers set, and not the builders,
 //! says nothing.
+//!
+//! Half comes first because the rate has a plateau: 128 x 128 units on two cores are as slow with three quarters of far
+//! too many events. The latency relative to the shortest one, by which TCP Vegas judges, depends on the sizes of
+//! events, and stopped at half of the rate in simulations. Shaped traffic keeps all its slots, because few events leave
+//! its buckets empty.
 
 use crate::Config;
 use evb_core::{Span, Time};

@@ -1,4 +1,8 @@
 //! Free bytes of a buffer, as the sender of its link knows them.
+//!
+//! STOP/GO and byte credits are one flow control: the sender knows, one reaction time late, how many bytes have left
+//! the buffer. So there is a formula for the time at which a worm leaves a link, with an error of a few bytes at the
+//! border between two worms.
 
 use super::UNKNOWN;
 use evb_core::{Span, Time};

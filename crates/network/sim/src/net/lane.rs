@@ -1,4 +1,7 @@
 //! The buffer of one virtual channel, or priority, at the receiving end of a link: its packets, and the one in front.
+//!
+//! Virtual channels need virtual cut-through. Two worms that shared a link byte by byte would slow each other down, and
+//! their times would be unknown without following bytes.
 
 use super::{PacketId, UNKNOWN, credit::Credit};
 use evb_core::Time;

@@ -11,6 +11,11 @@
 //!
 //! The protocol is a machine without clock and links ([`Bond`] drives it), so that tests can run it through deaths in virtual
 //! time. `docs/reference/bond-wire.md` describes the messages.
+//!
+//! A bond is made above the transports, so one protocol serves links of any kind, and each link has its own evidence of
+//! a death. The price is a second window above that of each link. A bond sleeps by `poll` on the files of its links.
+//! With edges of their `epoll` files it woke late: 2 x 2 over two loopback links built 1.16 in place of 2.11 million
+//! fragments per second.
 
 mod incoming;
 mod lane;

@@ -8,6 +8,9 @@
 //!
 //! A receiver that has too many unconfirmed broadcasts gets copies meanwhile, and a sender whose datagrams do not arrive
 //! sends copies only, and says why.
+//!
+//! Marks go only before messages that follow a broadcast: one for each broadcast and receiver would cost as many
+//! messages as copies. Nothing is sent again by a timer, because a receiver asks for what it misses.
 
 use super::{
     group::{Datagrams, LONGEST_DATAGRAM},

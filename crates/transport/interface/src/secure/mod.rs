@@ -10,6 +10,10 @@
 //! token can make a first record. [`dial`] has the dialer's part over a stream that blocks, and [`Acceptor`] the
 //! acceptor's, with a bound on those who have proved nothing yet. `docs/guides/security.md` says who is kept out, and
 //! `docs/reference/secure-wire.md` has the bytes.
+//!
+//! The handshake is a function of bytes without I/O, so that loops that block and loops that do not share it. All nodes
+//! have one key, because a node is trusted with all data anyway. Control connections are always sealed; data are sealed
+//! only on request, since most data networks are closed.
 
 mod acceptor;
 mod channel;

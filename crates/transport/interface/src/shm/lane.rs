@@ -1,5 +1,9 @@
 //! A lane: the ring of records from one sender to one receiver, in words that both processes map.
 //!
+//! A ring with many writers would need a word that all of them change. Such a word is a hidden lock: a process that is
+//! killed between two instructions leaves it taken. The price of a lane for each pair is memory, and a receiver that
+//! polls many words: hot lanes each time, cold ones less often.
+//!
 //! # Why no message is torn or lost
 //! A record is a header word and its payload. The sender writes the payload, then stores the header with release; the
 //! receiver loads the header with acquire, so it sees the payload, too. The word of the next header is 0 before a

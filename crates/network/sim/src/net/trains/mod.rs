@@ -8,6 +8,9 @@
 //! soon as another packet asks for a link of one, its sender is told to pause, or a buffer may be full: the simulation
 //! starts again, packet by packet. When the measurement begins or ends, trains are split: all packets that have not got a
 //! link go on alone, from where they are at that time. Those that have got it remain a train.
+//!
+//! Splitting a train where another packet meets it, in place of starting again, was wrong in one of ten thousand random
+//! experiments, about the room in buffers.
 
 mod passing;
 mod splitting;
