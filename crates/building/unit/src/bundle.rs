@@ -300,24 +300,12 @@ fn decode_entry(first: EventId, entry: &[u8; ENTRY], at: u32) -> Option<Part> {
     Some(Part {
         event: EventId(first.0.saturating_add(u16_at(entry, 0).into())),
         source: SourceId(u16_at(entry, 2)),
-        status: status(u32_at(entry, 4))?,
+        status: u8::try_from(u32_at(entry, 4)).ok().and_then(FragmentStatus::from_byte)?,
         length: u32_at(entry, 8),
         checksum: u32_at(entry, 12),
         mark: Mark::from_bits(u32_at(entry, 16)),
         at,
     })
-}
-
-/// The status with this number.
-const fn status(number: u32) -> Option<FragmentStatus> {
-    match number {
-        0 => Some(FragmentStatus::Good),
-        1 => Some(FragmentStatus::Corrupted),
-        2 => Some(FragmentStatus::Missing),
-        3 => Some(FragmentStatus::Oversized),
-        4 => Some(FragmentStatus::Mismatched),
-        _ => None,
-    }
 }
 
 fn u16_at(bytes: &[u8], at: usize) -> u16 {
@@ -339,21 +327,25 @@ mod tests {
 
     fn fragments() -> impl Strategy<Value = Vec<Fragment<Bytes>>> {
         let places = prop::collection::btree_set((0..300_u16, any::<u16>()), 0..40);
-        let content = (0..5_u32, any::<Option<u32>>(), prop::collection::vec(any::<u8>(), 0..200));
+        let content = (
+            prop::sample::select(&FragmentStatus::ALL[..]),
+            any::<Option<u32>>(),
+            prop::collection::vec(any::<u8>(), 0..200),
+        );
         (places, prop::collection::vec(content, 40)).prop_map(|(places, contents)| {
             let pairs = places.into_iter().zip(contents);
-            pairs.map(|((event, source), (number, mark, bytes))| fragment(event, source, number, mark, bytes)).collect()
+            pairs.map(|((event, source), (status, mark, bytes))| fragment(event, source, status, mark, bytes)).collect()
         })
     }
 
-    fn fragment(event: u16, source: u16, number: u32, mark: Option<u32>, bytes: Vec<u8>) -> Fragment<Bytes> {
+    fn fragment(event: u16, source: u16, status: FragmentStatus, mark: Option<u32>, bytes: Vec<u8>) -> Fragment<Bytes> {
         Fragment {
             event: EventId(1000 + u64::from(event)),
             source: SourceId(source),
             length: bytes.len() as u32,
             checksum: evb_core::checksum(&bytes),
             mark: mark.map(Mark::new),
-            status: status(number).expect("a status"),
+            status,
             payload: bytes.into(),
         }
     }
@@ -420,13 +412,13 @@ mod tests {
 
     #[test]
     fn a_bundle_of_other_events_is_an_error() {
-        let bundle = encode(EventId(1000), &[fragment(0, 7, 0, None, vec![1, 2])]);
+        let bundle = encode(EventId(1000), &[fragment(0, 7, FragmentStatus::Good, None, vec![1, 2])]);
         assert_eq!(decode(EventId(1001), &bundle), Err(BundleError::OtherEvents));
     }
 
     #[test]
     fn entries_out_of_order_or_twice_are_an_error() {
-        let one = |event| fragment(event, 7, 0, None, vec![1, 2]);
+        let one = |event| fragment(event, 7, FragmentStatus::Good, None, vec![1, 2]);
         for fragments in [[one(1), one(0)], [one(1), one(1)]] {
             let bundle = encode(EventId(1000), &fragments);
             assert_eq!(decode(EventId(1000), &bundle), Err(BundleError::BadEntry));
