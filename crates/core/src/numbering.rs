@@ -17,7 +17,7 @@ const WITNESSES: usize = 3;
 
 /// A step of the numbering: the fate of one fragment, or a change of the numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step<T> {
+pub enum NumberingEvent<T> {
     /// The fragment has this position: the number of events since the first one after the last turn, or since the
     /// beginning.
     Placed {
@@ -80,7 +80,7 @@ pub struct Recording {
     pub fragments: Arc<[Sighting]>,
 }
 
-struct Held<T> {
+struct HeldFragment<T> {
     number: u64,
     declared: bool,
     item: T,
@@ -92,8 +92,8 @@ pub struct Numbering<T> {
     /// The last position and its number; `None` before the first fragment.
     last: Option<(u64, u64)>,
     /// Fragments with consecutive numbers that differ from the expected ones.
-    held: Vec<Held<T>>,
-    steps: VecDeque<Step<T>>,
+    held: Vec<HeldFragment<T>>,
+    steps: VecDeque<NumberingEvent<T>>,
 }
 
 impl<T> Numbering<T> {
@@ -109,7 +109,7 @@ impl<T> Numbering<T> {
 
     /// Takes the next fragment. `declared` says that the source restarted its counter with it.
     pub fn push(&mut self, number: u64, declared: bool, item: T) {
-        let fragment = Held { number: number & self.mask, declared, item };
+        let fragment = HeldFragment { number: number & self.mask, declared, item };
         let Some((_, last)) = self.last else { return self.place(0, fragment) };
         let is_due = !declared && self.distance(last, fragment.number) == 1;
         let goes_on = !declared && self.goes_on(fragment.number);
@@ -141,12 +141,12 @@ impl<T> Numbering<T> {
     }
 
     /// Removes the next step, if one is known.
-    pub fn pop(&mut self) -> Option<Step<T>> {
+    pub fn pop(&mut self) -> Option<NumberingEvent<T>> {
         self.steps.pop_front()
     }
 
     /// The next step, which stays in the queue.
-    pub fn peek(&self) -> Option<&Step<T>> {
+    pub fn peek(&self) -> Option<&NumberingEvent<T>> {
         self.steps.front()
     }
 
@@ -166,23 +166,23 @@ impl<T> Numbering<T> {
         to.wrapping_sub(from) & self.mask
     }
 
-    fn place(&mut self, position: u64, fragment: Held<T>) {
+    fn place(&mut self, position: u64, fragment: HeldFragment<T>) {
         if self.last.is_some() && fragment.number == 0 && self.mask > 0 {
-            self.steps.push_back(Step::Wrapped);
+            self.steps.push_back(NumberingEvent::Wrapped);
         }
         self.last = Some((position, fragment.number));
-        self.steps.push_back(Step::Placed { position, item: fragment.item });
+        self.steps.push_back(NumberingEvent::Placed { position, item: fragment.item });
     }
 
     /// Takes the expected fragment, while fragments that came before it may be held.
-    fn in_step(&mut self, fragment: Held<T>) {
+    fn in_step(&mut self, fragment: HeldFragment<T>) {
         let position = self.last.map_or(0, |(position, _)| position + 1);
         if self.held.first().is_some_and(|held| held.number == fragment.number) {
             // Two claim this place, and nothing tells which of them is right.
             self.refute();
             self.last = Some((position, fragment.number));
-            self.steps.push_back(Step::Skipped(1));
-            self.steps.push_back(Step::Apart { item: fragment.item, reason: Apart::Misnumbered });
+            self.steps.push_back(NumberingEvent::Skipped(1));
+            self.steps.push_back(NumberingEvent::Apart { item: fragment.item, reason: Apart::Misnumbered });
             return;
         }
         self.place(position, fragment);
@@ -226,7 +226,7 @@ impl<T> Numbering<T> {
             let Some((position, last)) = self.last else { return };
             let ahead = self.distance(last, fragment.number);
             if ahead > 1 {
-                self.steps.push_back(Step::Skipped(ahead - 1));
+                self.steps.push_back(NumberingEvent::Skipped(ahead - 1));
             }
             self.place(position + ahead, fragment);
         }
@@ -235,7 +235,7 @@ impl<T> Numbering<T> {
     fn turn(&mut self) {
         let held = core::mem::take(&mut self.held);
         let Some(first) = held.first() else { return };
-        self.steps.push_back(Step::Turn { declared: first.declared, number: first.number });
+        self.steps.push_back(NumberingEvent::Turn { declared: first.declared, number: first.number });
         self.last = None;
         for (position, fragment) in (0..).zip(held) {
             self.place(position, fragment);
@@ -248,7 +248,7 @@ impl<T> Numbering<T> {
         for fragment in core::mem::take(&mut self.held) {
             let behind = last.is_some_and(|last| self.distance(fragment.number, last) <= self.most_skipped());
             let reason = if behind { Apart::Repeated } else { Apart::Misnumbered };
-            self.steps.push_back(Step::Apart { item: fragment.item, reason });
+            self.steps.push_back(NumberingEvent::Apart { item: fragment.item, reason });
         }
     }
 }
@@ -272,12 +272,12 @@ mod tests {
         let mut said = vec![];
         while let Some(step) = numbering.pop() {
             said.push(match step {
-                Step::Placed { position, item } => format!("{item}@{position}"),
-                Step::Apart { item, reason: Apart::Misnumbered } => format!("{item}!"),
-                Step::Apart { item, reason: Apart::Repeated } => format!("{item}="),
-                Step::Turn { declared, .. } => if declared { "|d" } else { "|" }.into(),
-                Step::Skipped(count) => format!("-{count}"),
-                Step::Wrapped => "w".into(),
+                NumberingEvent::Placed { position, item } => format!("{item}@{position}"),
+                NumberingEvent::Apart { item, reason: Apart::Misnumbered } => format!("{item}!"),
+                NumberingEvent::Apart { item, reason: Apart::Repeated } => format!("{item}="),
+                NumberingEvent::Turn { declared, .. } => if declared { "|d" } else { "|" }.into(),
+                NumberingEvent::Skipped(count) => format!("-{count}"),
+                NumberingEvent::Wrapped => "w".into(),
             });
         }
         said.join(" ")

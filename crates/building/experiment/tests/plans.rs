@@ -10,7 +10,7 @@ use evb_fabric::{
     NicConfig, Routing, Service, SwitchConfig, Topology, WhenFull,
 };
 use evb_filter::{ChainStep, Code, Rule, Selection, StreamId, UnitsPlan, Width};
-use evb_protocol::{Assignment, Config, First, Protocol, Shaping, Step, Trigger};
+use evb_protocol::{Assignment, Config, First, Protocol, Shaping, ShapingStep, Trigger};
 use evb_sources::SourceSpec;
 use evb_transport_registry::{Settings, TransportChoice, find};
 use std::path::{Path, PathBuf};
@@ -294,10 +294,10 @@ fn shapings_in_slots() {
     let shaping = |overrides: &[&str]| plan(SHORT, overrides).building.shaping;
     let slip = Span::from_millis(100);
     let barrel = |bucket, step| Shaping::BarrelShifter { bucket: ByteCount(bucket), step, lead: ByteCount(8192), slip };
-    assert_eq!(shaping(&["shaping.type=barrel-shifter"]), barrel(8192, Step::Credit));
+    assert_eq!(shaping(&["shaping.type=barrel-shifter"]), barrel(8192, ShapingStep::Credit));
     assert_eq!(shaping(&["shaping.type=rate-division"]), Shaping::RateDivision { packet: ByteCount(512) });
     let small = shaping(&["shaping.type=barrel-shifter", "shaping.bucket=2 kB", "shaping.step=link"]);
-    assert_eq!(small, barrel(2000, Step::Link));
+    assert_eq!(small, barrel(2000, ShapingStep::Link));
 }
 
 #[test]

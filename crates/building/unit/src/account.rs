@@ -1,6 +1,8 @@
 //! The account of an experiment: the last report of each node, lost nodes and findings.
 
-use crate::{BuilderReport, DriverReport, Faults, ManagerReport, Offered, ReadoutReport, Report, occupancy::Looks};
+use crate::{
+    BuilderReport, DriverReport, Faults, ManagerReport, Offered, ReadoutReport, Report, occupancy::OccupancySamples,
+};
 use evb_core::{Frequency, NodeId, NodeRange, Span, Time};
 use evb_experiment::Plan;
 use evb_protocol::Config;
@@ -20,7 +22,7 @@ pub struct Account {
     pub(crate) lost_nodes: Vec<String>,
     pub(crate) findings: Vec<Finding>,
     /// How full the units are; none where nobody looks.
-    looks: Option<Looks>,
+    occupancy: Option<OccupancySamples>,
 }
 
 /// The state of a run, for displays of its progress.
@@ -48,7 +50,7 @@ impl Account {
             has_blocks: plan.bundling.has_blocks(),
             readouts: vec![ReadoutReport::default(); config.readout_units.into()],
             builders: vec![BuilderReport::default(); config.builder_units.into()],
-            looks: Some(Looks::new(plan)),
+            occupancy: Some(OccupancySamples::new(plan)),
             ..Self::of_traffic(config)
         }
     }
@@ -63,7 +65,7 @@ impl Account {
             builders: Vec::new(),
             lost_nodes: Vec::new(),
             findings: Vec::new(),
-            looks: None,
+            occupancy: None,
         }
     }
 
@@ -73,8 +75,8 @@ impl Account {
             // All nodes report as often as the event manager does, so once a round is enough.
             Report::Manager(report) => {
                 self.manager = report;
-                if let Some(looks) = &mut self.looks {
-                    looks.look(&self.readouts, &self.builders);
+                if let Some(samples) = &mut self.occupancy {
+                    samples.sample(&self.readouts, &self.builders);
                 }
             }
             Report::Readout(report) => put(&mut self.readouts, self.config.readout_nodes(), node, report),
@@ -256,7 +258,7 @@ impl Account {
             filter: self.filtering(seconds),
             broadcast: Some(broadcast),
             placement: self.placement(),
-            occupancy: self.looks.as_ref().and_then(Looks::means),
+            occupancy: self.occupancy.as_ref().and_then(OccupancySamples::means),
             ..self.assemble(RecordKind::Run, plan, &steady, &offered)
         }
         .judged()

@@ -191,7 +191,7 @@ impl<B: Payload, S: Store<B>> BuilderUnit<B, S> {
                         self.selector.take_phase(&mut self.storage, now, (event, complete), asked, fragments)
                     }
                 },
-                BuilderEvent::Stands => {
+                BuilderEvent::Confirmed => {
                     self.is_asking = false;
                     self.storage.release();
                     continue;

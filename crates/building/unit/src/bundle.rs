@@ -75,7 +75,7 @@ impl std::error::Error for BundleError {}
 
 /// A fragment in a bundle, as its index has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct BundlePart {
     /// The event.
     pub event: EventId,
     /// The source.
@@ -92,7 +92,7 @@ pub struct Part {
     pub at: u32,
 }
 
-impl Part {
+impl BundlePart {
     /// A fragment that is alone.
     pub(crate) const fn whole<B>(fragment: &Fragment<B>) -> Self {
         let Fragment { event, source, status, length, checksum, mark, .. } = *fragment;
@@ -174,7 +174,7 @@ pub struct Writer<M> {
     next: usize,
     /// Number of parts that have their checksums.
     summed: usize,
-    parts: Vec<Part>,
+    parts: Vec<BundlePart>,
 }
 
 impl<M: Space> Writer<M> {
@@ -187,7 +187,7 @@ impl<M: Space> Writer<M> {
     #[inline]
     pub fn add(&mut self, event: EventId, source: SourceId, status: FragmentStatus, mark: Option<Mark>) {
         let (at, length) = (self.end as u32, self.next as u32);
-        self.parts.push(Part { event, source, status, length, checksum: 0, mark, at });
+        self.parts.push(BundlePart { event, source, status, length, checksum: 0, mark, at });
         self.end += self.next;
         self.next = 0;
         if self.end - self.parts[self.summed].at as usize >= SUMMED_TOGETHER {
@@ -219,7 +219,7 @@ impl<M: Space> Bundle<Bytes> for Writer<M> {
         let Fragment { event, source, status, checksum, mark, .. } = *fragment;
         self.room(fragment.payload.len()).copy_from_slice(&fragment.payload);
         let (at, length) = (self.end as u32, fragment.payload.len() as u32);
-        self.parts.push(Part { event, source, status, length, checksum, mark, at });
+        self.parts.push(BundlePart { event, source, status, length, checksum, mark, at });
         self.end += length as usize;
         self.next = 0;
         self.summed += 1;
@@ -264,7 +264,7 @@ pub(crate) fn first_event(bundle: &[u8]) -> Option<EventId> {
 ///
 /// # Errors
 /// The bytes are no bundle, or a damaged one. Then `parts` has no meaning.
-pub fn read_index(first: EventId, bundle: &[u8], parts: &mut Vec<Part>) -> Result<(), BundleError> {
+pub fn read_index(first: EventId, bundle: &[u8], parts: &mut Vec<BundlePart>) -> Result<(), BundleError> {
     parts.clear();
     let sum = checksum_of_index(bundle).ok_or(BundleError::NoIndex)?;
     let (rest, tail) = bundle.split_at(bundle.len() - TAIL);
@@ -296,8 +296,8 @@ pub fn read_index(first: EventId, bundle: &[u8], parts: &mut Vec<Part>) -> Resul
 }
 
 /// One fragment, whose payload begins at `at`.
-fn decode_entry(first: EventId, entry: &[u8; ENTRY], at: u32) -> Option<Part> {
-    Some(Part {
+fn decode_entry(first: EventId, entry: &[u8; ENTRY], at: u32) -> Option<BundlePart> {
+    Some(BundlePart {
         event: EventId(first.0.saturating_add(u16_at(entry, 0).into())),
         source: SourceId(u16_at(entry, 2)),
         status: u8::try_from(u32_at(entry, 4)).ok().and_then(FragmentStatus::from_byte)?,

@@ -131,7 +131,7 @@ impl<B: Clone> EventManager<B> {
     pub fn handle_message(&mut self, now: Time, from: NodeId, message: Message<B>) {
         match (message, &mut self.rounds) {
             (Message::Taken { round, empty }, Some(rounds)) => rounds.taken(now, from, round, empty),
-            (Message::TimeAsked { asked }, _) => self.asked.push_back((from, asked, now)),
+            (Message::TimeRequest { asked }, _) => self.asked.push_back((from, asked, now)),
             (message, _) => self.machine.handle_message(now, from, message),
         }
     }
@@ -153,7 +153,7 @@ impl<B: Clone> EventManager<B> {
             return Some(Transmit { to: self.readout_nodes, message: Message::Round { number, calm } });
         }
         if let Some((unit, asked, manager)) = self.asked.pop_front() {
-            return Some(Transmit { to: unit.into(), message: Message::TimeTold { asked, manager } });
+            return Some(Transmit { to: unit.into(), message: Message::TimeAnswer { asked, manager } });
         }
         self.machine.poll_transmit()
     }

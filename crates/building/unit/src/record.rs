@@ -3,7 +3,7 @@
 use crate::{Account, Faults, ReadoutReport, VERSION};
 use evb_core::ByteCount;
 use evb_experiment::Plan;
-use evb_protocol::{Shaping as Order, Step};
+use evb_protocol::{Shaping as Order, ShapingStep};
 use evb_record::steady::{Offer, Steady};
 use evb_record::{Bundles, Finding, FindingKind, Record, RecordKind, Shaping, Slots, Trigger};
 use std::collections::BTreeMap;
@@ -99,7 +99,7 @@ impl Account {
         let (step, bytes, lead) = match shaping {
             Order::None => return None,
             Order::Grouping { packet, .. } | Order::RateDivision { packet } => (None, packet, ByteCount(0)),
-            Order::BarrelShifter { bucket, step: step @ Step::Clock { .. }, .. } => {
+            Order::BarrelShifter { bucket, step: step @ ShapingStep::Clock { .. }, .. } => {
                 (Some(step.name().into()), bucket, ByteCount(0))
             }
             Order::BarrelShifter { bucket, step, lead, .. } => (Some(step.name().into()), bucket, lead),

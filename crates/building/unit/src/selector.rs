@@ -1,6 +1,6 @@
 //! The selection of a builder's events: it asks the chain of filters, then the filter units, and picks the stream.
 
-use crate::{Payload, Store, split::Fate};
+use crate::{Payload, Store, split::EventDecision};
 use evb_core::{EventId, Time};
 use evb_filter::{Answer, Passage, Question, Selection, StreamId, Verdict};
 use evb_protocol::{BuilderCommand, Built, Fragment, Region};
@@ -39,27 +39,27 @@ impl Selector {
         event: EventId,
         complete: bool,
         is_sampled: bool,
-    ) -> Fate {
+    ) -> EventDecision {
         let stream = match self.selection.foresee(event, complete) {
             _ if self.selection.phased || self.selection.is_open() => {
                 self.accepted.get(&event).copied().unwrap_or_default()
             }
             Some(Passage::Rejected) => {
                 self.counts.rejected += 1;
-                return Fate::Rejected;
+                return EventDecision::Rejected;
             }
             Some(Passage::Taken(stream)) => stream,
             Some(Passage::Passed) if self.selection.units.is_none() => StreamId::PHYSICS,
-            Some(Passage::Passed) | None => return Fate::Wanted,
+            Some(Passage::Passed) | None => return EventDecision::Wanted,
         };
         if is_sampled || storage.keeps(stream, event, complete) {
-            return Fate::Wanted;
+            return EventDecision::Wanted;
         }
         match self.selection.phased {
             true => _ = self.accepted.remove(&event),
             false => self.counts.accepted += 1,
         }
-        Fate::Unstored
+        EventDecision::Unstored
     }
 
     /// Decides about an event that is built, stores it if it is accepted, and returns the answer for the machine. There

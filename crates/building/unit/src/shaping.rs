@@ -12,5 +12,5 @@ mod turns;
 
 pub use pieces::{Assembler, cut};
 pub use rounds::Rounds;
-pub use shaper::{Part, Shaper, Slot};
+pub use shaper::{ShapedPart, Shaper, Slot};
 pub use turns::Turns;

@@ -1,6 +1,6 @@
 //! Bundles at a builder unit: split into the fragments of sources and events, checked, and counted by source.
 
-use crate::{Faults, Payload, Sizes, blocks::Blocks, bundle::Part};
+use crate::{Faults, Payload, Sizes, blocks::Blocks, bundle::BundlePart};
 use evb_core::{EventId, SourceId};
 use evb_experiment::Plan;
 use evb_protocol::{BlockSize, Built, Fault, Filter, First, Fragment, FragmentStatus, Protocol, Region};
@@ -18,7 +18,7 @@ const MOST_SPARE: usize = 4096;
 
 /// The way of an event of a block, as far as it is known without its fragments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum EventDecision {
     /// Its fragments are wanted.
     Wanted,
     /// It is rejected.
@@ -32,20 +32,20 @@ pub(crate) struct Splitter<B> {
     blocks: Blocks,
     /// The size of blocks may change.
     follows_load: bool,
-    units: Vec<Unit>,
+    units: Vec<BundlingUnit>,
     /// The number of units of the first phase, where an event of a block may be rejected alone.
     first_phase: Option<usize>,
     filter: Filter,
     /// Blocks whose events are being stored.
-    open: HashMap<EventId, Open<B>>,
+    open: HashMap<EventId, OpenBlock<B>>,
     /// The bundles of the block that is being split, by unit.
-    dealt: Vec<Dealt<B>>,
+    dealt: Vec<UnitBundle<B>>,
     /// The events of that block: true for those that are complete.
     complete: Vec<bool>,
     /// The bytes of these events.
     lengths: Vec<u64>,
     /// The index of the latest bundle that has come.
-    parts: Vec<Part>,
+    parts: Vec<BundlePart>,
     /// Memory of events that are over.
     spare: Vec<Vec<Option<Fragment<B>>>>,
     ended: Events,
@@ -56,23 +56,23 @@ pub(crate) struct Splitter<B> {
 }
 
 /// A readout unit, as seen from a builder.
-struct Unit {
+struct BundlingUnit {
     bundles: bool,
     /// Sources that are read, and true for those that may have no fragment of an event.
     sources: Vec<(SourceId, bool)>,
 }
 
 /// What came from one readout unit.
-struct Dealt<B> {
-    kind: Kind,
+struct UnitBundle<B> {
+    kind: BundleKind,
     payload: B,
     /// The checksum of a payload that is no bundle.
     checksum: u32,
-    parts: Vec<Part>,
+    parts: Vec<BundlePart>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum BundleKind {
     Nothing,
     /// Nobody knows what the bytes are: they are kept as those of the first source.
     Broken,
@@ -81,15 +81,15 @@ enum Kind {
 }
 
 /// A source of an event, and what there is of it.
-enum Found<'a> {
-    Part(&'a Part),
+enum FoundFragment<'a> {
+    Part(&'a BundlePart),
     Missing(SourceId),
     /// A fragment that belongs to no source of the unit.
     Stranger(SourceId),
 }
 
 /// A block whose events are being stored.
-struct Open<B> {
+struct OpenBlock<B> {
     /// The block for the machine, without fragments.
     block: Built<B>,
     /// Number of events that are not stored yet.
@@ -103,7 +103,7 @@ impl<B: Payload> Splitter<B> {
     pub(crate) fn new(plan: &Plan) -> Option<Self> {
         let bundling = &plan.bundling;
         let read = |unit| bundling.read_by(unit).map(|source| (source, bundling.suppression(source).is_some()));
-        let unit = |unit| Unit { bundles: bundling.bundles(unit), sources: read(unit).collect() };
+        let unit = |unit| BundlingUnit { bundles: bundling.bundles(unit), sources: read(unit).collect() };
         (!bundling.is_plain()).then(|| Self {
             units: (0..plan.building.readout_units).map(unit).collect(),
             first_phase: match plan.building.protocol {
@@ -158,7 +158,7 @@ impl<B: Payload> Splitter<B> {
     pub(crate) fn split(
         &mut self,
         mut block: Built<B>,
-        mut fate: impl FnMut(EventId, bool) -> Fate,
+        mut fate: impl FnMut(EventId, bool) -> EventDecision,
     ) -> (Vec<Built<B>>, Option<Built<B>>) {
         let of_block = self.blocks.events_of(block.event);
         let first = EventId(of_block.start);
@@ -166,7 +166,7 @@ impl<B: Payload> Splitter<B> {
         self.complete.resize(self.blocks.size(block.event) as usize, true);
         self.lengths.clear();
         self.lengths.resize(self.complete.len(), 0);
-        self.dealt.resize_with(block.fragments.len(), Dealt::default);
+        self.dealt.resize_with(block.fragments.len(), UnitBundle::default);
         let mut seen = Vec::new();
         for (unit, bundle) in block.fragments.drain(..).enumerate() {
             if self.first_phase == Some(unit) {
@@ -187,27 +187,27 @@ impl<B: Payload> Splitter<B> {
             }
             let fate = fate(event, complete);
             *match (fate, complete) {
-                (Fate::Rejected, _) => &mut ending.rejected,
+                (EventDecision::Rejected, _) => &mut ending.rejected,
                 (_, true) => &mut ending.built,
                 (_, false) => &mut ending.incomplete,
             } += 1;
-            if fate == Fate::Wanted {
+            if fate == EventDecision::Wanted {
                 events.push(self.assemble(first, event, complete));
             }
         }
         self.dealt.iter_mut().for_each(|dealt| dealt.payload = B::default());
         block.complete = ending.incomplete == 0;
         let id = block.event;
-        self.open.insert(id, Open { block, left: events.len(), ending });
+        self.open.insert(id, OpenBlock { block, left: events.len(), ending });
         let ended = if events.is_empty() { self.end(id) } else { None };
         (events, ended)
     }
 
     /// Takes the bundle or fragment of a unit, and notes which events are not complete without it.
     fn deal(&mut self, unit: usize, first: EventId, bundle: Option<Fragment<B>>) {
-        let (Unit { bundles, sources }, dealt) = (&self.units[unit], &mut self.dealt[unit]);
+        let (BundlingUnit { bundles, sources }, dealt) = (&self.units[unit], &mut self.dealt[unit]);
         dealt.take(first, bundle.filter(|bundle| bundle.status != FragmentStatus::Missing), *bundles, sources);
-        if dealt.kind != Kind::Parts {
+        if dealt.kind != BundleKind::Parts {
             return self.complete.fill(false);
         }
         self.fragments += dealt.parts.len() as u64;
@@ -221,9 +221,9 @@ impl<B: Payload> Splitter<B> {
                 *length += u64::from(part.length);
             }
             compare(of_event, sources, |found| match found {
-                Found::Part(part) => *complete &= part.status == FragmentStatus::Good,
-                Found::Missing(_) => *complete = false,
-                Found::Stranger(source) => stranger(source),
+                FoundFragment::Part(part) => *complete &= part.status == FragmentStatus::Good,
+                FoundFragment::Missing(_) => *complete = false,
+                FoundFragment::Stranger(source) => stranger(source),
             });
         }
         rest.iter().for_each(|part| stranger(part.source));
@@ -272,7 +272,7 @@ impl<B: Payload> Splitter<B> {
     }
 
     fn end(&mut self, block: EventId) -> Option<Built<B>> {
-        let Open { block, ending, .. } = self.open.remove(&block)?;
+        let OpenBlock { block, ending, .. } = self.open.remove(&block)?;
         self.ended.built += ending.built;
         self.ended.incomplete += ending.incomplete;
         self.ended.rejected += ending.rejected;
@@ -349,38 +349,43 @@ const fn fault(status: FragmentStatus) -> Option<Fault> {
 
 /// Compares the fragments that a unit has sent of an event with its sources.
 #[inline]
-fn compare<'a>(parts: &'a [Part], sources: &[(SourceId, bool)], mut visit: impl FnMut(Found<'a>)) {
+fn compare<'a>(parts: &'a [BundlePart], sources: &[(SourceId, bool)], mut visit: impl FnMut(FoundFragment<'a>)) {
     let mut rest = parts.iter().peekable();
     for &(source, may_lack) in sources {
         while let Some(stranger) = rest.next_if(|part| part.source < source) {
-            visit(Found::Stranger(stranger.source));
+            visit(FoundFragment::Stranger(stranger.source));
         }
         match rest.next_if(|part| part.source == source) {
-            Some(part) => visit(Found::Part(part)),
+            Some(part) => visit(FoundFragment::Part(part)),
             None if may_lack => {}
-            None => visit(Found::Missing(source)),
+            None => visit(FoundFragment::Missing(source)),
         }
     }
-    rest.for_each(|part| visit(Found::Stranger(part.source)));
+    rest.for_each(|part| visit(FoundFragment::Stranger(part.source)));
 }
 
-impl<B: Payload> Default for Dealt<B> {
+impl<B: Payload> Default for UnitBundle<B> {
     fn default() -> Self {
-        Self { kind: Kind::Nothing, payload: B::default(), checksum: 0, parts: Vec::new() }
+        Self { kind: BundleKind::Nothing, payload: B::default(), checksum: 0, parts: Vec::new() }
     }
 }
 
-impl<B: Payload> Dealt<B> {
+impl<B: Payload> UnitBundle<B> {
     /// Takes what has come from a unit with these sources. Only a good bundle was compared with its checksums when it came.
     fn take(&mut self, first: EventId, came: Option<Fragment<B>>, bundles: bool, sources: &[(SourceId, bool)]) {
         self.parts.clear();
-        let Some(fragment) = came else { return self.kind = Kind::Nothing };
-        self.kind = Kind::Parts;
+        let Some(fragment) = came else { return self.kind = BundleKind::Nothing };
+        self.kind = BundleKind::Parts;
         if !bundles {
             let source = sources.first().map_or(fragment.source, |(source, _)| *source);
-            self.parts.push(Part { event: first, source, length: B::length(&fragment), ..Part::whole(&fragment) });
+            self.parts.push(BundlePart {
+                event: first,
+                source,
+                length: B::length(&fragment),
+                ..BundlePart::whole(&fragment)
+            });
         } else if B::parts(first, &fragment, &mut self.parts).is_err() {
-            self.kind = Kind::Broken;
+            self.kind = BundleKind::Broken;
         } else if fragment.status != FragmentStatus::Good {
             self.parts.iter_mut().for_each(|part| mark_corrupted(&fragment.payload, part));
         }
@@ -407,13 +412,15 @@ impl<B: Payload> Dealt<B> {
             payload: B::default(),
         };
         match self.kind {
-            Kind::Parts => compare(&self.parts[start..start + length], sources, |found| match found {
-                Found::Part(part) => visit(B::part(&self.payload, part)),
-                Found::Missing(source) => visit(empty(source, FragmentStatus::Missing)),
-                Found::Stranger(_) => {}
+            BundleKind::Parts => compare(&self.parts[start..start + length], sources, |found| match found {
+                FoundFragment::Part(part) => visit(B::part(&self.payload, part)),
+                FoundFragment::Missing(source) => visit(empty(source, FragmentStatus::Missing)),
+                FoundFragment::Stranger(_) => {}
             }),
-            Kind::Nothing => sources.iter().for_each(|(source, _)| visit(empty(*source, FragmentStatus::Missing))),
-            Kind::Broken => {
+            BundleKind::Nothing => {
+                sources.iter().for_each(|(source, _)| visit(empty(*source, FragmentStatus::Missing)))
+            }
+            BundleKind::Broken => {
                 let mut whole = Some((self.payload.clone(), self.checksum)).filter(|_| event == first);
                 for (source, _) in sources {
                     let (payload, checksum) = whole.take().unwrap_or_default();
@@ -426,7 +433,7 @@ impl<B: Payload> Dealt<B> {
 }
 
 /// Marks a fragment that is not as its checksum says. The file keeps the bytes as they are, and a checksum that fits them.
-fn mark_corrupted<B: Payload>(bundle: &B, part: &mut Part) {
+fn mark_corrupted<B: Payload>(bundle: &B, part: &mut BundlePart) {
     if !B::is_intact(bundle, part) {
         part.checksum = B::checksum(&B::part(bundle, part));
         part.status = FragmentStatus::Corrupted;
@@ -475,7 +482,7 @@ mod tests {
     fn outcome(bundles: [Option<Fragment<Bytes>>; 2]) -> (bool, evb_record::BuilderRecord, BTreeMap<u16, Faults>) {
         let mut splitter = splitter();
         let built = Built { event: EventId(2), complete: true, asked: Region::ALL, fragments: bundles.into() };
-        let (mut events, ended) = splitter.split(built, |_, _| Fate::Wanted);
+        let (mut events, ended) = splitter.split(built, |_, _| EventDecision::Wanted);
         assert!(ended.is_none() && events.iter().map(|event| event.event.0).eq([3, 4]));
         let sources = |event: &Built<Bytes>| event.fragments.iter().flatten().map(|one| one.source.0).eq(0..4);
         assert!(events.iter().all(sources));
@@ -501,7 +508,7 @@ mod tests {
         let mut splitter = splitter();
         let fragments = vec![Some(all_of(0)), Some(all_of(1))];
         let built = Built { event: EventId(2), complete: true, asked: Region::ALL, fragments };
-        splitter.split(built, |_, _| Fate::Unstored);
+        splitter.split(built, |_, _| EventDecision::Unstored);
         let mut sizes = Sizes::default();
         (0..8).for_each(|_| sizes.fragments.count(2));
         (0..2).for_each(|_| sizes.events.count(8));
@@ -522,7 +529,7 @@ mod tests {
             splitter.change_blocks(BlockSize { from: EventId(2), first: EventId(first), events: 2 });
             let fragments = vec![Some(bundle.clone())];
             let built = Built { event: EventId(2), complete: true, asked: Region::ALL, fragments };
-            let (events, _) = splitter.split(built, |_, _| Fate::Wanted);
+            let (events, _) = splitter.split(built, |_, _| EventDecision::Wanted);
             assert_eq!(events.iter().map(|event| event.complete).collect::<Vec<_>>(), expected);
         }
     }
@@ -579,12 +586,12 @@ mod tests {
         };
         let mut splitter = splitter();
         let (events, ended) = splitter.split(built(), |event, complete| match (event.0, complete) {
-            (3, true) => Fate::Rejected,
-            _ => Fate::Wanted,
+            (3, true) => EventDecision::Rejected,
+            _ => EventDecision::Wanted,
         });
         assert!(ended.is_none() && events.iter().map(|event| event.event.0).eq([4]));
         assert!(events.into_iter().all(|event| event.fragments.len() == 4 && splitter.stored(event).is_some()));
-        let (events, ended) = splitter.split(built(), |_, _| Fate::Unstored);
+        let (events, ended) = splitter.split(built(), |_, _| EventDecision::Unstored);
         assert!(events.is_empty() && ended.is_some_and(|block| block.complete));
         let mut counts = evb_record::BuilderRecord::default();
         splitter.report(&mut counts, &mut Faults::new());

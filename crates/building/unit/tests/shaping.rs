@@ -3,8 +3,8 @@
 
 use bytes::Bytes;
 use evb_core::{ByteCount, EventId, NodeId, SourceId, Span, Time, checksum};
-use evb_protocol::{Config, Fragment, FragmentStatus, Message, Piece, Shaping, Step, wire};
-use evb_unit::shaping::{Assembler, Part, Rounds, Shaper, Slot, Turns, cut};
+use evb_protocol::{Config, Fragment, FragmentStatus, Message, Piece, Shaping, ShapingStep, wire};
+use evb_unit::shaping::{Assembler, Rounds, ShapedPart, Shaper, Slot, Turns, cut};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -14,9 +14,9 @@ const AHEAD: Span = Span::from_micros(155);
 
 /// Time of a byte on its way in a slot of the clock.
 const BYTE: Span = Span::from_micros(2);
-const CLOCK: Step = Step::Clock { slot: Span::from_micros(300), guard: Span::from_micros(20) };
+const CLOCK: ShapingStep = ShapingStep::Clock { slot: Span::from_micros(300), guard: Span::from_micros(20) };
 
-fn barrel(step: Step, units: u16, builders: u16, (bucket, lead): (u64, u64)) -> Config {
+fn barrel(step: ShapingStep, units: u16, builders: u16, (bucket, lead): (u64, u64)) -> Config {
     let shaping = Shaping::BarrelShifter { bucket: ByteCount(bucket), step, lead: ByteCount(lead), slip: SLIP };
     Config { shaping, ..Config::new(units, builders) }
 }
@@ -28,8 +28,8 @@ enum Wire {
     Bucket { unit: usize, slot: Slot<u32> },
     Taken { builder: usize, round: u64, empty: bool },
     Round { unit: usize, number: u64, calm: bool },
-    TimeAsked { unit: usize, asked: Time },
-    TimeTold { unit: usize, asked: Time, manager: Time },
+    TimeRequest { unit: usize, asked: Time },
+    TimeAnswer { unit: usize, asked: Time, manager: Time },
 }
 
 /// The time by the clock of a unit.
@@ -95,7 +95,7 @@ impl Bench {
         for unit in (0..self.shapers.len()).filter(|unit| !dead_units.contains(unit)) {
             let now = time_of(unit, self.now);
             if self.shapers[unit].asks_time(now) {
-                self.post(delay, Wire::TimeAsked { unit, asked: now });
+                self.post(delay, Wire::TimeRequest { unit, asked: now });
             }
             while let Some(slot) = self.shapers[unit].next(now) {
                 self.post(delay, Wire::Bucket { unit, slot });
@@ -114,8 +114,8 @@ impl Bench {
             Wire::Bucket { unit, slot } => (1, *unit, slot.builder),
             Wire::Taken { builder, .. } => (2, 0, *builder),
             Wire::Round { unit, .. } => (3, *unit, 0),
-            Wire::TimeAsked { unit, .. } => (4, *unit, 0),
-            Wire::TimeTold { unit, .. } => (5, *unit, 0),
+            Wire::TimeRequest { unit, .. } => (4, *unit, 0),
+            Wire::TimeAnswer { unit, .. } => (5, *unit, 0),
         };
         let on_wire = match &what {
             Wire::Bucket { slot, .. } if self.turns.is_empty() && self.rounds.is_none() => {
@@ -179,11 +179,11 @@ impl Bench {
                 self.rounds.as_mut().unwrap().taken(self.now, from, round, empty);
             }
             Wire::Round { unit, number, calm } => self.shapers[unit].begin_round(time_of(unit, self.now), number, calm),
-            Wire::TimeAsked { unit, asked } => {
-                self.post(delay, Wire::TimeTold { unit, asked, manager: self.now });
+            Wire::TimeRequest { unit, asked } => {
+                self.post(delay, Wire::TimeAnswer { unit, asked, manager: self.now });
             }
-            Wire::TimeTold { unit, asked, manager } => {
-                self.shapers[unit].told_time(time_of(unit, self.now), asked, manager)
+            Wire::TimeAnswer { unit, asked, manager } => {
+                self.shapers[unit].set_time(time_of(unit, self.now), asked, manager)
             }
         }
     }
@@ -220,7 +220,7 @@ proptest! {
         (units, builders) in (1_u16..6, 1_u16..6),
         sizes in prop::collection::vec(1_u64..300, 1..60),
         delays in prop::collection::vec(1_u64..2500, 1..40),
-        (step, lead) in (prop_oneof![Just(Step::Credit), Just(Step::Barrier), Just(CLOCK)], 0_u64..300),
+        (step, lead) in (prop_oneof![Just(ShapingStep::Credit), Just(ShapingStep::Barrier), Just(CLOCK)], 0_u64..300),
         (dead_units, dead_builder, told) in (0_usize..4, prop::option::of(0_usize..5), any::<bool>()),
     ) {
         let mut bench = Bench::new(&barrel(step, units, builders, (132, lead)));
@@ -288,7 +288,7 @@ proptest! {
         let places: Vec<_> = std::iter::once(0).chain(cuts.into_iter().filter(|&cut| cut < bytes)).chain([bytes]).collect();
         let (mut assembler, mut came) = (Assembler::new(&config), Vec::new());
         for pair in places.windows(2) {
-            let part = Part { item: item.clone(), offset: pair[0], bytes: pair[1] - pair[0], last: pair[1] == bytes };
+            let part = ShapedPart { item: item.clone(), offset: pair[0], bytes: pair[1] - pair[0], last: pair[1] == bytes };
             came.extend(match cut(part) {
                 Some(Message::Fragment(whole)) => Some(whole),
                 Some(Message::Piece(piece)) => assembler.add(NodeId(2), *piece),
@@ -302,7 +302,12 @@ proptest! {
 /// Without losses and with equal delays, no builder is sent more than it has given credits for, and all units share it.
 #[test]
 fn a_builder_has_few_buckets_on_their_way() {
-    let ways = [(Step::Credit, 0, 1), (Step::Credit, 20, 1), (Step::Credit, 132, 2), (Step::Barrier, 20, 1)];
+    let ways = [
+        (ShapingStep::Credit, 0, 1),
+        (ShapingStep::Credit, 20, 1),
+        (ShapingStep::Credit, 132, 2),
+        (ShapingStep::Barrier, 20, 1),
+    ];
     for (step, lead, most) in ways {
         for (units, builders) in [(4, 4), (8, 3), (3, 8)] {
             let (way, delay) = (format!("{step:?} {lead} {units} x {builders}"), |_| Span::from_micros(10));
@@ -321,7 +326,7 @@ fn a_builder_has_few_buckets_on_their_way() {
             assert!(bench.arrived.values().all(|came| came.len() == 20), "{way}");
             // Idle units take their time, and others pass their turns then.
             let passed = bench.shapers.iter().any(|shaper| shaper.counts().passed > 0);
-            assert!(step == Step::Credit || !passed, "{way}");
+            assert!(step == ShapingStep::Credit || !passed, "{way}");
         }
     }
 }
@@ -329,7 +334,7 @@ fn a_builder_has_few_buckets_on_their_way() {
 /// A round waits for the slowest bucket, but for no longer than a turn may last, and for no dead unit.
 #[test]
 fn a_round_ends_when_all_have_sent() {
-    let config = barrel(Step::Barrier, 3, 2, (132, 0));
+    let config = barrel(ShapingStep::Barrier, 3, 2, (132, 0));
     let mut rounds = Rounds::new(&config).unwrap();
     let (first, second) = (NodeId(4), NodeId(5));
     rounds.start(Time::ZERO);

@@ -3,7 +3,7 @@
 use crate::{
     Command, Config, Event, Loss, Notice, Order,
     nodes::Nodes,
-    state::{Phase, RunState, Step, Then},
+    state::{AfterSplit, ConfigureStep, Phase, RunState},
 };
 use alloc::{collections::VecDeque, vec::Vec};
 use evb_core::{NodeId, NodeRange, Span, Time};
@@ -266,32 +266,32 @@ impl Control {
     fn gather(&mut self, now: Time, start: bool) {
         self.order_all(Order::Reset);
         self.nodes.reset_all();
-        self.phase = Phase::Configuring { step: Step::Join, until: now + self.config.join_timeout, start };
+        self.phase = Phase::Configuring { step: ConfigureStep::Join, until: now + self.config.join_timeout, start };
         self.open_when_all_are_there(now);
     }
 
     fn open_when_all_are_there(&mut self, now: Time) {
-        if let Phase::Configuring { step: Step::Join, start, .. } = self.phase
+        if let Phase::Configuring { step: ConfigureStep::Join, start, .. } = self.phase
             && self.nodes.absent().is_empty()
         {
-            self.begin_step(now, Step::Open, start);
+            self.begin_step(now, ConfigureStep::Open, start);
         }
     }
 
-    fn begin_step(&mut self, now: Time, step: Step, start: bool) {
+    fn begin_step(&mut self, now: Time, step: ConfigureStep, start: bool) {
         self.phase = Phase::Configuring { step, until: now + self.config.ready_timeout, start };
         self.nodes.ask_all();
         match step {
-            Step::Join => {}
-            Step::Open => self.order_all(Order::Open),
-            Step::Connect => self.order_all(Order::Connect),
-            Step::Prepare => self.order_all(Order::Prepare),
+            ConfigureStep::Join => {}
+            ConfigureStep::Open => self.order_all(Order::Open),
+            ConfigureStep::Connect => self.order_all(Order::Connect),
+            ConfigureStep::Prepare => self.order_all(Order::Prepare),
         }
     }
 
     fn join(&mut self, now: Time, node: NodeId) {
         match self.phase {
-            Phase::Configuring { step: Step::Join, .. } => {
+            Phase::Configuring { step: ConfigureStep::Join, .. } => {
                 self.nodes.join(node);
                 self.open_when_all_are_there(now);
             }
@@ -311,33 +311,33 @@ impl Control {
     fn ready(&mut self, now: Time, node: NodeId) {
         let Phase::Configuring { step, start, .. } = self.phase else { return };
         self.nodes.answer(node);
-        if step == Step::Join || !self.nodes.none_pending() {
+        if step == ConfigureStep::Join || !self.nodes.none_pending() {
             return;
         }
         match step {
-            Step::Join => {}
-            Step::Open => self.begin_step(now, Step::Connect, start),
-            Step::Connect if start => {
+            ConfigureStep::Join => {}
+            ConfigureStep::Open => self.begin_step(now, ConfigureStep::Connect, start),
+            ConfigureStep::Connect if start => {
                 self.nodes.connect_all();
-                self.begin_step(now, Step::Prepare, true);
+                self.begin_step(now, ConfigureStep::Prepare, true);
             }
-            Step::Connect => {
+            ConfigureStep::Connect => {
                 self.nodes.connect_all();
                 self.phase = Phase::Configured;
             }
-            Step::Prepare => self.start(now),
+            ConfigureStep::Prepare => self.start(now),
         }
     }
 
     fn step_is_late(&mut self) {
         if let Phase::Configuring { step, .. } = self.phase {
-            let nodes = if step == Step::Join { self.nodes.absent() } else { self.nodes.pending() };
+            let nodes = if step == ConfigureStep::Join { self.nodes.absent() } else { self.nodes.pending() };
             self.events.push_back(Event::Late { step, nodes });
             self.give_up_configuration(Phase::Failed);
         }
     }
 
-    fn not_ready(&mut self, step: Step, node: NodeId) {
+    fn not_ready(&mut self, step: ConfigureStep, node: NodeId) {
         self.events.push_back(Event::NotReady { step, node });
         self.give_up_configuration(Phase::Failed);
     }
@@ -354,7 +354,7 @@ impl Control {
     /// Goes on to the next run: connected nodes open their files, others are gathered first.
     fn prepare(&mut self, now: Time) {
         match self.nodes.all_connected() {
-            true => self.begin_step(now, Step::Prepare, true),
+            true => self.begin_step(now, ConfigureStep::Prepare, true),
             false => self.gather(now, true),
         }
     }
@@ -376,7 +376,7 @@ impl Control {
 
     fn stop(&mut self, now: Time) {
         if let Phase::Switching { then, .. } = &mut self.phase {
-            *then = Then::Stop.max(*then);
+            *then = AfterSplit::Stop.max(*then);
             return;
         }
         if let Phase::Paused { since } = self.phase {
@@ -401,7 +401,7 @@ impl Control {
     /// The last event of the run has ended: lets all nodes of the run go over to the next one.
     fn switch(&mut self, now: Time) {
         let Phase::Settling { since } = self.phase else { return };
-        self.phase = Phase::Switching { since, then: Then::GoOn };
+        self.phase = Phase::Switching { since, then: AfterSplit::GoOn };
         (self.drained, self.moved) = (Some(now), now);
         self.nodes.ask_those_of_run();
         let nodes = self.nodes.pending();
@@ -409,7 +409,7 @@ impl Control {
     }
 
     /// All nodes have gone over: the next run goes on, or ends by what has come in between.
-    fn go_over(&mut self, now: Time, since: Time, then: Then) {
+    fn go_over(&mut self, now: Time, since: Time, then: AfterSplit) {
         let (elapsed, switched) = (self.elapsed(now), now.since(since));
         self.events.push_back(Event::NextRun { elapsed, switched });
         self.phase = Phase::Running;
@@ -417,9 +417,9 @@ impl Control {
         self.drained = None;
         self.nodes.ask_those_of_run();
         match then {
-            Then::GoOn => self.order(self.config.event_manager, Order::Resume),
-            Then::Stop => self.stop(now),
-            Then::Finish => self.finish(now),
+            AfterSplit::GoOn => self.order(self.config.event_manager, Order::Resume),
+            AfterSplit::Stop => self.stop(now),
+            AfterSplit::Finish => self.finish(now),
         }
     }
 
@@ -463,7 +463,7 @@ impl Control {
 
     fn finish(&mut self, now: Time) {
         if let Phase::Switching { then, .. } = &mut self.phase {
-            *then = Then::Finish;
+            *then = AfterSplit::Finish;
             return;
         }
         self.phase = Phase::Finishing { since: now };
@@ -532,7 +532,7 @@ impl Control {
 
     fn leave(&mut self, now: Time, node: NodeId) {
         match self.phase {
-            Phase::Configuring { step: Step::Join, .. } => self.nodes.leave(node),
+            Phase::Configuring { step: ConfigureStep::Join, .. } => self.nodes.leave(node),
             Phase::Configuring { step, .. } => {
                 self.nodes.leave(node);
                 self.not_ready(step, node);
@@ -586,7 +586,9 @@ impl Control {
     fn lose_peer(&mut self, now: Time, by: NodeId, peer: NodeId) {
         match self.phase {
             // Everybody connects anew.
-            Phase::Configuring { step: Step::Join | Step::Open | Step::Connect, .. } => return,
+            Phase::Configuring { step: ConfigureStep::Join | ConfigureStep::Open | ConfigureStep::Connect, .. } => {
+                return;
+            }
             // The next run must not begin on connections that are broken.
             Phase::Configuring { step, .. } => return self.not_ready(step, peer),
             phase if !phase.is_building() => return self.nodes.disconnect_all(),

@@ -18,7 +18,7 @@ mod state;
 pub use config::Config;
 pub use control::{Control, Timer};
 pub use nodes::Loss;
-pub use state::{RunState, Step};
+pub use state::{ConfigureStep, RunState};
 
 use alloc::vec::Vec;
 use evb_core::{NodeId, Span};
@@ -164,14 +164,14 @@ pub enum Event {
     /// Nodes that have not done a step of the configuration in time.
     Late {
         /// The step.
-        step: Step,
+        step: ConfigureStep,
         /// The nodes.
         nodes: Vec<NodeId>,
     },
     /// A node ended or failed while the nodes were configured or prepared.
     NotReady {
         /// The step.
-        step: Step,
+        step: ConfigureStep,
         /// The node.
         node: NodeId,
     },

@@ -49,29 +49,29 @@ impl Nodes {
         node.index() < self.0.len()
     }
 
-    fn those(&self, is_such: impl Fn(&Node) -> bool) -> Vec<NodeId> {
+    fn select(&self, predicate: impl Fn(&Node) -> bool) -> Vec<NodeId> {
         let nodes = (0_u16..).map(NodeId).zip(&self.0);
-        nodes.filter(|(_, node)| is_such(node)).map(|(id, _)| id).collect()
+        nodes.filter(|(_, node)| predicate(node)).map(|(id, _)| id).collect()
     }
 
     /// Nodes that take orders.
     pub(crate) fn joined(&self) -> Vec<NodeId> {
-        self.those(|node| node.joined)
+        self.select(|node| node.joined)
     }
 
     /// Nodes that are lost to this run.
     pub(crate) fn lost(&self) -> Vec<NodeId> {
-        self.those(|node| node.lost)
+        self.select(|node| node.lost)
     }
 
     /// Nodes that have not joined.
     pub(crate) fn absent(&self) -> Vec<NodeId> {
-        self.those(|node| !node.joined)
+        self.select(|node| !node.joined)
     }
 
     /// Nodes that still have to do what was asked of all.
     pub(crate) fn pending(&self) -> Vec<NodeId> {
-        self.those(|node| node.pending)
+        self.select(|node| node.pending)
     }
 
     pub(crate) fn none_pending(&self) -> bool {

@@ -73,7 +73,7 @@ impl fmt::Display for RunState {
 
 /// A step on the way to a run, which ends when all nodes have done it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum ConfigureStep {
     /// All nodes join.
     Join,
     /// All nodes open their endpoints.
@@ -90,7 +90,7 @@ pub(crate) enum Phase {
     Initial,
     /// The nodes do a step; a run begins behind the last one if `start` says so.
     Configuring {
-        step: Step,
+        step: ConfigureStep,
         until: Time,
         start: bool,
     },
@@ -106,7 +106,7 @@ pub(crate) enum Phase {
     /// Nodes close the files of a run and open those of the next one. What ends the run waits until they have.
     Switching {
         since: Time,
-        then: Then,
+        then: AfterSplit,
     },
     Draining,
     /// Builders end their events with what is there.
@@ -121,7 +121,7 @@ pub(crate) enum Phase {
 
 /// What follows when the next run has begun. Of two the later one in this list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Then {
+pub(crate) enum AfterSplit {
     GoOn,
     Stop,
     Finish,

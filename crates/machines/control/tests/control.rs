@@ -1,6 +1,6 @@
 //! Run control with nodes that do as they are told, and with nodes, operators and clocks that do anything.
 
-use evb_control::{Command, Config, Control, Event, Loss, Notice, Order, RunState, Step};
+use evb_control::{Command, Config, ConfigureStep, Control, Event, Loss, Notice, Order, RunState};
 use evb_core::{NodeId, NodeRange, Span, Time};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -236,7 +236,7 @@ fn no_run_begins_when_nodes_lose_each_other_while_they_prepare() {
     world.command(Command::Start);
     world.notice(NodeId(2), Notice::LostPeer(NodeId(3)));
     assert_eq!(world.control.state(), RunState::Failed);
-    assert!(world.events.contains(&Event::NotReady { step: Step::Prepare, node: NodeId(3) }));
+    assert!(world.events.contains(&Event::NotReady { step: ConfigureStep::Prepare, node: NodeId(3) }));
     world.command(Command::Start);
     world.notice(NodeId(1), Notice::Ready);
     assert_eq!(world.count(Order::Connect), 4, "it answers an order of the configuration that was given up");
@@ -299,7 +299,7 @@ fn a_step_that_takes_too_long_names_who_is_late() {
     assert_eq!(world.control.state(), RunState::Configuring);
     world.wait(Span::from_secs(1));
     assert_eq!(world.control.state(), RunState::Failed);
-    assert!(world.events.contains(&Event::Late { step: Step::Prepare, nodes: vec![NodeId(1)] }));
+    assert!(world.events.contains(&Event::Late { step: ConfigureStep::Prepare, nodes: vec![NodeId(1)] }));
     assert_eq!(world.count(Order::Reset), 4);
 }
 

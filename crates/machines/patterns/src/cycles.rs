@@ -1,6 +1,6 @@
 //! The cycles of a node: their numbers, their times and their limit.
 
-use crate::{TrafficCommand, TrafficEvent, role::Out};
+use crate::{TrafficCommand, TrafficEvent, role::Outbox};
 use evb_core::Time;
 
 /// The cycles that a node begins and ends.
@@ -54,7 +54,7 @@ impl Cycles {
     }
 
     /// Ends the oldest open cycle; the time of the next one begins to count.
-    pub(crate) fn end(&mut self, now: Time, out: Option<&mut Out>) {
+    pub(crate) fn end(&mut self, now: Time, out: Option<&mut Outbox>) {
         self.ended += 1;
         if let Some(out) = out {
             out.tell(TrafficEvent::Ended { number: self.ended, born: self.born });

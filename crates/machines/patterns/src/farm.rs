@@ -6,7 +6,7 @@ use crate::{
     TrafficCommand, TrafficEvent, TrafficMessage,
     cycles::Cycles,
     each::OneFromEach,
-    role::{Out, Role},
+    role::{Outbox, TrafficRole},
 };
 use evb_core::{NodeId, NodeRange, Span, Time};
 
@@ -37,7 +37,7 @@ impl Farm {
         Self { senders, work, request, data, computing: false, cycles: Cycles::new() }
     }
 
-    fn ask(&mut self, now: Time, out: &mut Out) {
+    fn ask(&mut self, now: Time, out: &mut Outbox) {
         if let Some(event) = self.cycles.begin() {
             let message = TrafficMessage::Ask { event, born: now };
             self.senders.iter().for_each(|sender| out.send(sender.into(), message));
@@ -45,7 +45,7 @@ impl Farm {
     }
 
     /// Takes complete sets of messages until the receiver computes.
-    fn go_on(&mut self, now: Time, out: &mut Out) {
+    fn go_on(&mut self, now: Time, out: &mut Outbox) {
         while !self.computing && self.data.take() {
             if self.request == Request::Each {
                 self.ask(now, out);
@@ -58,7 +58,7 @@ impl Farm {
         }
     }
 
-    fn end(&mut self, now: Time, out: &mut Out) {
+    fn end(&mut self, now: Time, out: &mut Outbox) {
         self.cycles.end(now, Some(&mut *out));
         if self.request == Request::Next {
             out.send(self.senders, TrafficMessage::Next);
@@ -66,8 +66,8 @@ impl Farm {
     }
 }
 
-impl Role for Farm {
-    fn handle_command(&mut self, now: Time, command: TrafficCommand, out: &mut Out) {
+impl TrafficRole for Farm {
+    fn handle_command(&mut self, now: Time, command: TrafficCommand, out: &mut Outbox) {
         if self.cycles.handle_command(now, command) && self.request == Request::Each {
             self.ask(now, out);
         }
@@ -78,7 +78,7 @@ impl Role for Farm {
         }
     }
 
-    fn handle_message(&mut self, now: Time, from: NodeId, message: TrafficMessage, out: &mut Out) {
+    fn handle_message(&mut self, now: Time, from: NodeId, message: TrafficMessage, out: &mut Outbox) {
         if matches!(message, TrafficMessage::Data { .. }) {
             self.data.add(from);
             self.go_on(now, out);

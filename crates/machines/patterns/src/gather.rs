@@ -6,7 +6,7 @@
 use crate::{
     Pattern, TrafficCommand, TrafficConfig, TrafficEvent, TrafficMessage,
     message::MOST_WAITING,
-    role::{Out, Role},
+    role::{Outbox, TrafficRole},
 };
 use alloc::{collections::BTreeMap, vec::Vec};
 use evb_core::{NodeId, NodeRange, Time, distinct, some_of, stream};
@@ -46,7 +46,7 @@ impl Gathering {
     }
 
     /// Begins an event: a processor asks or waits, a buffer sends data that nobody asks for.
-    fn begin(&mut self, now: Time, number: u64, out: &mut Out) {
+    fn begin(&mut self, now: Time, number: u64, out: &mut Outbox) {
         let Pattern::Gather { ask, .. } = self.config.pattern else { return };
         self.last = number;
         let early = self.early.remove(&number).unwrap_or(0);
@@ -70,7 +70,7 @@ impl Gathering {
         }
     }
 
-    fn send_data(&mut self, to: NodeId, number: u64, born: Time, out: &mut Out) {
+    fn send_data(&mut self, to: NodeId, number: u64, born: Time, out: &mut Outbox) {
         self.under_way += 1;
         out.send(to.into(), TrafficMessage::Data { number, born });
     }
@@ -93,8 +93,8 @@ impl Gathering {
     }
 }
 
-impl Role for Gathering {
-    fn handle_command(&mut self, now: Time, command: TrafficCommand, out: &mut Out) {
+impl TrafficRole for Gathering {
+    fn handle_command(&mut self, now: Time, command: TrafficCommand, out: &mut Outbox) {
         match command {
             TrafficCommand::Start { messages, .. } => {
                 (self.running, self.limit) = (true, messages.unwrap_or(u64::MAX));
@@ -106,7 +106,7 @@ impl Role for Gathering {
         }
     }
 
-    fn handle_message(&mut self, _now: Time, from: NodeId, message: TrafficMessage, out: &mut Out) {
+    fn handle_message(&mut self, _now: Time, from: NodeId, message: TrafficMessage, out: &mut Outbox) {
         match message {
             TrafficMessage::Ask { event, born } => self.send_data(from, event, born, out),
             TrafficMessage::Data { number, .. } => out.events.extend(self.take_data(number)),

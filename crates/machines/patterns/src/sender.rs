@@ -3,7 +3,7 @@
 use crate::{
     Pattern, Start, TrafficCommand, TrafficConfig, TrafficEvent, TrafficMessage,
     message::MOST_WAITING,
-    role::{Out, Role},
+    role::{Outbox, TrafficRole},
 };
 use alloc::collections::VecDeque;
 use evb_core::{NodeId, Stream, Time, Transmit, below, stream};
@@ -87,8 +87,8 @@ impl Sender {
     }
 }
 
-impl Role for Sender {
-    fn handle_command(&mut self, now: Time, command: TrafficCommand, out: &mut Out) {
+impl TrafficRole for Sender {
+    fn handle_command(&mut self, now: Time, command: TrafficCommand, out: &mut Outbox) {
         self.now = now;
         match command {
             TrafficCommand::Start { saturating, messages } => {
@@ -108,7 +108,7 @@ impl Role for Sender {
         }
     }
 
-    fn handle_message(&mut self, now: Time, _from: NodeId, message: TrafficMessage, _out: &mut Out) {
+    fn handle_message(&mut self, now: Time, _from: NodeId, message: TrafficMessage, _out: &mut Outbox) {
         self.now = now;
         match message {
             TrafficMessage::Start => self.missing_starts = self.missing_starts.saturating_sub(1),

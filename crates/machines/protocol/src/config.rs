@@ -239,9 +239,9 @@ pub enum Shaping {
         /// Bytes of a bucket.
         bucket: ByteCount,
         /// The rule by which readout units keep in step.
-        step: Step,
-        /// Bytes that are still on their way when the next bucket is asked for, by [`Step::Credit`] and
-        /// [`Step::Barrier`].
+        step: ShapingStep,
+        /// Bytes that are still on their way when the next bucket is asked for, by [`ShapingStep::Credit`] and
+        /// [`ShapingStep::Barrier`].
         lead: ByteCount,
         /// Longest time for which a unit waits for a slow one in its turn.
         slip: Span,
@@ -269,7 +269,7 @@ impl Shaping {
 /// The rule by which the readout units of a barrel shifter keep in step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Step {
+pub enum ShapingStep {
     /// A bucket goes when the one before it has left the network interface. The back-pressure of the network, if it has
     /// any, holds up the interface.
     Link,
@@ -286,7 +286,7 @@ pub enum Step {
     },
 }
 
-impl Step {
+impl ShapingStep {
     /// The name in experiment files and records.
     pub const fn name(self) -> &'static str {
         match self {

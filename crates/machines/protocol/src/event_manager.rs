@@ -120,7 +120,7 @@ impl ManagerCounts {
     }
 }
 
-struct Readout {
+struct ReadoutState {
     alive: bool,
     busy: bool,
     through: u64,
@@ -129,7 +129,7 @@ struct Readout {
     last: bool,
 }
 
-impl Readout {
+impl ReadoutState {
     const fn new() -> Self {
         Self { alive: true, busy: false, through: 0, claim: 0, last: false }
     }
@@ -150,7 +150,7 @@ pub struct ManagerMachine<B> {
     open: OpenEvents,
     builders: Roster,
     pace: Pace,
-    readouts: Vec<Readout>,
+    readouts: Vec<ReadoutState>,
     alignment: Alignment,
     /// Readout units report the marks of their events.
     comparing: bool,
@@ -174,7 +174,7 @@ impl<B> ManagerMachine<B> {
         Self {
             builders: Roster::new(&config),
             pace: Pace::new(&config),
-            readouts: (0..config.readout_units).map(|_| Readout::new()).collect(),
+            readouts: (0..config.readout_units).map(|_| ReadoutState::new()).collect(),
             alignment: Alignment::new(&config),
             comparing: false,
             now: Time::ZERO,
@@ -557,7 +557,7 @@ impl<B> ManagerMachine<B> {
     fn join(&mut self, node: NodeId) {
         let Some(index) = self.readout_index(node) else { return self.join_builder(node) };
         if !self.readouts[index].alive && self.config.numbered.is_empty() {
-            self.readouts[index] = Readout::new();
+            self.readouts[index] = ReadoutState::new();
             self.transmit(node.into(), Message::Resume { first: self.open.first() });
             self.transmit(node.into(), Message::Clear(self.open.ended().into()));
             self.transmit(self.config.builder_nodes(), Message::Unit { node, alive: true });
@@ -605,8 +605,8 @@ impl<B> Machine for ManagerMachine<B> {
             }
             Message::Marks(marks) => self.alignment.marks(&marks),
             Message::Away { number } => {
-                let stands = self.builders.stands(from);
-                self.transmit(from.into(), Message::Standing { number, stands });
+                let is_member = self.builders.is_member(from);
+                self.transmit(from.into(), Message::Membership { number, is_member });
             }
             Message::Busy(busy) => {
                 if let Some(index) = self.living_readout(from) {

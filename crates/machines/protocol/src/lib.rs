@@ -89,7 +89,7 @@ mod shaper;
 pub mod wire;
 
 pub use builder_unit::{BuilderCommand, BuilderCounts, BuilderEvent, BuilderMachine, Built, Mismatch};
-pub use config::{Assignment, Config, Protocol, Shaping, Step, Trigger};
+pub use config::{Assignment, Config, Protocol, Shaping, ShapingStep, Trigger};
 pub use evb_core::FragmentStatus;
 pub use event_manager::{ManagerCommand, ManagerCounts, ManagerEvent, ManagerMachine};
 pub use fault::{Fault, FaultCounts};

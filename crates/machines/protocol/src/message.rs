@@ -171,11 +171,11 @@ messages! {
             number: u32 => checksum,
         },
         /// Event manager to builder: the answer to [`Message::Away`].
-        control 18 Standing {
+        control 18 Membership {
             /// The number of the question.
             number: u32 => checksum,
             /// True if the builder was not given up.
-            stands: bool => flag,
+            is_member: bool => flag,
         },
         /// Event manager to a readout unit that has come back: the events before this one have ended.
         control 19 Resume {
@@ -219,12 +219,12 @@ messages! {
             calm: bool => flag,
         },
         /// Readout unit to event manager: a question for its time.
-        control 26 TimeAsked {
+        control 26 TimeRequest {
             /// The unit's time, in picoseconds on the wire.
             asked: Time => event,
         },
-        /// Event manager to readout unit: the answer to [`Message::TimeAsked`].
-        control 27 TimeTold {
+        /// Event manager to readout unit: the answer to [`Message::TimeRequest`].
+        control 27 TimeAnswer {
             /// The unit's time of the question.
             asked: Time => event,
             /// The manager's time of the answer.

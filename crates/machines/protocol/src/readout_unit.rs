@@ -3,10 +3,10 @@
 use crate::shaper::Shaper;
 use crate::{Assigned, Config, Fault, FaultCounts, Fragment, FragmentStatus, Message, Protocol, Timer, Trigger};
 use alloc::{collections::VecDeque, vec::Vec};
-use asked::{Asker, Sent};
+use asked::{Asker, LastTransmission};
 use evb_core::{EventId, MAX_GAP, Machine, Mark, NodeId, Recording, SourceId, Time, Transmit};
-use events::Events;
-use stream::Stream;
+use events::EventTable;
+use stream::LiveStream;
 
 mod asked;
 mod events;
@@ -133,7 +133,7 @@ impl ReadoutCounts {
 }
 
 /// The state of one event.
-struct Held<B> {
+struct HeldEvent<B> {
     fragment: Option<Fragment<B>>,
     /// The driver was asked to read the fragment.
     asked: bool,
@@ -142,15 +142,15 @@ struct Held<B> {
     /// The builder that waits for the fragment.
     wanted_by: Option<NodeId>,
     /// The last transmission of the fragment.
-    sent: Option<Sent>,
+    sent: Option<LastTransmission>,
     /// The fragment is there, and no builder has wanted it yet.
     early: bool,
 }
 
 // A simulation of hundreds of units has millions of them.
-const _: () = assert!(Events::<Held<u64>>::EVENT_BYTES == 48);
+const _: () = assert!(EventTable::<HeldEvent<u64>>::EVENT_BYTES == 48);
 
-impl<B> Default for Held<B> {
+impl<B> Default for HeldEvent<B> {
     fn default() -> Self {
         Self { fragment: None, asked: false, postponed: false, wanted_by: None, sent: None, early: false }
     }
@@ -162,7 +162,7 @@ pub struct ReadoutMachine<B> {
     source: SourceId,
     now: Time,
     /// The stream of a live source.
-    stream: Option<Stream<B>>,
+    stream: Option<LiveStream<B>>,
     /// Number of events before position 1 of a source that is read on demand.
     before: i64,
     /// Positions of a recording whose events are not known yet: the number before its first leap, and the total.
@@ -175,7 +175,7 @@ pub struct ReadoutMachine<B> {
     /// Some events have just become known to have no fragment.
     skipped: bool,
     counts: ReadoutCounts,
-    held: Events<Held<B>>,
+    held: EventTable<HeldEvent<B>>,
     /// Events requested or held.
     reserved: u64,
     /// Events to be read when the buffer has room, in the order of their requests. Some may be over.
@@ -197,7 +197,7 @@ pub struct ReadoutMachine<B> {
 
 impl<B> ReadoutMachine<B> {
     /// Memory per event beside the payload, in bytes.
-    pub const EVENT_BYTES: usize = Events::<Held<B>>::EVENT_BYTES;
+    pub const EVENT_BYTES: usize = EventTable::<HeldEvent<B>>::EVENT_BYTES;
 }
 
 impl<B: Clone + Default> ReadoutMachine<B> {
@@ -210,7 +210,7 @@ impl<B: Clone + Default> ReadoutMachine<B> {
             config,
             source,
             now: Time::ZERO,
-            stream: live_bits.map(Stream::new),
+            stream: live_bits.map(LiveStream::new),
             before: 0,
             unaligned: None,
             end: None,
@@ -218,7 +218,7 @@ impl<B: Clone + Default> ReadoutMachine<B> {
             compared: EventId(0),
             skipped: false,
             counts: ReadoutCounts::default(),
-            held: Events::from(1),
+            held: EventTable::from(1),
             reserved: 0,
             postponed: VecDeque::new(),
             bytes_held: 0,
@@ -268,7 +268,7 @@ impl<B: Clone + Default> ReadoutMachine<B> {
     }
 
     /// The entry of `event`, created if it is new. `None` for an event that is over or absurdly far ahead.
-    fn entry(&mut self, event: EventId) -> Option<&mut Held<B>> {
+    fn entry(&mut self, event: EventId) -> Option<&mut HeldEvent<B>> {
         let index = usize::try_from(event.0.checked_sub(self.held.first())?).ok()?;
         // The event manager keeps open events within this span; a live source may be one gap ahead of it.
         if index >= (Config::SPAN_FACTOR + 1) * self.config.buffer_events as usize + MAX_GAP as usize {

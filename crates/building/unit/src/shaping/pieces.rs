@@ -1,14 +1,14 @@
 //! Pieces of fragments that have bytes.
 
-use super::Part;
+use super::ShapedPart;
 use bytes::{Bytes, BytesMut};
 use evb_core::NodeId;
 use evb_protocol::{Config, Fragment, Message, Piece, wire::HEAD_BYTES};
 
 /// The message for a part of a message: the message itself if the part is all of it, else a piece of its fragment.
 /// None for the first parts of a message that is no fragment: it goes with the last one.
-pub fn cut(part: Part<Message<Bytes>>) -> Option<Message<Bytes>> {
-    let Part { item, offset, bytes, last } = part;
+pub fn cut(part: ShapedPart<Message<Bytes>>) -> Option<Message<Bytes>> {
+    let ShapedPart { item, offset, bytes, last } = part;
     match item {
         Message::Fragment(fragment) if fragment.length > 0 && (offset > 0 || !last) => {
             let in_payload = |place: u64| place.saturating_sub(HEAD_BYTES as u64) as usize;

@@ -1,7 +1,7 @@
 //! The common step of a barrel shifter by barrier.
 
 use evb_core::{NodeId, NodeRange, Span, Time};
-use evb_protocol::{Config, Shaping, Step};
+use evb_protocol::{Config, Shaping, ShapingStep};
 use std::collections::VecDeque;
 
 /// Index of the builder to which a readout unit sends in a round; none has it if it is not below the number of builders.
@@ -37,7 +37,7 @@ pub struct Rounds {
 impl Rounds {
     /// The rounds of a configuration; none when it keeps step otherwise.
     pub fn new(config: &Config) -> Option<Self> {
-        let Shaping::BarrelShifter { step: Step::Barrier, slip, .. } = config.shaping else { return None };
+        let Shaping::BarrelShifter { step: ShapingStep::Barrier, slip, .. } = config.shaping else { return None };
         let (units, builders) = (config.readout_nodes(), config.builder_nodes());
         Some(Self {
             units,

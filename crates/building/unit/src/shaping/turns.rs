@@ -1,7 +1,7 @@
 //! The receiving side of a barrel shifter by credits.
 
 use evb_core::{NodeId, NodeRange, Span, Time};
-use evb_protocol::{Config, Shaping, Step};
+use evb_protocol::{Config, Shaping, ShapingStep};
 use std::collections::VecDeque;
 
 /// The turns of the readout units at one builder, each by a credit for one bucket.
@@ -32,7 +32,9 @@ pub struct Turns {
 impl Turns {
     /// The turns at the builder with this index; none when a configuration has no credits.
     pub fn new(config: &Config, builder: u16) -> Option<Self> {
-        let Shaping::BarrelShifter { step: Step::Credit, bucket, lead, slip } = config.shaping else { return None };
+        let Shaping::BarrelShifter { step: ShapingStep::Credit, bucket, lead, slip } = config.shaping else {
+            return None;
+        };
         let units = config.readout_nodes();
         Some(Self {
             units,

@@ -23,7 +23,7 @@ const GOOD_ANSWERS: u32 = 8;
 /// The window starts with all readout units. A loss means that a switch drops packets because this builder gets more
 /// than the switch can hold; asking every unit again would fill it again. So each loss halves the window, and answers
 /// without a loss raise it slowly, as TCP does with its congestion window.
-pub(super) struct Window {
+pub(super) struct InquiryWindow {
     limit: u32,
     under_way: u32,
     good: u32,
@@ -31,7 +31,7 @@ pub(super) struct Window {
     held: VecDeque<usize>,
 }
 
-impl Window {
+impl InquiryWindow {
     /// A window that admits this many readout units.
     pub(super) const fn new(units: u16) -> Self {
         Self { limit: units as u32, under_way: 0, good: 0, held: VecDeque::new() }
@@ -99,7 +99,7 @@ impl Inquiry {
         now: Time,
         patience: Span,
         lacking: Vec<EventId>,
-        window: &mut Window,
+        window: &mut InquiryWindow,
     ) -> Message<B> {
         if !self.is_under_way() {
             window.begin();
@@ -117,7 +117,7 @@ impl Inquiry {
     }
 
     /// Limits the wait for an answer when all requested fragments are there: the answer may be lost.
-    pub(super) fn lapse(&mut self, now: Time, window: &mut Window) {
+    pub(super) fn lapse(&mut self, now: Time, window: &mut InquiryWindow) {
         if self.is_under_way() && self.due <= now {
             window.end();
             self.asked = Arc::default();
@@ -125,7 +125,7 @@ impl Inquiry {
     }
 
     /// Resets the state after a restart of the readout unit.
-    pub(super) fn forget(&mut self, window: &mut Window) {
+    pub(super) fn forget(&mut self, window: &mut InquiryWindow) {
         if self.is_under_way() {
             window.end();
         }
@@ -138,7 +138,7 @@ impl Inquiry {
     }
 
     /// Takes an answer. Returns the events of the question if it is the last one.
-    pub(super) fn hear(&mut self, number: u32, window: &mut Window) -> Option<Arc<[EventId]>> {
+    pub(super) fn hear(&mut self, number: u32, window: &mut InquiryWindow) -> Option<Arc<[EventId]>> {
         if number <= self.heard || number > self.number {
             return None;
         }

@@ -19,7 +19,7 @@ pub struct Mismatch {
 
 /// The result of a comparison.
 #[derive(Default)]
-pub(super) struct Found {
+pub(super) struct Comparison {
     /// Fragments that disagree.
     pub(super) count: u64,
     /// The event cannot be complete.
@@ -30,12 +30,14 @@ pub(super) struct Found {
 /// Compares the marks of good fragments. Those that disagree with the majority get the status
 /// [`FragmentStatus::Mismatched`]. Without a majority all get it, since nobody knows which are right. Fragments of
 /// `tolerant` sources keep their status and are only counted.
-pub(super) fn compare<B>(event: EventId, fragments: &mut [Option<Fragment<B>>], tolerant: &[SourceId]) -> Found {
-    let Some(Reference { expected, is_majority }) = reference(fragments, tolerant) else { return Found::default() };
+pub(super) fn compare<B>(event: EventId, fragments: &mut [Option<Fragment<B>>], tolerant: &[SourceId]) -> Comparison {
+    let Some(Reference { expected, is_majority }) = reference(fragments, tolerant) else {
+        return Comparison::default();
+    };
     let other = marks(fragments).find(|(_, mark)| *mark != expected.1);
     let first = other.map(|found| Mismatch { event, expected, found });
     let disagrees = |mark: Mark| !is_majority || mark != expected.1;
-    let mut found = Found { first, ..Found::default() };
+    let mut found = Comparison { first, ..Comparison::default() };
     for fragment in fragments.iter_mut().flatten().filter(|fragment| fragment.status == FragmentStatus::Good) {
         if fragment.mark.is_some_and(disagrees) {
             found.count += 1;
@@ -80,7 +82,7 @@ mod tests {
     use alloc::{vec, vec::Vec};
 
     /// The status of fragments with these marks after a comparison, and the result of the comparison.
-    fn compared(values: &[Option<u32>], tolerant: &[u16]) -> (Vec<FragmentStatus>, Found) {
+    fn compared(values: &[Option<u32>], tolerant: &[u16]) -> (Vec<FragmentStatus>, Comparison) {
         let event = EventId(7);
         let fragment = |(source, value): (u16, &Option<u32>)| Fragment {
             event,

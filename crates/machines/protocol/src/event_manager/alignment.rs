@@ -37,7 +37,7 @@ pub(super) struct Aligned {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
+enum AlignmentState {
     /// The source has reported nothing yet.
     Silent,
     /// The source waits for an answer.
@@ -49,9 +49,9 @@ enum State {
 }
 
 /// A source that numbers its fragments itself.
-struct Source {
+struct SourceAlignment {
     unit: usize,
-    state: State,
+    state: AlignmentState,
     segment: u32,
     declared: bool,
     last: bool,
@@ -66,7 +66,7 @@ struct Source {
 
 /// The state of all sources that number their fragments themselves.
 pub(super) struct Alignment {
-    sources: Vec<Source>,
+    sources: Vec<SourceAlignment>,
     begun: bool,
     /// Marks of events, reported by aligned sources.
     marks: BTreeMap<EventId, Vec<Mark>>,
@@ -78,9 +78,9 @@ pub(super) struct Alignment {
 
 impl Alignment {
     pub(super) fn new(config: &Config) -> Self {
-        let source = |unit: usize| Source {
+        let source = |unit: usize| SourceAlignment {
             unit,
-            state: State::Silent,
+            state: AlignmentState::Silent,
             segment: 0,
             declared: false,
             last: false,
@@ -107,18 +107,20 @@ impl Alignment {
 
     /// Returns true if the marks of aligned sources are wanted.
     pub(super) fn wants_marks(&self) -> bool {
-        self.begun && self.sources.iter().any(|source| source.state == State::Waiting && source.has_marks())
+        self.begun && self.sources.iter().any(|source| source.state == AlignmentState::Waiting && source.has_marks())
     }
 
     /// Returns true if no other living source will have more events than this one.
     pub(super) fn is_last_of_all(&self, unit: usize) -> bool {
         let mut others = self.sources.iter().filter(|source| source.unit != unit);
-        others.all(|source| source.state == State::Gone || (source.state == State::Placed && source.last))
+        others.all(|source| {
+            source.state == AlignmentState::Gone || (source.state == AlignmentState::Placed && source.last)
+        })
     }
 
     /// Number of living sources.
     pub(super) fn alive(&self) -> usize {
-        self.sources.iter().filter(|source| source.state != State::Gone).count()
+        self.sources.iter().filter(|source| source.state != AlignmentState::Gone).count()
     }
 
     /// Takes a report of fragments that the readout unit cannot assign to events.
@@ -129,7 +131,7 @@ impl Alignment {
         }
         let Sighted { segment, declared, last, bits, after, number, .. } = *sighted;
         (source.segment, source.declared, source.last, source.bits) = (segment, declared, last, bits.clamp(1, 64));
-        (source.after, source.number, source.state) = (after, number, State::Waiting);
+        (source.after, source.number, source.state) = (after, number, AlignmentState::Waiting);
         source.seen.extend(sighted.fragments.iter().map(|sighting| (sighting.position, sighting.mark)));
         while source.seen.len() > MOST_MARKS {
             source.seen.pop_first();
@@ -140,11 +142,11 @@ impl Alignment {
     /// Takes the last event that an aligned source has, and whether it is final.
     pub(super) fn available(&mut self, unit: usize, through: EventId, last: bool) {
         let Some(source) = self.sources.iter_mut().find(|source| source.unit == unit) else { return };
-        if last && source.state != State::Gone {
-            (source.state, source.last) = (State::Placed, true);
+        if last && source.state != AlignmentState::Gone {
+            (source.state, source.last) = (AlignmentState::Placed, true);
         }
         self.through.insert(unit, through);
-        self.dirty |= self.sources.iter().any(|source| source.state == State::Waiting);
+        self.dirty |= self.sources.iter().any(|source| source.state == AlignmentState::Waiting);
     }
 
     /// Takes the marks of events of an aligned source.
@@ -161,7 +163,7 @@ impl Alignment {
     /// Takes note that a readout unit is gone.
     pub(super) fn lose(&mut self, unit: usize) {
         if let Some(source) = self.sources.iter_mut().find(|source| source.unit == unit) {
-            source.state = State::Gone;
+            source.state = AlignmentState::Gone;
             self.dirty = true;
         }
     }
@@ -182,20 +184,20 @@ impl Alignment {
 
     fn answer(&mut self, index: usize, first: Option<i64>) {
         let source = &mut self.sources[index];
-        (source.state, source.last) = (State::Placed, false);
+        (source.state, source.last) = (AlignmentState::Placed, false);
         source.seen.clear();
         self.answers.push_back(Aligned { unit: source.unit, segment: source.segment, first });
     }
 
     fn waiting(&self) -> Vec<usize> {
-        (0..self.sources.len()).filter(|&index| self.sources[index].state == State::Waiting).collect()
+        (0..self.sources.len()).filter(|&index| self.sources[index].state == AlignmentState::Waiting).collect()
     }
 
     // ---- the beginning
 
     /// Finds the first event that all sources have, once every living source has reported its first fragments.
     fn begin(&mut self) {
-        if self.sources.iter().any(|source| source.state == State::Silent) {
+        if self.sources.iter().any(|source| source.state == AlignmentState::Silent) {
             return;
         }
         let waiting = self.waiting();
@@ -238,13 +240,15 @@ impl Alignment {
     /// The event after which all sources have restarted from the same number, as at a marker that all carry.
     fn common_restart(&self, waiting: &[usize], triggered: u64) -> Option<i64> {
         let first = &self.sources[*waiting.first()?];
-        let agrees = |source: &Source| match source.state {
-            State::Gone => true,
+        let agrees = |source: &SourceAlignment| match source.state {
+            AlignmentState::Gone => true,
             // It had ended before.
-            State::Placed => source.last && self.through.get(&source.unit).is_none_or(|last| *last <= first.after),
-            State::Silent => false,
-            State::Waiting => {
-                let alike = |other: &Source| (other.after, other.number, other.declared);
+            AlignmentState::Placed => {
+                source.last && self.through.get(&source.unit).is_none_or(|last| *last <= first.after)
+            }
+            AlignmentState::Silent => false,
+            AlignmentState::Waiting => {
+                let alike = |other: &SourceAlignment| (other.after, other.number, other.declared);
                 alike(source) == alike(first) && source.offset_from(first) == Some(0)
             }
         };
@@ -252,9 +256,11 @@ impl Alignment {
     }
 
     /// Returns true if this source can never be aligned.
-    fn is_hopeless(&self, source: &Source) -> bool {
-        let others = || self.sources.iter().filter(|other| other.unit != source.unit && other.state == State::Placed);
-        let passed = |other: &Source| self.through.get(&other.unit).is_some_and(|through| *through > source.after);
+    fn is_hopeless(&self, source: &SourceAlignment) -> bool {
+        let others =
+            || self.sources.iter().filter(|other| other.unit != source.unit && other.state == AlignmentState::Placed);
+        let passed =
+            |other: &SourceAlignment| self.through.get(&other.unit).is_some_and(|through| *through > source.after);
         match source.has_marks() {
             // Others have gone on where this one has started again.
             false => others().any(passed),
@@ -263,7 +269,7 @@ impl Alignment {
     }
 }
 
-impl Source {
+impl SourceAlignment {
     fn has_marks(&self) -> bool {
         self.seen.values().any(Option::is_some)
     }

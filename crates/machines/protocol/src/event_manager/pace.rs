@@ -44,7 +44,7 @@ impl Rate {
 
 /// The way in which another number of events is tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+enum Trial {
     /// Half of them. While they are far too many for the caches, some fewer make no difference that can be measured.
     Half,
     /// Three of four.
@@ -55,13 +55,13 @@ enum Way {
 
 /// The purpose of a measurement.
 #[derive(Clone, Copy, Debug)]
-enum Step {
+enum Measurement {
     /// None: this many follow before the next try.
     Rest(u32),
     /// The usual rate, before another number is tried, which has been as good so many times.
-    Usual(Way, u32),
+    Usual(Trial, u32),
     /// The rate with another number of events. The usual number and its rate are given.
-    Tried { way: Way, passed: u32, from: u64, usual: Rate },
+    Tried { trial: Trial, passed: u32, from: u64, usual: Rate },
 }
 
 /// The number of events that all builders together may have under construction: a multiple of the number of builders, or less
@@ -73,7 +73,7 @@ pub(super) struct Pace {
     most: u64,
     limit: u64,
     is_fixed: bool,
-    step: Step,
+    step: Measurement,
     /// Measurements of the next rest.
     pause: u32,
     /// Events that are not counted, since they began before the number was changed.
@@ -100,7 +100,7 @@ impl Pace {
             most,
             limit: first,
             is_fixed: first == most,
-            step: Step::Rest(WARM_UP),
+            step: Measurement::Rest(WARM_UP),
             pause: FIRST_REST,
             earlier: WARM_EVENTS * builders,
             since: Time::ZERO,
@@ -141,27 +141,27 @@ impl Pace {
     /// Begins the measurement anew: events take another time from now on. A number that is being tried is given up.
     pub(super) fn restart(&mut self) {
         let before = self.limit;
-        self.give_up(Step::Usual(Way::Half, 0));
+        self.give_up(Measurement::Usual(Trial::Half, 0));
         (self.events, self.awaited, self.earlier) = (0, 0, before.max(self.limit));
     }
 
     fn go_on(&mut self, rate: Rate, is_limiting: bool) {
         match self.step {
             // The triggers set the rate: whatever is tried changes nothing.
-            _ if !is_limiting => self.give_up(Step::Usual(Way::Half, 0)),
-            Step::Rest(0) => self.step = Step::Usual(Way::Half, 0),
-            Step::Rest(more) => self.step = Step::Rest(more - 1),
-            Step::Usual(way, passed) => self.try_another(way, passed, rate),
-            Step::Tried { way, passed, from, usual } if self.is_worth_it(from, usual, rate) => {
+            _ if !is_limiting => self.give_up(Measurement::Usual(Trial::Half, 0)),
+            Measurement::Rest(0) => self.step = Measurement::Usual(Trial::Half, 0),
+            Measurement::Rest(more) => self.step = Measurement::Rest(more - 1),
+            Measurement::Usual(trial, passed) => self.try_another(trial, passed, rate),
+            Measurement::Tried { trial, passed, from, usual } if self.is_worth_it(from, usual, rate) => {
                 if passed + 1 < PAIRS {
-                    return self.give_up(Step::Usual(way, passed + 1));
+                    return self.give_up(Measurement::Usual(trial, passed + 1));
                 }
-                self.step = Step::Usual(way, 0);
+                self.step = Measurement::Usual(trial, 0);
                 self.pause = FIRST_REST;
             }
-            Step::Tried { way: Way::Half, .. } => self.give_up(Step::Usual(Way::Fewer, 0)),
-            Step::Tried { way: Way::Fewer, .. } => self.give_up(Step::Usual(Way::More, 0)),
-            Step::Tried { way: Way::More, .. } => {
+            Measurement::Tried { trial: Trial::Half, .. } => self.give_up(Measurement::Usual(Trial::Fewer, 0)),
+            Measurement::Tried { trial: Trial::Fewer, .. } => self.give_up(Measurement::Usual(Trial::More, 0)),
+            Measurement::Tried { trial: Trial::More, .. } => {
                 let rest = self.rest();
                 self.give_up(rest);
             }
@@ -175,38 +175,38 @@ impl Pace {
     }
 
     /// Goes back to the usual number of events.
-    fn give_up(&mut self, step: Step) {
-        if let Step::Tried { from, .. } = self.step {
+    fn give_up(&mut self, step: Measurement) {
+        if let Measurement::Tried { from, .. } = self.step {
             self.limit = from;
         }
         self.step = step;
     }
 
-    fn try_another(&mut self, way: Way, passed: u32, usual: Rate) {
+    fn try_another(&mut self, trial: Trial, passed: u32, usual: Rate) {
         let (from, builders) = (self.limit, self.builders);
         // Those of each builder, where all have some.
         let each = from / builders;
-        self.limit = match way {
-            Way::Half if from <= builders => from.div_ceil(2),
-            Way::Half => builders * each.div_ceil(2),
-            Way::Fewer if from <= builders => (from - from.div_ceil(4)).max(1),
-            Way::Fewer => from - builders * each.div_ceil(4),
-            Way::More if from < builders => builders.min(from + from.div_ceil(2)),
-            Way::More => self.most.min(from + builders * each.div_ceil(2)),
+        self.limit = match trial {
+            Trial::Half if from <= builders => from.div_ceil(2),
+            Trial::Half => builders * each.div_ceil(2),
+            Trial::Fewer if from <= builders => (from - from.div_ceil(4)).max(1),
+            Trial::Fewer => from - builders * each.div_ceil(4),
+            Trial::More if from < builders => builders.min(from + from.div_ceil(2)),
+            Trial::More => self.most.min(from + builders * each.div_ceil(2)),
         };
-        self.step = match way {
-            _ if self.limit != from => Step::Tried { way, passed, from, usual },
-            Way::Half => Step::Usual(Way::Fewer, 0),
-            Way::Fewer => Step::Usual(Way::More, 0),
-            Way::More => self.rest(),
+        self.step = match trial {
+            _ if self.limit != from => Measurement::Tried { trial, passed, from, usual },
+            Trial::Half => Measurement::Usual(Trial::Fewer, 0),
+            Trial::Fewer => Measurement::Usual(Trial::More, 0),
+            Trial::More => self.rest(),
         };
     }
 
     /// The wait before the next try, each time longer.
-    fn rest(&mut self) -> Step {
+    fn rest(&mut self) -> Measurement {
         let rest = self.pause;
         self.pause = LONGEST_REST.min(2 * rest);
-        Step::Rest(rest)
+        Measurement::Rest(rest)
     }
 }
 
@@ -232,7 +232,7 @@ mod tests {
             }
         }
         match pace.step {
-            Step::Tried { from, .. } => from,
+            Measurement::Tried { from, .. } => from,
             _ => pace.limit(),
         }
     }
@@ -268,7 +268,7 @@ mod tests {
     fn rates_of_different_events_are_not_compared() {
         let mut pace = Pace::between([16, 64], 1, 256);
         let mut now = 0;
-        while !matches!(pace.step, Step::Tried { .. }) {
+        while !matches!(pace.step, Measurement::Tried { .. }) {
             now += 1_000_000;
             pace.ended(Time(now), true);
         }

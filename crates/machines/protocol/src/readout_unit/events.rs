@@ -8,7 +8,7 @@ const BLOCK: usize = 8;
 
 /// The states of consecutive events. A count among them would make their memory a little longer than a size that allocators
 /// have.
-struct Block<T> {
+struct EventBlock<T> {
     /// Number of events that are not over.
     left: u8,
     /// Their states; no memory, if they are all over.
@@ -17,7 +17,7 @@ struct Block<T> {
 
 /// The states of consecutive events. An event that is over has none, and most of its memory is free, also when an older
 /// event is still open.
-pub(super) struct Events<T> {
+pub(super) struct EventTable<T> {
     /// The oldest event that is not over.
     first: u64,
     /// The event behind the last known one.
@@ -25,10 +25,10 @@ pub(super) struct Events<T> {
     /// The first event of the first block.
     start: u64,
     /// The states from `start` on.
-    blocks: VecDeque<Block<T>>,
+    blocks: VecDeque<EventBlock<T>>,
 }
 
-impl<T: Default> Events<T> {
+impl<T: Default> EventTable<T> {
     /// Memory of an event, in bytes.
     pub(super) const EVENT_BYTES: usize = size_of::<Option<T>>();
 
@@ -65,7 +65,7 @@ impl<T: Default> Events<T> {
         let index = event.checked_sub(self.start)? as usize;
         while self.blocks.len() <= index / BLOCK {
             let states = Box::new(array::from_fn(|_| Some(T::default())));
-            self.blocks.push_back(Block { left: BLOCK as u8, states: Some(states) });
+            self.blocks.push_back(EventBlock { left: BLOCK as u8, states: Some(states) });
         }
         self.end = self.end.max(event + 1);
         self.blocks[index / BLOCK].states.as_mut()?[index % BLOCK].as_mut()
@@ -124,7 +124,7 @@ mod tests {
         /// Against a set of the events that are over.
         #[test]
         fn knows_which_events_are_over(steps in proptest::collection::vec((any::<bool>(), 0_u64..60), 0..300)) {
-            let (mut events, mut over, mut end) = (Events::<u64>::from(5), BTreeSet::new(), 5);
+            let (mut events, mut over, mut end) = (EventTable::<u64>::from(5), BTreeSet::new(), 5);
             for (ends, ahead) in steps {
                 let event = events.first() + ahead;
                 if let Some(state) = events.entry(event) {
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn what_is_over_holds_no_memory_behind_an_old_event() {
-        let mut events = Events::<u64>::from(1);
+        let mut events = EventTable::<u64>::from(1);
         for event in 1..1000 {
             events.entry(event);
             if event > 1 {

@@ -7,13 +7,13 @@
 use super::{Arrival, ReadoutEvent, ReadoutMachine};
 use crate::{Config, Fault, Fragment, FragmentStatus, Message, Sighted};
 use alloc::{collections::VecDeque, sync::Arc};
-use evb_core::{Apart, EventId, Numbering, Recording, Sighting, Step, Transmit};
+use evb_core::{Apart, EventId, Numbering, NumberingEvent, Recording, Sighting, Transmit};
 
 /// Most fragments in one message to the event manager.
 const MOST_TOLD: usize = 256;
 
 /// A live source, as its readout unit follows it.
-pub(super) struct Stream<B> {
+pub(super) struct LiveStream<B> {
     bits: u8,
     numbering: Numbering<Arrival<B>>,
     segment: u32,
@@ -41,7 +41,7 @@ pub(super) struct Stream<B> {
     leap: Option<(EventId, EventId)>,
 }
 
-impl<B> Stream<B> {
+impl<B> LiveStream<B> {
     /// A stream of numbers of `bits` bits.
     pub(super) const fn new(bits: u8) -> Self {
         Self {
@@ -97,8 +97,8 @@ impl<B> Stream<B> {
     }
 
     /// The next step of the numbering. A turn has to wait for the answer about the segment before it.
-    fn next(&mut self) -> Option<Step<Arrival<B>>> {
-        self.blocked = self.asks() && matches!(self.numbering.peek(), Some(Step::Turn { .. }));
+    fn next(&mut self) -> Option<NumberingEvent<Arrival<B>>> {
+        self.blocked = self.asks() && matches!(self.numbering.peek(), Some(NumberingEvent::Turn { .. }));
         if self.blocked { None } else { self.numbering.pop() }
     }
 
@@ -146,18 +146,20 @@ impl<B: Clone + Default> ReadoutMachine<B> {
 
     /// Takes the steps of the numbering.
     fn follow(&mut self) {
-        while let Some(step) = self.stream.as_mut().and_then(Stream::next) {
+        while let Some(step) = self.stream.as_mut().and_then(LiveStream::next) {
             match step {
-                Step::Placed { position, item } => self.place(position, item),
-                Step::Apart { item, reason: Apart::Repeated } => self.set_apart(item, Fault::Duplicate),
-                Step::Apart { item, reason: Apart::Misnumbered } => self.set_apart(item, Fault::OutOfSequence),
-                Step::Turn { declared, number } => self.turn(declared, number),
-                Step::Skipped(count) => {
+                NumberingEvent::Placed { position, item } => self.place(position, item),
+                NumberingEvent::Apart { item, reason: Apart::Repeated } => self.set_apart(item, Fault::Duplicate),
+                NumberingEvent::Apart { item, reason: Apart::Misnumbered } => {
+                    self.set_apart(item, Fault::OutOfSequence)
+                }
+                NumberingEvent::Turn { declared, number } => self.turn(declared, number),
+                NumberingEvent::Skipped(count) => {
                     self.counts.skipped += count;
                     self.counts.faults.count(Fault::OutOfSequence);
                     self.skipped = true;
                 }
-                Step::Wrapped => self.counts.faults.count(Fault::Wrapped),
+                NumberingEvent::Wrapped => self.counts.faults.count(Fault::Wrapped),
             }
         }
         if core::mem::take(&mut self.skipped) {
@@ -311,7 +313,7 @@ impl<B: Clone + Default> ReadoutMachine<B> {
     /// Reports fragments that wait for their events, and the marks that are wanted for other sources.
     pub(super) fn report_sightings(&mut self) {
         let to = Config::EVENT_MANAGER.into();
-        if let Some(sighted) = self.stream.as_mut().and_then(Stream::sighted) {
+        if let Some(sighted) = self.stream.as_mut().and_then(LiveStream::sighted) {
             self.transmits.push_back(Transmit { to, message: Message::Sighted(sighted) });
         }
         if !self.comparing {

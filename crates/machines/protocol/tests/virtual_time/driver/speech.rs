@@ -104,7 +104,7 @@ impl Driver {
                 self.plan(at, id, What::Builder(BuilderCommand::Decided { event, accepted }));
             }
             BuilderEvent::Orphaned | BuilderEvent::Fenced => _ = self.run_of(id).orphaned.insert(id),
-            BuilderEvent::Stands => {}
+            BuilderEvent::Confirmed => {}
         }
     }
 
