@@ -1,4 +1,4 @@
-//! Numbering of a source's fragments, followed by value. Skipped, repeated, swapped and wild numbers are told apart
+//! Numbering of a source's fragments, followed by value. Skipped, repeated, swapped and wild numbers are distinguished
 //! from a counter that restarts.
 //!
 //! A fragment goes to the event whose number it carries, never to the next free one. A number that is not the next one
@@ -112,10 +112,10 @@ impl<T> Numbering<T> {
         let fragment = HeldFragment { number: number & self.mask, declared, item };
         let Some((_, last)) = self.last else { return self.place(0, fragment) };
         let is_due = !declared && self.distance(last, fragment.number) == 1;
-        let goes_on = !declared && self.goes_on(fragment.number);
-        match (is_due, goes_on) {
+        let continues = !declared && self.continues(fragment.number);
+        match (is_due, continues) {
             (true, false) => self.in_step(fragment),
-            // A fragment that came twice is no restart; two or more of them may be.
+            // One repeated fragment is not a restart; two or more may be.
             (true, true) if self.held.len() == 1 && self.held[0].number == last && !self.held[0].declared => {
                 self.refute();
                 self.in_step(fragment);
@@ -193,7 +193,7 @@ impl<T> Numbering<T> {
 
     /// Returns true if a number counts on from the held ones. After lost fragments a gap may follow, since a wild
     /// number would lie ahead of the next one. After a turn only consecutive numbers count.
-    fn goes_on(&self, number: u64) -> bool {
+    fn continues(&self, number: u64) -> bool {
         let Some(held) = self.held.last() else { return false };
         let most = if self.is_gap() { self.most_skipped() + 1 } else { 1 };
         (1..=most).contains(&self.distance(held.number, number))
@@ -260,10 +260,10 @@ mod tests {
 
     /// The steps of these numbers as text: `n@p` is number n at position p, `n!` apart, `-k` skipped, `|` a turn.
     fn follow(bits: u8, numbers: &[u64]) -> String {
-        told(bits, &numbers.iter().map(|&number| (number, false)).collect::<Vec<_>>(), None)
+        trace(bits, &numbers.iter().map(|&number| (number, false)).collect::<Vec<_>>(), None)
     }
 
-    fn told(bits: u8, numbers: &[(u64, bool)], end: Option<u64>) -> String {
+    fn trace(bits: u8, numbers: &[(u64, bool)], end: Option<u64>) -> String {
         let mut numbering = Numbering::new(bits);
         for &(number, declared) in numbers {
             numbering.push(number, declared, number);
@@ -294,7 +294,7 @@ mod tests {
     fn lost_fragments_are_skipped_when_the_next_confirms_it() {
         assert_eq!(follow(24, &[1, 2, 5, 6]), "1@0 2@1 -2 5@4 6@5");
         assert_eq!(follow(24, &[1, 2, 5]), "1@0 2@1 -2 5@4", "at the end nothing speaks against it");
-        assert_eq!(told(24, &[(1, false), (2, false), (5, false)], Some(3)), "1@0 2@1 5!");
+        assert_eq!(trace(24, &[(1, false), (2, false), (5, false)], Some(3)), "1@0 2@1 5!");
         assert_eq!(follow(8, &[1, 2, 70, 71, 72, 73]), "1@0 2@1 | 70@0 71@1 72@2 73@3", "too far for eight bits");
     }
 
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn repeated_and_swapped_fragments_are_told() {
+    fn repeated_and_swapped_fragments_are_distinguished() {
         assert_eq!(follow(24, &[1, 2, 2, 3]), "1@0 2@1 2= 3@2");
         assert_eq!(follow(24, &[1, 2, 3, 4, 2, 5, 6]), "1@0 2@1 3@2 4@3 5@4 2= 6@5");
         assert_eq!(follow(24, &[1, 3, 2, 4, 5]), "1@0 2@1 3@2 4@3 5@4");
@@ -329,8 +329,8 @@ mod tests {
     #[test]
     fn a_declared_restart_is_a_turn_wherever_it_leads() {
         let numbers = [(8, false), (9, false), (10, true), (11, false), (12, false)];
-        assert_eq!(told(24, &numbers, None), "8@0 9@1 |d 10@0 11@1 12@2");
+        assert_eq!(trace(24, &numbers, None), "8@0 9@1 |d 10@0 11@1 12@2");
         let glitch = [(19, false), (20, false), (1, true), (21, false), (22, false)];
-        assert_eq!(told(24, &glitch, None), "19@0 20@1 21@2 1= 22@3", "one frame alone is no restart");
+        assert_eq!(trace(24, &glitch, None), "19@0 20@1 21@2 1= 22@3", "one frame alone is not a restart");
     }
 }

@@ -1,7 +1,7 @@
 //! Libraries that are compiled on first use, from sources inside the binary, and kept in the user's cache folder.
 //!
-//! Several processes may compile at once: each works in a folder of its own and renames the result, and all results are
-//! equal. A library is only used if nobody else can have written it.
+//! Several processes may compile at once: each works in a separate folder and renames the result, and all results are
+//! equal. A library is only used if no other user can have written it.
 
 use std::{
     env, fs,

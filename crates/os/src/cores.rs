@@ -9,7 +9,7 @@ use std::fs;
 /// A core, and the cores near it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Core {
-    /// The number that the system gives it.
+    /// Its number in the system.
     pub number: u16,
     /// The hardware threads of one core, this one among them; empty if unknown.
     pub siblings: Vec<u16>,
@@ -71,7 +71,7 @@ pub fn look_up(core: u16) -> Core {
     }
 }
 
-/// The numbers of a list of the kernel, such as `0-1,8`; none if it is something else.
+/// The numbers of a list of the kernel, such as `0-1,8`, or `None` if the text is not a list.
 fn parse_list(text: &str) -> Option<Vec<u16>> {
     let part = |part: &str| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
@@ -106,6 +106,6 @@ mod tests {
         assert_eq!(allowed(), before[..1]);
         bind(&before).unwrap();
         assert_eq!(allowed(), before);
-        assert!(pin(1023).is_err(), "no machine of a test has so many");
+        assert!(pin(1023).is_err(), "no machine of a test has that many cores");
     }
 }

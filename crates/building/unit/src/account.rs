@@ -21,7 +21,7 @@ pub struct Account {
     pub(crate) builders: Vec<BuilderReport>,
     pub(crate) lost_nodes: Vec<String>,
     pub(crate) findings: Vec<Finding>,
-    /// How full the units are; none where nobody looks.
+    /// How full the units are, or `None` where it is not sampled.
     occupancy: Option<OccupancySamples>,
 }
 
@@ -38,7 +38,7 @@ pub struct Progress {
     pub bytes: u64,
     /// Time since the start in seconds.
     pub seconds: f64,
-    /// True if the run was told to stop and drains.
+    /// True if the run was stopped and drains.
     pub stopping: bool,
 }
 
@@ -129,8 +129,8 @@ impl Account {
         Events { triggered, lost: triggered - ended.triggered, reassigned: events.reassigned, ..ended }
     }
 
-    /// The outcome of each event of the blocks, which builders count. For a builder that was lost, the outcome of a block
-    /// is that of all its events.
+    /// The outcome of each event of the blocks, which builders count. For a builder that was lost, the outcome of a
+    /// block is that of all its events.
     pub(crate) fn by_event(&self, events: Events) -> Events {
         if !self.has_blocks {
             return events;

@@ -12,26 +12,26 @@ use std::collections::VecDeque;
 
 /// Where a builder puts its events.
 pub trait Store<B> {
-    /// Takes an event to be stored in its streams; gives it back when it needs no storing, or is stored already. Others
-    /// the driver gives back to the machine.
+    /// Takes an event to be stored in its streams; returns it if it needs no storing, or is stored already. Others
+    /// the driver returns to the machine.
     fn store(&mut self, now: Time, route: Route, built: Built<B>) -> Option<Built<B>>;
 
     /// True if an event of this stream is kept, and so needs its fragments.
     fn keeps(&self, stream: StreamId, event: EventId, complete: bool) -> bool;
 
-    /// Takes an event about which the filter units are to decide. The driver gives their answer to
-    /// [`Builder::answer`].
+    /// Takes an event about which the filter units are to decide. The driver passes their answer to
+    /// [`BuilderUnit::answer`].
     fn ask(&mut self, now: Time, question: Question<B>);
 
-    /// Whether nothing is stored until it is known that the builder stands: its node was away for long.
+    /// Returns true if nothing is stored for now: the node was away for long, and may have been given up.
     fn is_held(&self) -> bool {
         false
     }
 
-    /// The builder stands: goes on with all that was held.
+    /// Continues with everything that was held: the builder was not given up.
     fn release(&mut self) {}
 
-    /// The builder was given up: stores nothing any more.
+    /// Stores nothing any more: the builder was given up.
     fn fence(&mut self) {}
 }
 
@@ -42,7 +42,7 @@ pub struct BuilderUnit<B, S> {
     /// Where events are stored.
     pub storage: S,
     selector: Selector,
-    /// Bundles of the readout units; none if each fragment comes as it is.
+    /// Bundles of the readout units, or `None` if each fragment comes alone.
     splitter: Option<Splitter<B>>,
     readout_nodes: NodeRange,
     /// Sizes of blocks that are passed on to the readout units.
@@ -59,8 +59,8 @@ pub struct BuilderUnit<B, S> {
     sample: Sample<B>,
     /// The counts of the machine at the end of the run before, if this one followed it without a stop.
     before: BuilderCounts,
-    /// Number of mismatches that the runs before have told.
-    told: usize,
+    /// Number of mismatches that earlier runs have reported.
+    reported: usize,
 }
 
 /// An event for those who monitor the run.
@@ -91,7 +91,7 @@ impl<B: Payload, S: Store<B>> BuilderUnit<B, S> {
             sizes: Sizes::default(),
             sample: Sample::Unwanted,
             before: BuilderCounts::default(),
-            told: 0,
+            reported: 0,
         }
     }
 
@@ -140,7 +140,7 @@ impl<B: Payload, S: Store<B>> BuilderUnit<B, S> {
         self.splitter.iter_mut().for_each(|splitter| splitter.change_blocks(size));
     }
 
-    /// Number of bundles that came too late; none where there are no bundles.
+    /// Number of bundles that came too late, or `None` without bundles.
     #[inline]
     fn late_bundles(&self) -> Option<u64> {
         self.splitter.as_ref().map(|_| self.machine.counts().faults.get(Fault::Late))
@@ -329,10 +329,10 @@ impl<B: Payload, S: Store<B>> BuilderUnit<B, S> {
         }
     }
 
-    /// Begins the account of the next run, with another storage. The machine goes on. All events must have ended.
+    /// Begins the account of the next run, with another storage. The machine continues. All events must have ended.
     pub fn next_run(&mut self, now: Time, storage: S) {
         self.before = *self.machine.counts();
-        self.told = self.machine.mismatches().len();
+        self.reported = self.machine.mismatches().len();
         self.storage = storage;
         self.sizes = Sizes::default();
         self.selector.next_run();
@@ -340,7 +340,7 @@ impl<B: Payload, S: Store<B>> BuilderUnit<B, S> {
         self.meter.start(now, &[0, 0]);
     }
 
-    /// How it stands. What is stored the driver knows.
+    /// The present report. The driver adds what is stored.
     pub fn report(&self, now: Time) -> BuilderReport {
         let counts = self.machine.counts().since(&self.before);
         let fragments = self.splitter.as_ref().map_or(counts.fragments, Splitter::fragments);
@@ -354,7 +354,7 @@ impl<B: Payload, S: Store<B>> BuilderUnit<B, S> {
             filter,
             open,
             sizes,
-            ..BuilderReport::of(&counts, &self.machine.mismatches()[self.told..])
+            ..BuilderReport::of(&counts, &self.machine.mismatches()[self.reported..])
         };
         if let Some(splitter) = &self.splitter {
             report.sources = splitter.report(&mut report.counts, &mut report.faults);

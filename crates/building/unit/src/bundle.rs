@@ -1,8 +1,8 @@
 //! The bundle: the fragments of several sources and events as one payload.
 //!
-//! The payloads come first, in ascending order of event, then of source, and each pair occurs once. The index follows: an
-//! entry for each fragment in the same order, and a tail. So a bundle is written from its first byte to its last, before it
-//! is known how many fragments it has. All numbers are little-endian.
+//! The payloads come first, in ascending order of event, then of source, and each pair occurs once. The index follows:
+//! an entry for each fragment in the same order, and a tail. So a bundle is written from its first byte to its last,
+//! before it is known how many fragments it has. All numbers are little-endian.
 //!
 //! | bytes of an entry | meaning |
 //! |---|---|
@@ -21,8 +21,8 @@
 //! | 12..16 | checksum of the entries and the tail before it |
 //! | 16..20 | magic number |
 //!
-//! The checksum of a good bundle is that of its index, which has those of the payloads: no byte is summed twice. Any other
-//! bundle has bytes that are not as its index says, and its checksum is that of all its bytes.
+//! The checksum of a good bundle is that of its index, which has those of the payloads: no byte is summed twice. Any
+//! other bundle has bytes that are not as its index says, and its checksum is that of all its bytes.
 
 use bytes::{Bytes, BytesMut};
 use evb_core::{EventId, Mark, SourceId};
@@ -35,8 +35,8 @@ const MAGIC: [u8; 4] = *b"\xE5BDL";
 const TAIL: usize = Bundling::TAIL_BYTES as usize;
 const ENTRY: usize = Bundling::ENTRY_BYTES as usize;
 
-/// Bytes that get their checksums together. They are still in the innermost cache, and the processor has written them there:
-/// a checksum right behind the writing waits for it.
+/// Bytes that get their checksums together. They are still in the innermost cache, and the processor has written them
+/// there: a checksum right behind the writing waits for it.
 const SUMMED_TOGETHER: usize = 8 << 10;
 
 /// Bytes of the index of a bundle.
@@ -49,7 +49,7 @@ pub(crate) const fn index_bytes(fragments: usize) -> usize {
 pub enum BundleError {
     /// The payload has no index, or its beginning is missing.
     NoIndex,
-    /// The index is not as it was made.
+    /// The index is damaged.
     DamagedIndex,
     /// It is the bundle of other events.
     OtherEvents,
@@ -88,7 +88,7 @@ pub struct BundlePart {
     pub checksum: u32,
     /// The mark.
     pub mark: Option<Mark>,
-    /// Place in the bundle: of the first byte, or of the fragment where there are no bytes.
+    /// Position in the bundle: of the first byte, or of the fragment where there are no bytes.
     pub at: u32,
 }
 
@@ -142,7 +142,7 @@ pub trait Bundle<B> {
 
 /// Memory for a bundle.
 pub trait Space {
-    /// At least so many bytes, with what was written before.
+    /// At least this many bytes, with what was written before.
     fn bytes(&mut self, length: usize) -> &mut [u8];
 
     /// The first bytes as a payload.
@@ -178,7 +178,7 @@ pub struct Writer<M> {
 }
 
 impl<M: Space> Writer<M> {
-    /// A bundle without a fragment, to be written into this memory. Space for so many fragments is made at once.
+    /// An empty bundle in this memory, with space for this many fragments.
     pub fn new(space: M, fragments: usize) -> Self {
         Self { space, end: 0, next: 0, summed: 0, parts: Vec::with_capacity(fragments) }
     }
@@ -263,7 +263,7 @@ pub(crate) fn first_event(bundle: &[u8]) -> Option<EventId> {
 /// Reads the index of a bundle into `parts`, without a look at the payloads.
 ///
 /// # Errors
-/// The bytes are no bundle, or a damaged one. Then `parts` has no meaning.
+/// The bytes are not a bundle, or a damaged one. Then `parts` has no meaning.
 pub fn read_index(first: EventId, bundle: &[u8], parts: &mut Vec<BundlePart>) -> Result<(), BundleError> {
     parts.clear();
     let sum = checksum_of_index(bundle).ok_or(BundleError::NoIndex)?;

@@ -1,10 +1,10 @@
-//! A run as it goes on, for displays and metrics.
+//! The present state of a run, for displays and metrics.
 
 use crate::{Account, Distribution, Held, Open, Sizes};
 use evb_experiment::Plan;
 use evb_record::Record;
 
-/// A run as it goes on.
+/// The present state of a run.
 #[derive(Clone, Debug)]
 pub struct Live {
     /// The record of the run so far. Its rates are means from the start.

@@ -176,8 +176,8 @@ impl<B: Clone> EventManager<B> {
         machine.into_iter().chain(rounds).chain(filling).min()
     }
 
-    /// Takes triggers that came at a time up to now. The last one of a block starts the block. A block of a fixed size that is
-    /// not full at the end of the run has not begun.
+    /// Takes triggers that came at a time up to now. The last one of a block starts the block. A block of a fixed size
+    /// that is not full at the end of the run has not begun.
     pub fn trigger(&mut self, now: Time, at: Time, count: u64) {
         self.filling.add(at, count);
         while let Some(full) = self.filling.full(now, self.machine.waiting(), self.room()) {
@@ -214,7 +214,7 @@ impl<B: Clone> EventManager<B> {
         self.machine.handle_command(now, ManagerCommand::Resized);
     }
 
-    /// Gives the machine a command about blocks of a size, and counts the triggers that it turns away.
+    /// Passes the machine a command about blocks of a size, and counts the triggers that it turns away.
     fn count_inhibited(&mut self, now: Time, size: u64, command: ManagerCommand) {
         let before = self.machine.counts().inhibited;
         self.machine.handle_command(now, command);
@@ -316,7 +316,8 @@ impl<B: Clone> EventManager<B> {
         self.machine.counts().open() == 0
     }
 
-    /// Begins the account of the next run. The machine goes on: its events keep their numbers. All events must have ended.
+    /// Begins the account of the next run. The machine continues: its events keep their numbers. All events must have
+    /// ended.
     pub fn next_run(&mut self, now: Time) {
         self.before = self.counted.of(self.machine.counts());
         self.blocks_before = self.machine.counts().triggered;

@@ -19,15 +19,15 @@ pub trait Payload: Clone + Default + Content {
     fn resize(fragment: &mut Fragment<Self>, length: u32);
     /// Spoils the payload after its checksum was made.
     fn corrupt(fragment: &mut Fragment<Self>);
-    /// The first event of a bundle, by its own word; none if it does not say.
+    /// The first event of a bundle by its own index, or `None` without one.
     fn first_event(bundle: &Fragment<Self>) -> Option<EventId>;
-    /// Puts fragments into one payload, as [`Bundle`] does. `first` is the first event; the fragments are in the order of
-    /// events, then of sources.
+    /// Puts fragments into one payload, as [`Bundle`] does. `first` is the first event; the fragments are in the order
+    /// of events, then of sources.
     fn bundle(first: EventId, fragments: &[Fragment<Self>]) -> (Self, u32, u32);
     /// Reads the index of a bundle into `parts`, without a look at the payloads.
     ///
     /// # Errors
-    /// The payload is no bundle, or a damaged one. Then `parts` has no meaning.
+    /// The payload is not a bundle, or a damaged one. Then `parts` has no meaning.
     fn parts(first: EventId, bundle: &Fragment<Self>, parts: &mut Vec<BundlePart>) -> Result<(), BundleError>;
     /// The fragment of a part, which shares the memory of the bundle.
     fn part(bundle: &Self, part: &BundlePart) -> Fragment<Self>;
@@ -107,7 +107,7 @@ impl Payload for SimulatedPayload {
 pub struct SimulatedBundle(Vec<Fragment<SimulatedPayload>>);
 
 impl SimulatedBundle {
-    /// A bundle without a fragment, and with space for so many.
+    /// An empty bundle, with space for this many fragments.
     pub fn with_capacity(fragments: usize) -> Self {
         Self(Vec::with_capacity(fragments))
     }
@@ -140,7 +140,7 @@ impl Payload for Bytes {
         evb_core::checksum(&fragment.payload)
     }
 
-    /// That of all bytes, if there is no index.
+    /// The checksum of all bytes if there is no index.
     fn index_checksum(fragment: &Fragment<Self>) -> u32 {
         bundle::checksum_of_index(&fragment.payload).unwrap_or_else(|| Self::checksum(fragment))
     }

@@ -17,7 +17,7 @@ pub struct Offered {
     pub key: &'static str,
     /// The kind of load that is offered.
     pub what: &'static str,
-    /// The offered rate; none if the load comes as fast as possible.
+    /// The offered rate, or `None` if the load comes as fast as possible.
     pub rate_hz: Option<f64>,
 }
 
@@ -27,7 +27,7 @@ impl Offered {
         Self { key: "trigger.rate", what: "triggers", rate_hz }
     }
 
-    /// The offered load; none if it comes as fast as possible.
+    /// The offered load, or `None` if it comes as fast as possible.
     fn offer(&self, trigger: &Trigger, plan: &Plan) -> Option<Offer> {
         Some(Offer {
             key: self.key,

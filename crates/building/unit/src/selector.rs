@@ -21,7 +21,7 @@ impl Selector {
         Self { selection, accepted: HashMap::new(), counts: Filtering::default() }
     }
 
-    /// The counts; none if nothing is selected.
+    /// The counts, or `None` if nothing is selected.
     pub fn filtering(&self) -> Option<Filtering> {
         (!self.selection.is_open()).then(|| self.counts.clone())
     }
@@ -32,7 +32,8 @@ impl Selector {
     }
 
     /// The way of an event that is built, as far as it is known without its fragments. An event that is not wanted is
-    /// counted, and is not to be given to [`take_built`](Self::take_built). A sampled one is wanted though it is not stored.
+    /// counted, and is not to be given to [`take_built`](Self::take_built). A sampled one is wanted though it is not
+    /// stored.
     pub(crate) fn foresee<B, S: Store<B>>(
         &mut self,
         storage: &S,
@@ -84,8 +85,8 @@ impl Selector {
         }
     }
 
-    /// Decides about an event whose first phase is over, as [`take_built`](Self::take_built) does. `asked` are the readout
-    /// units of the phase.
+    /// Decides about an event whose first phase is over, as [`take_built`](Self::take_built) does. `asked` are the
+    /// readout units of the phase.
     pub fn take_phase<B: Payload, S: Store<B>>(
         &mut self,
         storage: &mut S,
@@ -117,7 +118,7 @@ impl Selector {
         }
     }
 
-    /// The verdict of the chain; none if filter units decide.
+    /// The verdict of the chain, or `None` if filter units decide.
     fn verdict<B: Payload>(
         &self,
         event: EventId,

@@ -16,7 +16,7 @@ const BY_SOURCE: [Fault; 4] = [Fault::Missing, Fault::Corrupted, Fault::Oversize
 /// Most events whose memory is kept for the next ones.
 const MOST_SPARE: usize = 4096;
 
-/// The way of an event of a block, as far as it is known without its fragments.
+/// What is known about an event of a block without its fragments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EventDecision {
     /// Its fragments are wanted.
@@ -66,7 +66,7 @@ struct BundlingUnit {
 struct UnitBundle<B> {
     kind: BundleKind,
     payload: B,
-    /// The checksum of a payload that is no bundle.
+    /// The checksum of a payload that is not a bundle.
     checksum: u32,
     parts: Vec<BundlePart>,
 }
@@ -74,7 +74,7 @@ struct UnitBundle<B> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum BundleKind {
     Nothing,
-    /// Nobody knows what the bytes are: they are kept as those of the first source.
+    /// The index is unreadable: the bytes are kept as those of the first source.
     Broken,
     /// The fragments in `parts`.
     Parts,
@@ -84,7 +84,7 @@ enum BundleKind {
 enum FoundFragment<'a> {
     Part(&'a BundlePart),
     Missing(SourceId),
-    /// A fragment that belongs to no source of the unit.
+    /// A fragment of a source that the unit does not have.
     Stranger(SourceId),
 }
 
@@ -99,7 +99,7 @@ struct OpenBlock<B> {
 }
 
 impl<B: Payload> Splitter<B> {
-    /// The bundles of a plan; none if no readout unit makes any.
+    /// The bundles of a plan, or `None` if no readout unit makes any.
     pub(crate) fn new(plan: &Plan) -> Option<Self> {
         let bundling = &plan.bundling;
         let read = |unit| bundling.read_by(unit).map(|source| (source, bundling.suppression(source).is_some()));
@@ -126,7 +126,7 @@ impl<B: Payload> Splitter<B> {
         })
     }
 
-    /// True if a bundle or fragment has the bytes that its unit has sent. A good bundle is as its index says.
+    /// Returns true if a bundle or fragment has the bytes that its unit has sent. A good bundle is as its index says.
     #[inline]
     pub(crate) fn is_as_sent(&mut self, fragment: &Fragment<B>) -> bool {
         let bundles = self.units.get(fragment.source.index()).is_some_and(|unit| unit.bundles);
@@ -140,8 +140,8 @@ impl<B: Payload> Splitter<B> {
             && parts.iter().all(|part| B::is_intact(&fragment.payload, part))
     }
 
-    /// The first event of a bundle. It may overtake the news of another size of blocks, so its own word counts until the block
-    /// is split.
+    /// The first event of a bundle. It may overtake the news of another size of blocks, so its own word counts until
+    /// the block is split.
     fn first_of(&self, bundle: &Fragment<B>) -> EventId {
         let own = B::first_event(bundle).filter(|_| self.follows_load);
         own.unwrap_or_else(|| EventId(self.blocks.events_of(bundle.event).start))
@@ -152,9 +152,9 @@ impl<B: Payload> Splitter<B> {
         self.blocks.change(size);
     }
 
-    /// Splits a block into its events. `fate` says what becomes of an event by its number, and whether it is complete; only
-    /// those that are wanted get their fragments. The block ends when [`stored`](Self::stored) has all of them, or at once
-    /// if there are none: then it is given back, too.
+    /// Splits a block into its events. `fate` says what becomes of an event by its number, and whether it is complete;
+    /// only those that are wanted get their fragments. The block ends when [`stored`](Self::stored) has all of them, or
+    /// at once if there are none: then it is given back, too.
     pub(crate) fn split(
         &mut self,
         mut block: Built<B>,
@@ -250,7 +250,7 @@ impl<B: Payload> Splitter<B> {
         Built { event, complete, asked: Region::ALL, fragments }
     }
 
-    /// Takes an event that is stored; gives back its block when that was the last one.
+    /// Takes an event that is stored; returns its block if that was the last one.
     pub(crate) fn stored(&mut self, mut event: Built<B>) -> Option<Built<B>> {
         if self.spare.len() < MOST_SPARE {
             event.fragments.clear();
@@ -262,7 +262,7 @@ impl<B: Payload> Splitter<B> {
         if open.left == 0 { self.end(block) } else { None }
     }
 
-    /// Takes an event that is rejected; gives back its block when that was the last one.
+    /// Takes an event that is rejected; returns its block if that was the last one.
     pub(crate) fn rejected(&mut self, event: Built<B>) -> Option<Built<B>> {
         let open = self.open.get_mut(&self.blocks.block_of(event.event))?;
         let ending = &mut open.ending;
@@ -321,8 +321,8 @@ impl<B: Payload> Splitter<B> {
         (counts.built, counts.incomplete, counts.rejected) = (built, incomplete, rejected);
         counts.fragments = self.fragments;
         BY_SOURCE.iter().for_each(|fault| _ = faults.remove(fault.name()));
-        let told = |fault: &Fault| BY_SOURCE.contains(fault) || *fault == Fault::Unexpected;
-        for (fault, count) in self.faults.values().flatten().filter(|(fault, _)| told(fault)) {
+        let is_named = |fault: &Fault| BY_SOURCE.contains(fault) || *fault == Fault::Unexpected;
+        for (fault, count) in self.faults.values().flatten().filter(|(fault, _)| is_named(fault)) {
             *faults.entry(fault.name().to_owned()).or_default() += count;
         }
         let named = |faults: &BTreeMap<Fault, u64>| {
@@ -371,7 +371,8 @@ impl<B: Payload> Default for UnitBundle<B> {
 }
 
 impl<B: Payload> UnitBundle<B> {
-    /// Takes what has come from a unit with these sources. Only a good bundle was compared with its checksums when it came.
+    /// Takes what has come from a unit with these sources. Only a good bundle was compared with its checksums when it
+    /// came.
     fn take(&mut self, first: EventId, came: Option<Fragment<B>>, bundles: bool, sources: &[(SourceId, bool)]) {
         self.parts.clear();
         let Some(fragment) = came else { return self.kind = BundleKind::Nothing };
@@ -432,7 +433,8 @@ impl<B: Payload> UnitBundle<B> {
     }
 }
 
-/// Marks a fragment that is not as its checksum says. The file keeps the bytes as they are, and a checksum that fits them.
+/// Marks a fragment that is not as its checksum says. The file keeps the bytes as they are, and a checksum that fits
+/// them.
 fn mark_corrupted<B: Payload>(bundle: &B, part: &mut BundlePart) {
     if !B::is_intact(bundle, part) {
         part.checksum = B::checksum(&B::part(bundle, part));
@@ -493,7 +495,7 @@ mod tests {
         (block.complete, counts, faults)
     }
 
-    fn told(source: u16, fault: Fault, count: u64) -> (u16, Faults) {
+    fn faults_of(source: u16, fault: Fault, count: u64) -> (u16, Faults) {
         (source, [(fault.name().to_owned(), count)].into())
     }
 
@@ -542,20 +544,20 @@ mod tests {
         let spoiled = Fragment { status: FragmentStatus::Corrupted, ..bundle(1, &rest) };
         let (complete, counts, faults) = outcome([Some(all_of(0)), Some(spoiled)]);
         assert_eq!((complete, counts.built, counts.incomplete), (false, 1, 1));
-        assert_eq!(faults, [told(2, Fault::Corrupted, 1)].into());
+        assert_eq!(faults, [faults_of(2, Fault::Corrupted, 1)].into());
         let (_, counts, faults) = outcome([Some(all_of(0)), Some(bundle(1, &rest[1..3]))]);
         assert_eq!((counts.built, counts.incomplete), (0, 2));
-        assert_eq!(faults, [told(2, Fault::Missing, 1), told(3, Fault::Missing, 1)].into());
+        assert_eq!(faults, [faults_of(2, Fault::Missing, 1), faults_of(3, Fault::Missing, 1)].into());
     }
 
     #[test]
     fn a_unit_without_a_bundle_or_with_a_broken_one_is_told_by_source() {
         let (_, counts, faults) = outcome([None, Some(all_of(1))]);
         assert_eq!((counts.built, counts.incomplete), (0, 2));
-        assert_eq!(faults, [told(0, Fault::Missing, 2), told(1, Fault::Missing, 2)].into());
+        assert_eq!(faults, [faults_of(0, Fault::Missing, 2), faults_of(1, Fault::Missing, 2)].into());
         let broken = fragment(2, 0, b"no bundle at all");
         let (_, _, faults) = outcome([Some(broken), Some(all_of(1))]);
-        assert_eq!(faults, [told(0, Fault::Corrupted, 2), told(1, Fault::Corrupted, 2)].into());
+        assert_eq!(faults, [faults_of(0, Fault::Corrupted, 2), faults_of(1, Fault::Corrupted, 2)].into());
     }
 
     #[test]

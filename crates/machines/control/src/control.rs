@@ -25,9 +25,9 @@ pub enum Timer {
 
 /// Run control as a machine.
 ///
-/// The contract is that of every machine: hand it what happened and the time, then drain [`poll_order`](Self::poll_order)
-/// and [`poll_event`](Self::poll_event) until both give `None`, then ask [`poll_timeout`](Self::poll_timeout) when to call
-/// [`handle_timeout`](Self::handle_timeout).
+/// The contract is that of every machine: pass it each input with the time, then drain [`poll_order`](Self::poll_order)
+/// and [`poll_event`](Self::poll_event) until both return `None`, then ask [`poll_timeout`](Self::poll_timeout) when to
+/// call [`handle_timeout`](Self::handle_timeout).
 #[derive(Clone, Debug)]
 pub struct Control {
     config: Config,
@@ -44,7 +44,7 @@ pub struct Control {
     moved: Time,
     /// Number of kills of the latest run that are carried out.
     killed: usize,
-    /// The latest run has lost what no run goes on without.
+    /// The latest run has lost a node that every run needs.
     broken: bool,
     /// The start by the operator, from which duration and kills count. Runs may have followed each other since.
     begun: Time,
@@ -105,7 +105,8 @@ impl Control {
         self.nodes.absent()
     }
 
-    /// True while the nodes go over from one run to the next, and this one has done so: its reports are those of the next.
+    /// True while the nodes go over from one run to the next, and this one has done so: its reports are those of the
+    /// next.
     pub fn is_over(&self, node: NodeId) -> bool {
         matches!(self.phase, Phase::Switching { .. }) && self.nodes.knows(node) && !self.nodes.is_pending(node)
     }
@@ -125,7 +126,7 @@ impl Control {
         self.nodes.is_lost(node)
     }
 
-    // ---- what comes in
+    // ---- input
 
     /// Takes a command of the operator.
     pub fn handle_command(&mut self, now: Time, command: Command) {
@@ -167,7 +168,7 @@ impl Control {
         self.show_state();
     }
 
-    /// Takes the notice of a node. Nodes beyond the configuration have nothing to say.
+    /// Takes the notice of a node. Notices of nodes beyond the configuration are ignored.
     pub fn handle_notice(&mut self, now: Time, node: NodeId, notice: Notice) {
         if !self.nodes.knows(node) {
             return;
@@ -199,7 +200,7 @@ impl Control {
         self.show_state();
     }
 
-    /// Does what is due.
+    /// Handles the timers that are due.
     pub fn handle_timeout(&mut self, now: Time) {
         while let Some((_, timer)) = self.poll_timeout().filter(|(at, _)| *at <= now) {
             match timer {
@@ -227,7 +228,7 @@ impl Control {
         self.show_state();
     }
 
-    // ---- what goes out
+    // ---- output
 
     /// The next order, and the node that it is for.
     pub fn poll_order(&mut self) -> Option<(NodeId, Order)> {
@@ -299,7 +300,7 @@ impl Control {
                 self.nodes.join(node);
                 self.not_ready(step, node);
             }
-            // It has no connection to the others, and takes part from the next configuration on.
+            // It has no connection to the others, and takes part after the next configuration.
             phase if phase.is_building() || phase.is_ending() => {
                 self.nodes.wait(node);
                 self.events.push_back(Event::Waits(node));
@@ -351,7 +352,7 @@ impl Control {
 
     // ---- the run
 
-    /// Goes on to the next run: connected nodes open their files, others are gathered first.
+    /// Begins the next run: connected nodes open their files, others are gathered first.
     fn prepare(&mut self, now: Time) {
         match self.nodes.all_connected() {
             true => self.begin_step(now, ConfigureStep::Prepare, true),
@@ -408,7 +409,7 @@ impl Control {
         self.orders.extend(nodes.into_iter().map(|node| (node, Order::Next)));
     }
 
-    /// All nodes have gone over: the next run goes on, or ends by what has come in between.
+    /// All nodes have gone over: the next run continues, or ends if a command or loss came in between.
     fn go_over(&mut self, now: Time, since: Time, then: AfterSplit) {
         let (elapsed, switched) = (self.elapsed(now), now.since(since));
         self.events.push_back(Event::NextRun { elapsed, switched });
@@ -439,7 +440,7 @@ impl Control {
         }
     }
 
-    /// Ends open events with what is there.
+    /// Ends open events with the fragments that are there.
     fn cut(&mut self, now: Time) {
         self.phase = Phase::Cutting;
         self.moved = now;
@@ -481,7 +482,7 @@ impl Control {
         if matches!(self.phase, Phase::Finishing { .. } | Phase::Switching { .. }) {
             self.moved = now;
         }
-        // A node that was told to finish because its peers have lost it does so before the others.
+        // A node that its peers have lost was ordered to finish, and does so before the others.
         self.nodes.answer(node);
         self.end_when_all_finished(now);
     }
@@ -509,14 +510,14 @@ impl Control {
 
     // ---- losses
 
-    /// Stops a run that has lost what it must not go on without.
+    /// Stops a run that has lost a node that it needs.
     fn stop_when_too_few(&mut self, now: Time) {
-        let goes_on = self.phase.takes_triggers();
+        let is_running = self.phase.takes_triggers();
         let is_lost = |node: &NodeId| self.nodes.is_lost(*node);
         let lacks = |(range, least): &(NodeRange, u16)| {
             range.iter().filter(|node| !is_lost(node)).count() < usize::from(*least)
         };
-        if goes_on && (self.config.required.iter().any(is_lost) || self.config.least.iter().any(lacks)) {
+        if is_running && (self.config.required.iter().any(is_lost) || self.config.least.iter().any(lacks)) {
             self.events.push_back(Event::TooFew);
             self.stop(now);
         }
@@ -553,7 +554,7 @@ impl Control {
         }
     }
 
-    /// Handles a node that cannot go on and has told why. The run drains, so that the operator knows at once.
+    /// Handles a node that cannot continue and has reported why. The run drains, so that the operator knows at once.
     fn fail(&mut self, now: Time, node: NodeId) {
         match self.phase {
             Phase::Configuring { step, .. } => self.not_ready(step, node),
@@ -573,7 +574,7 @@ impl Control {
         }
     }
 
-    /// Goes on without a node. Without an event manager nothing numbers triggers or ends events, so the run finishes.
+    /// Continues without a node. Without an event manager nothing numbers triggers or ends events, so the run finishes.
     fn go_on_without(&mut self, now: Time, node: NodeId) {
         if node == self.config.event_manager && self.phase.is_building() {
             self.finish(now);
@@ -582,10 +583,11 @@ impl Control {
     }
 
     /// Gives up a node that a peer cannot reach and run control may still hear: its network is cut, or its process was
-    /// stopped. It has no part in the run any more. If it wakes up, all its peers are gone, and its reports do not count.
+    /// stopped. It has no part in the run any more. If it wakes up, all its peers are gone, and its reports do not
+    /// count.
     fn lose_peer(&mut self, now: Time, by: NodeId, peer: NodeId) {
         match self.phase {
-            // Everybody connects anew.
+            // All nodes connect again.
             Phase::Configuring { step: ConfigureStep::Join | ConfigureStep::Open | ConfigureStep::Connect, .. } => {
                 return;
             }
@@ -633,7 +635,7 @@ impl Control {
         self.orders.extend(self.nodes.joined().into_iter().map(|node| (node, order)));
     }
 
-    /// Tells of the state when it has changed.
+    /// Reports the state if it has changed.
     fn show_state(&mut self) {
         let state = self.state();
         if self.shown != state {

@@ -1,4 +1,4 @@
-//! Run control with nodes that do as they are told, and with nodes, operators and clocks that do anything.
+//! Run control with nodes that obey, and with nodes, operators and clocks that do anything.
 
 use evb_control::{Command, Config, ConfigureStep, Control, Event, Loss, Notice, Order, RunState};
 use evb_core::{NodeId, NodeRange, Span, Time};
@@ -12,7 +12,7 @@ fn config() -> Config {
     Config { drain_timeout: Span::from_secs(2), ..Config::new(NODES) }
 }
 
-/// Run control, and nodes that answer at once unless they are told otherwise.
+/// Run control, and nodes that answer at once unless a test says otherwise.
 struct World {
     control: Control,
     now: Time,
@@ -161,7 +161,7 @@ fn an_abort_waits_for_no_event_but_lets_files_be_closed() {
 }
 
 #[test]
-fn a_slow_drain_goes_on_and_one_that_stands_still_is_cut() {
+fn a_slow_drain_continues_and_one_without_progress_is_cut() {
     let mut world = World::running();
     world.silent.push(EVM);
     world.command(Command::Stop);
@@ -206,7 +206,7 @@ fn a_node_that_its_peers_cannot_reach_is_lost_to_all() {
     assert_eq!(world.control.state(), RunState::Running);
 }
 
-/// A connection that breaks between the events of two runs is no loss to either, and none begins on it.
+/// A connection that breaks between the events of two runs is not a loss to either, and none begins on it.
 #[test]
 fn nodes_that_lose_each_other_between_runs_are_connected_anew() {
     let mut world = World::running();
@@ -340,7 +340,7 @@ fn a_split_begins_the_next_run_with_the_same_nodes() {
     assert_eq!(first, Some(&Event::NextRun { elapsed: Span::from_secs(3), switched: Span::ZERO }));
     assert_eq!((world.count(Order::Next), world.count(Order::Settle), world.count(Order::Resume)), (8, 2, 2));
     let others = [Order::Finish, Order::Prepare, Order::Start, Order::Reset, Order::Connect];
-    assert!(others.iter().all(|&order| world.count(order) == 0), "nobody stops: {:?}", world.orders);
+    assert!(others.iter().all(|&order| world.count(order) == 0), "a node was stopped: {:?}", world.orders);
     world.command(Command::Stop);
     assert_eq!((world.control.state(), world.count(Order::Finish)), (RunState::Stopped, 4));
 }
@@ -385,7 +385,7 @@ fn a_node_that_dies_between_two_runs_holds_up_nobody() {
     world.notice(NodeId(3), Notice::Gone);
     assert_eq!((world.control.state(), switches(&world).len()), (RunState::Degraded, 1));
     assert_eq!(world.control.lost(), [NodeId(3)]);
-    // One that stands still is given up.
+    // A run without progress is given up.
     world.silent = vec![NodeId(2)];
     world.command(Command::Split);
     world.wait(Span::from_secs(3));
@@ -512,7 +512,7 @@ impl Checker {
 }
 
 proptest! {
-    /// Orders make sense, states are told, and what has been stopped ends, whatever comes in whatever order.
+    /// Orders make sense, states are reported, and a stopped run ends, for any input in any order.
     #[test]
     fn any_history_ends(inputs in prop::collection::vec(input(), 0..200)) {
         let config = Config { rejoin: true, ..config() };
@@ -536,7 +536,7 @@ proptest! {
                 prop_assert!(node.0 < NODES);
                 checker.check(node, order);
                 asked += 1;
-                // Most nodes do as they are told.
+                // Most nodes obey.
                 if order == Order::Reset {
                     control.handle_notice(now, node, Notice::Reset);
                 }

@@ -13,9 +13,10 @@ use evb_core::{Span, Time};
 pub struct Settings {
     /// Largest number of ports of a switch.
     pub ports: u16,
-    /// Time from the end of one look at the network to the next one.
+    /// Time from the end of one check of the network to the next one.
     pub interval: Span,
-    /// Time without a word of its leader after which a host takes it for gone; longer than it takes to explore the network.
+    /// Time without a word of its leader after which a host takes it for gone; longer than it takes to explore the
+    /// network.
     pub patience: Span,
     /// Time after which a probe is sent again, or has failed.
     pub timeout: Span,
@@ -55,12 +56,12 @@ enum MapperRole {
 enum LeaderTask {
     /// It explores the network.
     Survey(Box<Survey>),
-    /// It gives the map to all hosts.
-    Tell(Arc<Map>),
-    /// It waits, and then looks whether all is as on the map.
+    /// It sends the map to all hosts.
+    Publish(Arc<Map>),
+    /// It waits until the next check of the map.
     Wait(Arc<Map>, Time),
-    /// It looks whether all is as on the map.
-    Look(Arc<Map>),
+    /// It checks the map against the network.
+    Check(Arc<Map>),
 }
 
 impl Mapper {
@@ -148,7 +149,7 @@ impl Mapper {
                     let map = map.clone();
                     let hosts = map.hosts().map(|(_, route)| (ProbeKind::Scout, route));
                     let probes: Vec<_> = hosts.chain(map.loops().map(|route| (ProbeKind::Loop, route))).collect();
-                    self.lead(LeaderTask::Look(map), probes);
+                    self.lead(LeaderTask::Check(map), probes);
                 }
             }
         }
@@ -164,7 +165,9 @@ impl Mapper {
         let ProbeTransmit { number, purpose, route } = probing.send(self.settings, self.now)?;
         let mapper = self.address;
         let message = match (purpose, work) {
-            (ProbeKind::Map, LeaderTask::Tell(map)) => Message::Map { number, map: map.clone(), route: route.clone() },
+            (ProbeKind::Map, LeaderTask::Publish(map)) => {
+                Message::Map { number, map: map.clone(), route: route.clone() }
+            }
             (ProbeKind::Loop, _) => Message::Loop { number, mapper },
             (ProbeKind::Scout | ProbeKind::Map, _) => Message::Scout { number, mapper, route: route.clone() },
         };
@@ -216,13 +219,13 @@ impl Mapper {
                         None => self.probe(),
                     }
                 }
-                LeaderTask::Tell(map) if probing.is_done() => {
+                LeaderTask::Publish(map) if probing.is_done() => {
                     let work = LeaderTask::Wait(map.clone(), self.now + self.settings.interval);
                     self.lead(work, []);
                     return;
                 }
-                LeaderTask::Look(map) if !is_like(map, probing.answers()) => self.survey(),
-                LeaderTask::Look(map) if probing.is_done() => {
+                LeaderTask::Check(map) if !is_like(map, probing.answers()) => self.survey(),
+                LeaderTask::Check(map) if probing.is_done() => {
                     let work = LeaderTask::Wait(map.clone(), self.now + self.settings.interval);
                     self.lead(work, []);
                     return;
@@ -253,11 +256,11 @@ impl Mapper {
         }
     }
 
-    /// Gives a new map to all, itself first.
+    /// Sends a new map to all hosts, itself first.
     fn tell(&mut self, map: Arc<Map>) {
         self.map = Some(map.clone());
         let probes: Vec<_> = map.hosts().map(|(_, route)| (ProbeKind::Map, route)).collect();
-        self.lead(LeaderTask::Tell(map), probes);
+        self.lead(LeaderTask::Publish(map), probes);
     }
 
     fn lead(&mut self, work: LeaderTask, probes: impl IntoIterator<Item = (ProbeKind, Route)>) {

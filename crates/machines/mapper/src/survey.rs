@@ -2,9 +2,9 @@
 //!
 //! Behind every port of a switch the mapper looks for a host, by a scout, and for a switch, by a message that turns
 //! round there and comes back. A switch has no name, so one that was found by a new cable may be known already. Its
-//! hosts tell: each has an address. A switch without hosts is compared with those known. A message goes to it by the new
-//! route, and from there back by the route of the other one. As turns are counted from the port where a message comes
-//! in, it comes back only if it is the same switch.
+//! hosts tell: each has an address. A switch without hosts is compared with those known. A message goes to it by the
+//! new route, and from there back by the route of the other one. As turns are counted from the port where a message
+//! comes in, it comes back only if it is the same switch.
 
 use crate::{
     Address, Far, Map, MappedSwitch, Route, Turn, back,

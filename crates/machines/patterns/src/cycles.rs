@@ -47,8 +47,8 @@ impl Cycles {
         self.begun > self.ended
     }
 
-    /// Returns true if all cycles that may begin have ended, or the node was stopped. A cycle that is open then ends only
-    /// if the other nodes have begun it, too.
+    /// Returns true if all cycles that may begin have ended, or the node was stopped. A cycle that is open then ends
+    /// only if the other nodes have begun it, too.
     pub(crate) fn are_done(&self) -> bool {
         !self.running || self.ended >= self.limit
     }

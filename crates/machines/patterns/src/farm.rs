@@ -10,7 +10,7 @@ use crate::{
 };
 use evb_core::{NodeId, NodeRange, Span, Time};
 
-/// The way in which the receiver gets the next data.
+/// The request for the next data.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Request {
     /// The receiver asks each sender before it computes.

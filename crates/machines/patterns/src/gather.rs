@@ -1,7 +1,7 @@
 //! Second-level trigger: processors gather the data of an event from some of the buffers.
 //!
 //! The processors and buffers of an event are drawn from its number and the seed. So every node knows them without a
-//! message. The driver tells every node of an event when it arrives, by a clock that the nodes share.
+//! message. The driver announces each event to every node when it arrives, by a clock that the nodes share.
 
 use crate::{
     Pattern, TrafficCommand, TrafficConfig, TrafficEvent, TrafficMessage,
@@ -19,13 +19,13 @@ pub(crate) struct Gathering {
     config: TrafficConfig,
     node: NodeId,
     running: bool,
-    /// The last event that the node was told of.
+    /// The last event that the driver has announced.
     last: u64,
     /// Events after which no more come.
     limit: u64,
     /// Events that this processor gathers, by number: arrival time, and number of buffers whose data are missing.
     open: BTreeMap<u64, (Time, u16)>,
-    /// Data that came before the node was told of their event: the number of the event, and that of the buffers.
+    /// Data that came before the announcement of their event: the number of the event, and that of the buffers.
     early: BTreeMap<u64, u16>,
     /// Data that this buffer has sent and that have not left its host.
     under_way: usize,
@@ -45,7 +45,7 @@ impl Gathering {
         }
     }
 
-    /// Begins an event: a processor asks or waits, a buffer sends data that nobody asks for.
+    /// Begins an event: a processor asks or waits, a buffer sends data without a request.
     fn begin(&mut self, now: Time, number: u64, out: &mut Outbox) {
         let Pattern::Gather { ask, .. } = self.config.pattern else { return };
         self.last = number;
@@ -76,7 +76,7 @@ impl Gathering {
     }
 
     /// Takes the data of one buffer; returns an event if they were the last ones. A buffer whose clock is ahead sends
-    /// data of an event that this node is not told of yet.
+    /// data of an event that is not announced to this node yet.
     fn take_data(&mut self, number: u64) -> Option<TrafficEvent> {
         if number > self.last && self.early.len() < MOST_WAITING {
             *self.early.entry(number).or_insert(0) += 1;

@@ -46,8 +46,8 @@ impl Traffic {
         Self { role, out: Outbox::default() }
     }
 
-    /// Returns true if a node that was started has done all the messages or cycles that [`TrafficCommand::Start`] allows,
-    /// or those that it had begun when it was stopped. A node that only answers is always done.
+    /// Returns true if a node that was started has done all the messages or cycles that [`TrafficCommand::Start`]
+    /// allows, or those that it had begun when it was stopped. A node that only answers is always done.
     pub fn is_done(&self) -> bool {
         self.out.transmits.is_empty() && self.role.is_done()
     }

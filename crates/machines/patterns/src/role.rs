@@ -15,8 +15,8 @@ pub(crate) trait TrafficRole: Send {
         None
     }
 
-    /// Returns true if a node that was started begins nothing more by itself, and what it has begun is over. A node that
-    /// only answers is always done.
+    /// Returns true if a node that was started begins nothing more by itself, and what it has begun is over. A node
+    /// that only answers is always done.
     fn is_done(&self) -> bool {
         true
     }
@@ -41,12 +41,12 @@ impl Outbox {
 
 /// A node that only receives.
 pub(crate) struct Receiver {
-    /// Nodes that are still to be told that the receiver is ready.
+    /// Nodes that wait for the message that the receiver is ready.
     starts: Option<NodeRange>,
 }
 
 impl Receiver {
-    /// A receiver that tells the nodes in `starts`, if any, that it is ready.
+    /// A receiver that sends the nodes in `starts`, if any, a message when it is ready.
     pub(crate) fn new(starts: Option<NodeRange>) -> Self {
         Self { starts }
     }

@@ -1,4 +1,4 @@
-//! A node that sends data to receivers of its own choice.
+//! A node that chooses the receivers of its data.
 
 use crate::{
     Pattern, Start, TrafficCommand, TrafficConfig, TrafficEvent, TrafficMessage,

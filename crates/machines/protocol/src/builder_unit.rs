@@ -52,7 +52,7 @@ pub enum BuilderCommand<B> {
     /// confirms that it still belongs to the run.
     Away,
     /// Nothing has moved for so long that nothing will. From now on, an event that has waited for the patience ends
-    /// with what is there. Missing fragments count as [`Fault::Cut`].
+    /// with the fragments that are there. Missing fragments count as [`Fault::Cut`].
     Cut,
     /// A node is gone. The death of a readout unit counts only when the event manager reports it.
     Lost(NodeId),
@@ -134,7 +134,7 @@ impl BuilderCounts {
         }
     }
 
-    /// Counts a second copy of a fragment. It is no fault if the fragment was asked for.
+    /// Counts a second copy of a fragment. It is not a fault if the fragment was asked for.
     fn count_copy(&mut self, asked: bool) {
         match asked {
             true => self.repeated += 1,
@@ -277,7 +277,7 @@ impl<B> BuilderMachine<B> {
         &self.counts
     }
 
-    /// The fragments of an event under construction, by source; none if there is no such event.
+    /// The fragments of an event under construction, by source; empty if the event is not under construction.
     pub fn fragments(&self, event: EventId) -> &[Option<Fragment<B>>] {
         self.building.get(&event).map_or(&[], |building| &building.fragments)
     }
@@ -386,7 +386,7 @@ impl<B> BuilderMachine<B> {
         }
     }
 
-    /// Puts a fragment into its event; gives it back if the event is not under construction.
+    /// Puts a fragment into its event; returns it if the event is not under construction.
     fn place(&mut self, fragment: Fragment<B>) -> Result<(), Fragment<B>> {
         let event = fragment.event;
         let Some(building) = self.building.get_mut(&event) else { return Err(fragment) };
@@ -400,7 +400,7 @@ impl<B> BuilderMachine<B> {
             self.counts.count_copy(asked);
             return Ok(());
         }
-        // Nobody waits for one that is dead, but what it has sent is good.
+        // A dead source is not waited for, but its fragments are good.
         if building.awaits(source) && self.alive[source] {
             building.waiting = building.waiting.saturating_sub(1);
         }
@@ -423,7 +423,7 @@ impl<B> BuilderMachine<B> {
             return false;
         } else if !self.first_phase(event).contains(source.index()) || self.is_full() {
             // No event begins with another source, and no more events can be on their way to us than we have asked for:
-            // what is beyond must be stray.
+            // any more are stray.
             Fault::Unexpected
         } else {
             self.ungranted += 1;
@@ -466,8 +466,8 @@ impl<B> BuilderMachine<B> {
         let found = mismatch::compare(event, &mut building.fragments, &self.config.tolerant);
         building.good &= !found.spoils;
         self.counts.faults.add(Fault::Mismatch, found.count);
-        let told = found.first.filter(|_| found.spoils && self.mismatches.len() < mismatch::MOST_TOLD);
-        self.mismatches.extend(told);
+        let reported = found.first.filter(|_| found.spoils && self.mismatches.len() < mismatch::MOST_REPORTED);
+        self.mismatches.extend(reported);
     }
 
     fn decided(&mut self, event: EventId, accepted: bool) {
@@ -500,7 +500,7 @@ impl<B> BuilderMachine<B> {
     fn close(&mut self, event: EventId) {
         let Some(building) = self.building.remove(&event) else { return };
         if !building.granted {
-            // Nobody ever asked us to build this: what came of it belongs nowhere.
+            // The event was never granted to this builder: its fragments are stray.
             self.ungranted -= 1;
             self.counts.faults.add(Fault::Unexpected, building.fragments.iter().flatten().count() as u64);
             self.spare.push(building.fragments);

@@ -17,8 +17,8 @@ use open::OpenEvents;
 use pace::Pace;
 use roster::Roster;
 
-/// Number of new events from which readout units are told of them although builders leave events waiting: as many as a
-/// unit reads ahead.
+/// Number of new events from which they are announced to readout units although builders leave events waiting: as many
+/// as a unit reads ahead.
 const ANNOUNCED: u64 = 64;
 
 /// A command from the driver to the event manager.
@@ -26,8 +26,8 @@ const ANNOUNCED: u64 = 64;
 pub enum ManagerCommand {
     /// Start triggering.
     Start,
-    /// This many triggers have arrived ([`Trigger::Driven`]). A driver that looks at its clock now and then says when they
-    /// came: the latency of their events counts from there.
+    /// This many triggers have arrived ([`Trigger::Driven`]). A driver that looks at its clock now and then says when
+    /// they came: the latency of their events counts from there.
     Trigger {
         /// Their number.
         count: u64,
@@ -42,7 +42,8 @@ pub enum ManagerCommand {
     Resume,
     /// Take no more triggers, and finish the open events.
     Stop,
-    /// The last trigger has come: the run ends by its number of events. For a driver that counts other events than the machine.
+    /// The last trigger has come: the run ends by its number of events. For a driver that counts other events than the
+    /// machine.
     End,
     /// Events take another time from now on, since they are blocks of another size. Rates before and after say nothing
     /// about the number of events under way.
@@ -464,8 +465,8 @@ impl<B> ManagerMachine<B> {
         }
     }
 
-    /// Number of new events from which readout units are told of them. Where builders leave events waiting, the units have
-    /// enough to do: a message for each trigger would only take their time.
+    /// Number of new events from which they are announced to readout units. Where builders leave events waiting, the
+    /// units have enough to do: a message for each trigger would only take their time.
     fn worth_announcing(&self) -> u64 {
         match self.config.trigger.is_driven() {
             // Triggers on demand are read out on demand: the assignment itself says that the event exists.

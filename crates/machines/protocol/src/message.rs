@@ -165,7 +165,8 @@ messages! {
             /// Events of the question whose fragments are not read yet. They are sent later.
             pending: Arc<[EventId]> => body,
         },
-        /// Builder to event manager: the node did not run for a long time, and asks whether it still belongs to the run.
+        /// Builder to event manager: the node did not run for a long time, and asks whether it still belongs to the
+        /// run.
         control 17 Away {
             /// The number of the question.
             number: u32 => checksum,

@@ -254,7 +254,7 @@ impl<B: Clone + Default> ReadoutMachine<B> {
     }
 
     /// Returns true if the fragments of [`ReadoutEvent::Read`] are needed now: a builder waits for one, or fewer than
-    /// `ahead` are there that none has wanted yet. What is read long before that leaves the caches again.
+    /// `ahead` are there that no builder has wanted yet. A fragment that is read long before leaves the caches again.
     pub const fn wants_reading(&self, ahead: u64) -> bool {
         self.wanted > 0 || self.early < ahead
     }
@@ -398,7 +398,7 @@ impl<B: Clone + Default> ReadoutMachine<B> {
         let (event, length) = (fragment.event, u64::from(fragment.length));
         let is_missing = fragment.status == FragmentStatus::Missing;
         let Some(held) = self.entry(event) else {
-            // In phases an event may end before a unit that nobody asked has its fragment.
+            // In phases an event may end before a unit that was not asked has its fragment.
             let is_late = !matches!(self.config.protocol, Protocol::Phased { .. });
             self.counts.faults.add(Fault::Late, is_late.into());
             return false;

@@ -12,10 +12,10 @@ const REGIONS: u64 = 3;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum First {
-    /// The same units for every event: so many, from the first one.
+    /// The same units for every event: this many, from the first one.
     Units(u16),
-    /// A region of interest, drawn by seed and event number. So every node knows it without a message, and a builder that
-    /// builds an event again asks the same units.
+    /// A region of interest, drawn by seed and event number. So every node knows it without a message, and a builder
+    /// that builds an event again asks the same units.
     Region {
         /// Fewest units of a region, at least 1.
         least: u16,

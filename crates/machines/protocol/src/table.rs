@@ -3,8 +3,8 @@
 
 /// Makes [`Message`](crate::Message), [`MessageKind`](crate::wire::MessageKind) and the code of the wire format.
 ///
-/// A row is the lane, the number of the kind, and a variant of which each value has its place on the wire behind `=>`: a
-/// field of `wire::Head`, several fields in parentheses, or `body` for a list or a type with its own `Layout`.
+/// A row is the lane, the number of the kind, and a variant of which each value has its place on the wire behind `=>`:
+/// a field of `wire::Head`, several fields in parentheses, or `body` for a list or a type with its own `Layout`.
 macro_rules! messages {
     (
         $(#[$message:meta])*

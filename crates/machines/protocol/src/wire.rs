@@ -13,7 +13,7 @@
 //!
 //! All numbers are little-endian. The body of a fragment is its payload. The body of a list is its entries: events
 //! as 8 bytes each, assignments as 8 bytes of event and 2 of builder, completions as 8 bytes of event and 1 of
-//! [`Ending`](crate::Ending). A [`Message::Packet`] is no kind: its fragments travel one after another.
+//! [`Ending`](crate::Ending). The fragments of a [`Message::Packet`] travel one after another.
 //!
 //! The table of all messages in `message.rs` says which value is in which field.
 

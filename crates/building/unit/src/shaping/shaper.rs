@@ -36,7 +36,7 @@ struct Queued<T> {
 
 /// The rule for the next bytes.
 enum Packing {
-    /// Packets of at most so many bytes to those builders in turn for which something waits.
+    /// Packets of at most this many bytes, to the builders in turn for which something waits.
     Packets { most: u64 },
     /// A bucket for every builder in turn, whenever the driver asks for it.
     Buckets { bytes: u64 },
@@ -85,8 +85,8 @@ pub struct Slot<T> {
     pub builder: usize,
     /// The parts, in order; none in an empty slot.
     pub parts: Vec<ShapedPart<T>>,
-    /// Number of the parts before the end of the slot is told. The others are on their way while the next one is asked
-    /// for.
+    /// Number of the parts before the report of the end of the slot. The others are on their way while the next one is
+    /// asked for.
     pub told_after: usize,
     /// The round of a barrier; else 0.
     pub round: u64,
@@ -193,7 +193,7 @@ impl<T: Clone> Shaper<T> {
     /// Takes the answer of the event manager to the question that was asked at `asked`.
     pub fn set_time(&mut self, now: Time, asked: Time, manager: Time) {
         if let Packing::Clock(slots) = &mut self.packing {
-            slots.clock.told(now, asked, manager);
+            slots.clock.set_time(now, asked, manager);
         }
     }
 
@@ -313,7 +313,7 @@ impl<T: Clone> Shaper<T> {
         matches!(self.packing, Packing::Clock(_))
     }
 
-    /// True when the end of each slot is to be told to its builder.
+    /// Returns true if the end of each slot is to be reported to its builder.
     pub const fn ends_slots(&self) -> bool {
         matches!(self.packing, Packing::Credits { .. } | Packing::Rounds { .. })
     }
@@ -347,7 +347,7 @@ fn in_bucket(bucket: ByteCount) -> u64 {
     bucket.0.saturating_sub(HEAD_BYTES as u64).max(1)
 }
 
-/// Takes the front of a queue, up to so many bytes, of one message only if `single`.
+/// Takes the front of a queue, up to `most` bytes, of one message only if `single`.
 fn fill<T: Clone>(queue: &mut VecDeque<Queued<T>>, most: u64, single: bool, parts: &mut Vec<ShapedPart<T>>) {
     let mut room = most;
     while room > 0

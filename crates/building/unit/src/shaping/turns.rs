@@ -7,9 +7,9 @@ use std::collections::VecDeque;
 /// The turns of the readout units at one builder, each by a credit for one bucket.
 ///
 /// In slot s, readout unit n sends to builder (n + s) mod L, where L is the number of readout units or of builders,
-/// whichever is larger. So a builder hears the readout units in descending order. It gives the next credit when a
+/// whichever is larger. So a builder hears the readout units in descending order. It sends the next credit when a
 /// bucket has come whole, or when one has not come for long. Nothing depends on a common clock: a slow unit delays
-/// those that wait for it, and nobody else.
+/// only those that wait for it.
 pub struct Turns {
     units: NodeRange,
     /// Most buckets that are awaited at once.
@@ -50,7 +50,7 @@ impl Turns {
         })
     }
 
-    /// Gives the first credits.
+    /// Sends the first credits.
     pub fn start(&mut self, now: Time) {
         self.give(now);
     }
@@ -70,7 +70,7 @@ impl Turns {
         self.give(now);
     }
 
-    /// Takes note that the deadline has passed: a bucket that has not come for long holds up nobody any more.
+    /// Handles the passed deadline: an overdue bucket no longer holds up the others.
     pub fn handle_timeout(&mut self, now: Time) {
         self.give(now);
     }
@@ -86,7 +86,7 @@ impl Turns {
         awaited.min()
     }
 
-    /// Gives credits in the order of the slots, until enough buckets are awaited.
+    /// Sends credits in the order of the slots, until enough buckets are awaited.
     fn give(&mut self, now: Time) {
         let calm = self.empty >= self.given.len();
         self.forget_overdue(now);

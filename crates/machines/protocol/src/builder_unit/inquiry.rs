@@ -12,7 +12,7 @@ use evb_core::{EventId, Span, Time};
 pub(super) const MOST_ASKED: usize = 256;
 /// Longest interval between questions about the same events, as a multiple of the patience.
 pub(super) const LONGEST_WAIT: u64 = 32;
-/// Most fragments that are remembered as asked for. A second copy of a remembered fragment is no fault.
+/// Most fragments that are remembered as asked for. A second copy of a remembered fragment is not a fault.
 pub(super) const MOST_REMEMBERED: usize = 1 << 14;
 
 /// Answers without a loss after which one more readout unit may be asked at a time.

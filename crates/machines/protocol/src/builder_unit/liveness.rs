@@ -16,7 +16,7 @@ pub(super) struct Membership {
     /// The last question has no answer yet.
     asking: bool,
     fenced: bool,
-    /// The driver has not been told about the fence.
+    /// The fence is not reported to the driver yet.
     news: bool,
     /// The event manager is gone.
     orphaned: bool,
@@ -92,17 +92,17 @@ impl<B> BuilderMachine<B> {
         self.look();
     }
 
-    /// The events under construction that match `is_such`, the oldest first.
-    fn select(&self, is_such: impl Fn(&Building<B>, Time) -> bool) -> Vec<EventId> {
-        let such = self.building.iter().filter(|(_, building)| is_such(building, self.now));
-        let mut events: Vec<_> = such.map(|(&event, _)| event).collect();
+    /// The events under construction that match `predicate`, the oldest first.
+    fn select(&self, predicate: impl Fn(&Building<B>, Time) -> bool) -> Vec<EventId> {
+        let selected = self.building.iter().filter(|(_, building)| predicate(building, self.now));
+        let mut events: Vec<_> = selected.map(|(&event, _)| event).collect();
         events.sort_unstable();
         events
     }
 
     /// Asks a source for its overdue fragments if no question to it is under way.
     fn inquire(&mut self, source: usize) {
-        // Without an event manager nothing is cleared, and what is not there yet may never have room.
+        // Without an event manager nothing is cleared, and missing fragments may never have room.
         if !self.alive[source] || self.membership.fenced || self.membership.orphaned {
             return;
         }

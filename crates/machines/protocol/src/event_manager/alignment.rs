@@ -284,8 +284,8 @@ impl SourceAlignment {
         if all > 0 && same == all || by_value == 0 && all == 0 {
             return Some(by_value);
         }
-        // Marks may come together further on, as long as there is room for more. Without them all that is to be feared is
-        // that one fragment with a wild number is the beginning.
+        // Marks may come together further on, as long as there is room for more. Without them all that is to be feared
+        // is that one fragment with a wild number is the beginning.
         let wanted = if self.has_marks() && other.has_marks() { self.capacity } else { 2 };
         let more_may_come = [self, other].iter().any(|source| !source.last && source.seen.len() < wanted);
         let marks = other.seen.iter().map(|(&position, mark)| (position as i64, *mark));
@@ -306,7 +306,7 @@ impl SourceAlignment {
     }
 
     /// The event of position 0 among marked events: the place where enough marks agree and none disagrees, if there is
-    /// only one such place.
+    /// only one place of that kind.
     fn place(&self, marks: &BTreeMap<i64, Option<Mark>>) -> Option<i64> {
         let own = || self.seen.iter().filter_map(|(&position, mark)| Some((position as i64, (*mark)?)));
         let agrees = |first: i64| {

@@ -1,11 +1,11 @@
-//! The number of events under construction: fixed, or found while the run goes.
+//! The number of events under construction: fixed, or found during the run.
 //!
-//! Every builder has as many as the others, or where that is too much, only some builders have one at a time. Events that
-//! wait for each other leave the caches and become old, and bring nothing. Too few leave cores and network idle.
-//! Only the event manager sees all of them: a builder alone would gain by more events at the cost of the others. It tries
-//! half of them, then some fewer, and keeps to what hardly lowers the rate, since latency falls with their number. It tries
-//! half as many more, and keeps them if the rate rises by a fifth of that. A rate that triggers set, and not the builders,
-//! says nothing.
+//! Every builder has as many as the others, or where that is too much, only some builders have one at a time. Events
+//! that wait for each other leave the caches and become old, and bring nothing. Too few leave cores and network idle.
+//! Only the event manager sees all of them: a builder alone would gain by more events at the cost of the others. It
+//! tries half of them, then some fewer, and keeps to what hardly lowers the rate, since latency falls with their
+//! number. It tries half as many more, and keeps them if the rate rises by a fifth of that. A rate that triggers set,
+//! and not the builders, says nothing.
 
 use crate::Config;
 use evb_core::{Span, Time};
@@ -15,7 +15,8 @@ const FRAGMENTS: u64 = 16_384;
 const EVENTS: u64 = 64;
 /// Rounds of the events under way by which a rate is measured.
 const ROUNDS: u64 = 4;
-/// Times that another number must be good enough beside the usual one, measured in turns: a single measurement may be luck.
+/// Times that another number must be good enough beside the usual one, measured in turns: a single measurement may be
+/// luck.
 const PAIRS: u32 = 3;
 /// Events of each builder that are not measured, and measurements before the first try: memory that is new is slow.
 const WARM_EVENTS: u64 = 16;
@@ -34,7 +35,7 @@ struct Rate {
 }
 
 impl Rate {
-    /// Returns true if this rate is at least so many hundredths of another one.
+    /// Returns true if this rate is at least this percentage of another one.
     fn reaches(self, percent: u64, of: Self) -> bool {
         let product =
             |events: u64, span: Span, factor: u64| u128::from(events) * u128::from(span.0) * u128::from(factor);
@@ -42,7 +43,7 @@ impl Rate {
     }
 }
 
-/// The way in which another number of events is tried.
+/// The number of events that is tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Trial {
     /// Half of them. While they are far too many for the caches, some fewer make no difference that can be measured.
@@ -58,14 +59,14 @@ enum Trial {
 enum Measurement {
     /// None: this many follow before the next try.
     Rest(u32),
-    /// The usual rate, before another number is tried, which has been as good so many times.
+    /// The usual rate, before another number is tried, which has been as good this many times.
     Usual(Trial, u32),
     /// The rate with another number of events. The usual number and its rate are given.
     Tried { trial: Trial, passed: u32, from: u64, usual: Rate },
 }
 
-/// The number of events that all builders together may have under construction: a multiple of the number of builders, or less
-/// than that.
+/// The number of events that all builders together may have under construction: a multiple of the number of builders,
+/// or less than that.
 pub(super) struct Pace {
     builders: u64,
     /// Events by which a rate is measured at least.
@@ -92,7 +93,8 @@ impl Pace {
         Self::between([first, most], builders, events)
     }
 
-    /// The first and the largest number of events of all builders, and the number of events by which a rate is measured.
+    /// The first and the largest number of events of all builders, and the number of events by which a rate is
+    /// measured.
     fn between([first, most]: [u64; 2], builders: u64, events: u64) -> Self {
         Self {
             builders,
@@ -114,7 +116,7 @@ impl Pace {
         self.limit
     }
 
-    /// Returns true if the number never changes. Nobody needs to tell it of ended events then.
+    /// Returns true if the number never changes. Then ended events need not be reported to it.
     pub(super) const fn is_fixed(&self) -> bool {
         self.is_fixed
     }
@@ -133,7 +135,7 @@ impl Pace {
             return;
         }
         let (before, is_limiting) = (self.limit, self.awaited * 2 >= self.events);
-        self.go_on(Rate { events: self.events, span }, is_limiting);
+        self.advance(Rate { events: self.events, span }, is_limiting);
         (self.events, self.awaited, self.earlier) = (0, 0, before.max(self.limit));
         self.since = now;
     }
@@ -145,9 +147,9 @@ impl Pace {
         (self.events, self.awaited, self.earlier) = (0, 0, before.max(self.limit));
     }
 
-    fn go_on(&mut self, rate: Rate, is_limiting: bool) {
+    fn advance(&mut self, rate: Rate, is_limiting: bool) {
         match self.step {
-            // The triggers set the rate: whatever is tried changes nothing.
+            // The triggers set the rate: no trial changes it.
             _ if !is_limiting => self.give_up(Measurement::Usual(Trial::Half, 0)),
             Measurement::Rest(0) => self.step = Measurement::Usual(Trial::Half, 0),
             Measurement::Rest(more) => self.step = Measurement::Rest(more - 1),
@@ -214,8 +216,8 @@ impl Pace {
 mod tests {
     use super::*;
 
-    /// The usual number after many events of builders that together need `room` events to be busy: with fewer the rate is as
-    /// many times lower.
+    /// The usual number after many events of builders that together need `room` events to be busy: with fewer the rate
+    /// is as many times lower.
     fn settle(first: u64, most: u64, builders: u64, room: u64) -> u64 {
         settle_at(Pace::between([first * builders, most * builders], builders, 256), |limit| {
             1_000_000 * room / room.min(limit)

@@ -15,7 +15,7 @@ pub(super) struct BuilderState {
 }
 
 impl BuilderState {
-    /// Events that the builder can take, if it may have so many open ones.
+    /// Events that the builder can take, if it may have this many open ones.
     const fn room(&self, limit: u32) -> u32 {
         let may = limit.saturating_sub(self.assigned);
         if may < self.credits { may } else { self.credits }
@@ -63,8 +63,8 @@ impl Roster {
         self.builders.iter().filter(|builder| builder.alive).count()
     }
 
-    /// Sets the number of open events that all builders together may have. All may have as many as the others; where there are
-    /// more builders than events, those in turn have one.
+    /// Sets the number of open events that all builders together may have. All may have as many as the others; where
+    /// there are more builders than events, those in turn have one.
     pub(super) fn limit(&mut self, events: u64) {
         let builders = self.builders.len() as u64;
         self.each = u32::try_from(events.div_ceil(builders.max(1))).unwrap_or(u32::MAX);
@@ -98,7 +98,7 @@ impl Roster {
     }
 
     /// Takes a builder's request for events. Its credits never exceed its slots, whatever it asks for. Returns false if
-    /// the node is no living builder.
+    /// the node is not a living builder.
     pub(super) fn request(&mut self, node: NodeId, events: u32) -> bool {
         let slots = self.slots;
         let builder = self.get_mut(node).filter(|builder| builder.alive);

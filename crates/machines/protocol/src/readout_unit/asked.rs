@@ -73,7 +73,7 @@ impl<B: Clone + Default> ReadoutMachine<B> {
             self.refuse(event, builder);
             return false;
         }
-        // What is absurdly far ahead is nobody's fragment yet.
+        // An event absurdly far ahead has no fragment yet.
         let Some(held) = self.entry(event) else { return true };
         match *held {
             HeldEvent { fragment: Some(_), sent, .. } => {
@@ -109,7 +109,7 @@ impl<B: Clone + Default> ReadoutMachine<B> {
         Fragment { event, source, length: 0, checksum: 0, mark: None, status: FragmentStatus::Missing, payload }
     }
 
-    /// Joins a run that goes on after a restart of this unit: earlier events are over.
+    /// Joins the present run after a restart of this unit: earlier events are over.
     pub(super) fn resume(&mut self, first: EventId) {
         while self.held.first() < first.0 {
             match self.held.len() {

@@ -6,8 +6,8 @@ use core::array;
 /// Events in a block: few enough that those which are over hardly hold memory beside one that is open for long.
 const BLOCK: usize = 8;
 
-/// The states of consecutive events. A count among them would make their memory a little longer than a size that allocators
-/// have.
+/// The states of consecutive events. A count among them would make their memory a little longer than a size that
+/// allocators have.
 struct EventBlock<T> {
     /// Number of events that are not over.
     left: u8,

@@ -1,4 +1,4 @@
-//! The numbers that a live source gives to its fragments, and their events.
+//! The numbers of the fragments of a live source, and their events.
 //!
 //! The numbers of a source form segments. Within a segment they follow each other by value. Between two segments the
 //! source has restarted its counter, or the counter has leapt. The event manager, which hears of all sources, decides
@@ -10,7 +10,7 @@ use alloc::{collections::VecDeque, sync::Arc};
 use evb_core::{Apart, EventId, Numbering, NumberingEvent, Recording, Sighting, Transmit};
 
 /// Most fragments in one message to the event manager.
-const MOST_TOLD: usize = 256;
+const MOST_REPORTED: usize = 256;
 
 /// A live source, as its readout unit follows it.
 pub(super) struct LiveStream<B> {
@@ -27,7 +27,7 @@ pub(super) struct LiveStream<B> {
     /// Fragments whose event is not known, by position in the segment.
     waiting: VecDeque<(u64, Arrival<B>)>,
     /// Number of waiting fragments that were reported to the event manager, and whether their end was.
-    told: (usize, bool),
+    reported: (usize, bool),
     /// The next fragment belongs to another segment, and this segment still waits for its answer.
     blocked: bool,
     ended: bool,
@@ -53,7 +53,7 @@ impl<B> LiveStream<B> {
             first: None,
             hopeless: false,
             waiting: VecDeque::new(),
-            told: (0, false),
+            reported: (0, false),
             blocked: false,
             ended: false,
             gone: false,
@@ -107,15 +107,15 @@ impl<B> LiveStream<B> {
         if !self.asks() {
             return None;
         }
-        let new = self.waiting.iter().skip(self.told.0).take(MOST_TOLD);
+        let new = self.waiting.iter().skip(self.reported.0).take(MOST_REPORTED);
         let fragments: Arc<[_]> =
             new.map(|(position, arrival)| Sighting { position: *position, mark: arrival.mark }).collect();
-        let told = self.told.0 + fragments.len();
-        let last = (self.ended || self.blocked) && told == self.waiting.len();
-        if self.told == (told, last) {
+        let reported = self.reported.0 + fragments.len();
+        let last = (self.ended || self.blocked) && reported == self.waiting.len();
+        if self.reported == (reported, last) {
             return None;
         }
-        self.told = (told, last);
+        self.reported = (reported, last);
         let Self { segment, declared, bits, number, last: after, .. } = *self;
         Some(Arc::new(Sighted { segment, declared, last, bits, after, number, fragments }))
     }
@@ -177,7 +177,7 @@ impl<B: Clone + Default> ReadoutMachine<B> {
             None if stream.hopeless => self.set_apart(arrival, Fault::OutOfStep),
             None => {
                 stream.waiting.push_back((position, arrival));
-                // At the beginning the source waits for the others; later nobody must wait for it.
+                // At the beginning the source waits for the others; later no builder must wait for it.
                 if stream.segment > 0 && stream.waiting.len() >= self.config.buffer_events as usize {
                     self.give_up();
                 }
@@ -210,17 +210,18 @@ impl<B: Clone + Default> ReadoutMachine<B> {
         let reach = self.counts.through.0 + u64::from(self.config.buffer_events);
         let Some(stream) = &mut self.stream else { return };
         let ahead = stream.last_number.filter(|_| !declared).and_then(|last| stream.numbering.ahead(last, number));
-        // So many fragments were lost, if the others are there already, or nearly. A leap beyond that proves nothing.
+        // The skipped fragments were lost if the others have theirs, or nearly. A larger leap proves nothing.
         let to = ahead.map(|ahead| EventId(stream.last.0 + ahead)).filter(|to| to.0 <= reach);
         let before = stream.leap.map_or(stream.last, |(from, _)| from);
         stream.segment += 1;
-        (stream.number, stream.declared, stream.hopeless, stream.told) = (number, declared, false, (0, false));
+        (stream.number, stream.declared, stream.hopeless, stream.reported) = (number, declared, false, (0, false));
         stream.first = to.map(|to| to.0 as i64);
         stream.leap = to.map(|to| (before, to));
         self.skipped = true;
     }
 
-    /// Takes the answer of the event manager: the event that a segment begins with, or none if it will never be known.
+    /// Takes the answer of the event manager: the event that a segment begins with, or `None` if it will never be
+    /// known.
     pub(super) fn align(&mut self, segment: u32, first: Option<i64>) {
         let Some(stream) = &mut self.stream else { return self.align_recorded(first) };
         if first.is_none() && stream.leap.is_some() {
@@ -321,7 +322,7 @@ impl<B: Clone + Default> ReadoutMachine<B> {
         }
         let held = self.held.iter_from((self.compared.0 + 1).max(self.held.first()));
         let marks = held.filter_map(|(event, held)| Some((EventId(event), held.fragment.as_ref()?.mark?)));
-        let marks: Arc<[_]> = marks.take(MOST_TOLD).collect();
+        let marks: Arc<[_]> = marks.take(MOST_REPORTED).collect();
         if let Some((last, _)) = marks.last() {
             self.compared = *last;
             self.transmits.push_back(Transmit { to, message: Message::Marks(marks) });

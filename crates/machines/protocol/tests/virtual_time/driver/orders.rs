@@ -63,7 +63,7 @@ impl Driver {
         self.tell(id, Notice::Ready);
     }
 
-    /// Gives a node a machine for the latest run; what starts it.
+    /// Makes the machine of a node for the latest run, and starts it.
     pub(super) fn make_machine(&mut self, id: NodeId) -> What {
         let (node, start) = Node::new(id, &self.scenario.config);
         let slot = &mut self.slots[id.index()];

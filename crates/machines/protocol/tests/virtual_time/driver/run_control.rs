@@ -25,7 +25,7 @@ impl Driver {
         }
     }
 
-    /// Gives run control what comes to it, and carries out what it wants.
+    /// Delivers notices to run control, and carries out its orders.
     pub(super) fn hear(&mut self, what: What) {
         match what {
             What::Command(command) => self.command(command),

@@ -147,7 +147,7 @@ impl Driver {
     }
 
     fn deliver(&mut self, from: NodeId, to: NodeId, message: Message<Tag>) {
-        // Nobody takes part, or the connection is closed.
+        // The receiver takes no part, or the connection is closed.
         if self.slots[from.index()].lost.contains(&to) || self.slots[to.index()].node.is_none() {
             return;
         }

@@ -42,7 +42,8 @@ impl Driver {
         }
     }
 
-    /// A node goes on after it was stopped. Messages come before timers: what came in time is no reason to ask.
+    /// A node continues after it was stopped. Messages come before timers: a fragment that came in time is not asked
+    /// for.
     pub(super) fn wake(&mut self, id: NodeId) {
         let slot = &mut self.slots[id.index()];
         if slot.away > self.now {
@@ -146,7 +147,7 @@ impl Driver {
         self.network.forget(id);
         for other in self.others(id) {
             let slot = &mut self.slots[other.index()];
-            // Whoever sleeps hears of the end of the old process before it hears of the new one.
+            // A sleeping node hears of the end of the old process before it hears of the new one.
             let mark = slot.mark;
             if slot.away > self.now {
                 slot.inbox.push((mark, What::Joined(id)));
