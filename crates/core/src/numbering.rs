@@ -134,10 +134,7 @@ impl<T> Numbering<T> {
     /// Ends the numbering. `last` is the number of the last fragment, if the source has reported it.
     pub fn end(&mut self, last: Option<u64>) {
         let witnessed = self.held.last().is_some_and(|held| last.is_none_or(|last| last & self.mask == held.number));
-        match self.is_gap() && witnessed {
-            true => self.close_gap(),
-            false => self.refute(),
-        }
+        if self.is_gap() && witnessed { self.close_gap() } else { self.refute() }
     }
 
     /// Removes the next step, if one is known.

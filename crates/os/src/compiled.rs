@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_others_can_write_is_refused() {
+    fn libraries_that_others_can_write_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         let cache = folder.path().join("evb");
         let owner = claim(&cache).unwrap();

@@ -47,10 +47,7 @@ pub fn bind(cores: &[u16]) -> io::Result<()> {
     let mut wanted = CpuSet::new();
     cores.iter().for_each(|&core| wanted.set(core.into()));
     sched_setaffinity(None, &wanted)?;
-    match allowed() == cores {
-        true => Ok(()),
-        false => Err(io::Errno::INVAL),
-    }
+    if allowed() == cores { Ok(()) } else { Err(io::Errno::INVAL) }
 }
 
 fn members(set: &CpuSet) -> Vec<u16> {
@@ -95,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_core_that_is_not_there_has_no_neighbours() {
+    fn a_missing_core_has_no_neighbours() {
         assert_eq!(look_up(u16::MAX), Core { number: u16::MAX, ..Core::default() });
     }
 

@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_one_mapping_writes_another_reads() {
+    fn bytes_written_by_one_mapping_are_read_by_another() {
         let file = create("test", 4096).unwrap();
         let (ours, theirs) = (Region::map(&file, 4096, true).unwrap(), Region::map(&file, 4096, false).unwrap());
         // SAFETY: the slice is gone before the next line reads.

@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_that_cannot_be_change_nothing() {
+    fn impossible_sizes_are_ignored() {
         let mut blocks = blocks(1, None);
         for impossible in [size(2, 2, 0), size(2, 2, 9), size(2, 0, 2), size(0, 1, 2)] {
             blocks.change(impossible);

@@ -99,7 +99,9 @@ impl<B: Payload, S: Store<B>> BuilderUnit<B, S> {
     pub fn start(&mut self, now: Time) {
         self.meter.start(now, &[0, 0]);
         self.machine.handle_command(now, BuilderCommand::Start);
-        self.turns.iter_mut().for_each(|turns| turns.start(now));
+        if let Some(turns) = &mut self.turns {
+            turns.start(now);
+        }
     }
 
     /// Marks the time in what it counts. To be called before anything is counted that happens now.
@@ -137,7 +139,9 @@ impl<B: Payload, S: Store<B>> BuilderUnit<B, S> {
     /// Takes the number of events in a block, from a block on, and passes it on before any request for them.
     fn change_blocks(&mut self, size: BlockSize) {
         self.block_sizes.push_back(size);
-        self.splitter.iter_mut().for_each(|splitter| splitter.change_blocks(size));
+        if let Some(splitter) = &mut self.splitter {
+            splitter.change_blocks(size);
+        }
     }
 
     /// Number of bundles that came too late, or `None` without bundles.
@@ -213,7 +217,9 @@ impl<B: Payload, S: Store<B>> BuilderUnit<B, S> {
     /// Takes note that a node is gone.
     pub fn lose(&mut self, now: Time, node: NodeId) {
         self.machine.handle_command(now, BuilderCommand::Lost(node));
-        self.turns.iter_mut().for_each(|turns| turns.lose(now, node));
+        if let Some(turns) = &mut self.turns {
+            turns.lose(now, node);
+        }
     }
 
     /// The next message to send.
@@ -235,7 +241,9 @@ impl<B: Payload, S: Store<B>> BuilderUnit<B, S> {
     /// Takes note that a [`deadline`](Self::deadline) has passed.
     pub fn handle_timeout(&mut self, now: Time) {
         self.machine.handle_timeout(now);
-        self.turns.iter_mut().for_each(|turns| turns.handle_timeout(now));
+        if let Some(turns) = &mut self.turns {
+            turns.handle_timeout(now);
+        }
     }
 
     /// The time at which [`handle_timeout`](Self::handle_timeout) must be called next.
@@ -336,7 +344,9 @@ impl<B: Payload, S: Store<B>> BuilderUnit<B, S> {
         self.storage = storage;
         self.sizes = Sizes::default();
         self.selector.next_run();
-        self.splitter.iter_mut().for_each(Splitter::next_run);
+        if let Some(splitter) = &mut self.splitter {
+            splitter.next_run();
+        }
         self.meter.start(now, &[0, 0]);
     }
 

@@ -123,7 +123,9 @@ impl<B: Clone> EventManager<B> {
         let counts = self.counts();
         self.meter.start(now, &counts);
         self.machine.handle_command(now, ManagerCommand::Start);
-        self.rounds.iter_mut().for_each(|rounds| rounds.start(now));
+        if let Some(rounds) = &mut self.rounds {
+            rounds.start(now);
+        }
     }
 
     /// Takes in a message.
@@ -139,7 +141,9 @@ impl<B: Clone> EventManager<B> {
     /// Takes note that a node is gone.
     pub fn lose(&mut self, now: Time, node: NodeId) {
         self.machine.handle_command(now, ManagerCommand::Lost(node));
-        self.rounds.iter_mut().for_each(|rounds| rounds.lose(now, node));
+        if let Some(rounds) = &mut self.rounds {
+            rounds.lose(now, node);
+        }
     }
 
     /// The next message to send.
@@ -164,7 +168,9 @@ impl<B: Clone> EventManager<B> {
             self.start_rest(now);
         }
         self.machine.handle_timeout(now);
-        self.rounds.iter_mut().for_each(|rounds| rounds.handle_timeout(now));
+        if let Some(rounds) = &mut self.rounds {
+            rounds.handle_timeout(now);
+        }
     }
 
     /// The time at which [`handle_timeout`](Self::handle_timeout) must be called next.

@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_builder_wants_is_read_ahead_only_a_little() {
+    fn unwanted_fragments_are_read_ahead_only_a_little() {
         let mut readout = readout(1);
         assert_eq!(read(&mut readout, 64), 64);
         // A builder wants one far ahead: all before it are read, too, and none behind it.

@@ -56,9 +56,10 @@ impl Selector {
         if is_sampled || storage.keeps(stream, event, complete) {
             return EventDecision::Wanted;
         }
-        match self.selection.phased {
-            true => _ = self.accepted.remove(&event),
-            false => self.counts.accepted += 1,
+        if self.selection.phased {
+            self.accepted.remove(&event);
+        } else {
+            self.counts.accepted += 1;
         }
         EventDecision::Unstored
     }
@@ -112,10 +113,7 @@ impl Selector {
         answer: Answer<B>,
     ) -> Option<BuilderCommand<B>> {
         let Answer { question: Question { built, is_phase }, verdict } = answer;
-        match is_phase {
-            true => Some(self.end_phase(built.event, verdict)),
-            false => self.end(storage, now, built, verdict),
-        }
+        if is_phase { Some(self.end_phase(built.event, verdict)) } else { self.end(storage, now, built, verdict) }
     }
 
     /// The verdict of the chain, or `None` if filter units decide.

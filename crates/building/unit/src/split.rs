@@ -551,7 +551,7 @@ mod tests {
     }
 
     #[test]
-    fn a_unit_without_a_bundle_or_with_a_broken_one_is_told_by_source() {
+    fn missing_and_broken_bundles_are_counted_by_source() {
         let (_, counts, faults) = outcome([None, Some(all_of(1))]);
         assert_eq!((counts.built, counts.incomplete), (0, 2));
         assert_eq!(faults, [faults_of(0, Fault::Missing, 2), faults_of(1, Fault::Missing, 2)].into());

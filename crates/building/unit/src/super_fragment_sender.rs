@@ -63,10 +63,8 @@ impl<B: Payload> SuperFragmentSender<B> {
 /// Bundles the fragments of consecutive events, which are left without them.
 fn bundle<B: Payload>(events: &mut [Built<B>]) -> Fragment<B> {
     let event = events.first().map_or(EventId(1), |event| event.event);
-    let status = match events.iter().all(|event| event.complete) {
-        true => FragmentStatus::Good,
-        false => FragmentStatus::Corrupted,
-    };
+    let status =
+        if events.iter().all(|event| event.complete) { FragmentStatus::Good } else { FragmentStatus::Corrupted };
     let mut fragments: Vec<_> = events.iter_mut().flat_map(|event| event.fragments.drain(..)).flatten().collect();
     fragments.sort_by_key(|fragment| (fragment.event, fragment.source));
     let (payload, length, checksum) = B::bundle(event, &fragments);

@@ -354,9 +354,10 @@ impl Control {
 
     /// Begins the next run: connected nodes open their files, others are gathered first.
     fn prepare(&mut self, now: Time) {
-        match self.nodes.all_connected() {
-            true => self.begin_step(now, ConfigureStep::Prepare, true),
-            false => self.gather(now, true),
+        if self.nodes.all_connected() {
+            self.begin_step(now, ConfigureStep::Prepare, true)
+        } else {
+            self.gather(now, true)
         }
     }
 

@@ -105,7 +105,7 @@ fn nodes_are_connected_once_and_run_again_and_again() {
 }
 
 #[test]
-fn a_start_configures_what_is_not_configured() {
+fn a_start_configures_unconfigured_nodes() {
     let mut world = World::running();
     world.command(Command::Stop);
     world.notice(NodeId(2), Notice::Gone);
@@ -135,7 +135,7 @@ fn a_pause_turns_triggers_away_and_does_not_count_as_running_time() {
 }
 
 #[test]
-fn the_second_stop_stores_what_there_is_and_the_third_does_not_wait_for_it() {
+fn the_second_stop_stores_open_events_and_the_third_does_not_wait() {
     let mut world = World::running();
     world.silent = (0..NODES).map(NodeId).collect();
     world.command(Command::Stop);
@@ -247,7 +247,7 @@ fn no_run_begins_when_nodes_lose_each_other_while_they_prepare() {
 }
 
 #[test]
-fn a_run_that_loses_what_it_needs_is_stopped() {
+fn a_run_that_loses_a_required_node_is_stopped() {
     let needy = |required: Vec<NodeId>| {
         let least = vec![(NodeRange { first: NodeId(1), count: 2 }, 1)];
         let mut world = World::new(Config { required, least, ..config() });
@@ -291,7 +291,7 @@ fn a_node_that_fails_lets_the_run_drain_and_may_take_part_in_the_next() {
 }
 
 #[test]
-fn a_step_that_takes_too_long_names_who_is_late() {
+fn a_late_step_names_the_late_nodes() {
     let mut world = World::new(config());
     world.silent.push(NodeId(1));
     world.command(Command::Start);
@@ -363,7 +363,7 @@ fn triggers_are_taken_again_when_the_last_node_has_gone_over() {
 
 /// What ends the run while its nodes go over ends the next one: no report is of two runs.
 #[test]
-fn what_happens_between_two_runs_waits_for_the_second() {
+fn input_between_two_runs_waits_for_the_second() {
     for (command, wanted) in [(Command::Stop, Order::Stop), (Command::Abort, Order::Finish)] {
         let mut world = World::running();
         world.silent = vec![NodeId(3)];
@@ -378,7 +378,7 @@ fn what_happens_between_two_runs_waits_for_the_second() {
 }
 
 #[test]
-fn a_node_that_dies_between_two_runs_holds_up_nobody() {
+fn a_node_that_dies_between_two_runs_holds_up_no_run() {
     let mut world = World::running();
     world.silent = vec![NodeId(3)];
     world.command(Command::Split);

@@ -51,10 +51,7 @@ impl Farm {
                 self.ask(now, out);
             }
             self.computing = self.work > Span::ZERO;
-            match self.computing {
-                true => out.tell(TrafficEvent::Compute { span: self.work }),
-                false => self.end(now, out),
-            }
+            if self.computing { out.tell(TrafficEvent::Compute { span: self.work }) } else { self.end(now, out) }
         }
     }
 

@@ -97,9 +97,10 @@ impl TrafficRole for Sender {
             }
             TrafficCommand::Offer { .. } => {
                 self.offers += 1;
-                match self.waiting() < MOST_WAITING {
-                    true => self.offered.push_back(now),
-                    false => out.tell(TrafficEvent::Refused),
+                if self.waiting() < MOST_WAITING {
+                    self.offered.push_back(now)
+                } else {
+                    out.tell(TrafficEvent::Refused)
                 }
             }
             TrafficCommand::Sent if !self.is_awaited => self.under_way = self.under_way.saturating_sub(1),

@@ -26,9 +26,10 @@ impl Spread {
     fn begin(&mut self, now: Time, out: &mut Outbox) {
         let Some(number) = self.cycles.begin() else { return };
         let message = TrafficMessage::Data { number, born: now };
-        match self.same {
-            true => out.send(self.receivers, message),
-            false => self.receivers.iter().for_each(|receiver| out.send(receiver.into(), message)),
+        if self.same {
+            out.send(self.receivers, message)
+        } else {
+            self.receivers.iter().for_each(|receiver| out.send(receiver.into(), message))
         }
         self.unsent = self.receivers.count;
     }

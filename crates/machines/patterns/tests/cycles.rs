@@ -244,7 +244,7 @@ fn a_pull_farm_asks_for_the_next_event_before_it_computes() {
 }
 
 #[test]
-fn what_needs_no_computing_computes_nothing() {
+fn zero_work_computes_nothing() {
     for pattern in [Pattern::PushFarm { work: Span::ZERO }, Pattern::PullFarm { work: Span::ZERO }] {
         let mut nodes = Nodes::started(&config(pattern, 2, 1), 5);
         nodes.settle();

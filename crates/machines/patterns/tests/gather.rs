@@ -125,7 +125,7 @@ fn data_that_come_before_their_event_count() {
 }
 
 #[test]
-fn who_gathers_differs_from_event_to_event_and_by_seed() {
+fn processors_differ_by_event_and_seed() {
     let choice = |seed| {
         let mut nodes = Nodes::new(&TrafficConfig { seed, ..gathering(1, 12, 2, false) });
         (1..=30).for_each(|number| nodes.command(1, TrafficCommand::Offer { number }));
@@ -156,7 +156,7 @@ fn processors_buffers_and_numbers_of_buffers_are_all_alike() {
 }
 
 #[test]
-fn what_is_too_much_is_refused_and_events() {
+fn overload_is_refused_and_reported() {
     const MOST_WAITING: u64 = 65_536;
     let config = config(Pattern::Gather { least: 1, most: 1, processors: 1, ask: true }, 1, 1);
     let mut processor = Traffic::new(&config, NodeId(2), None);
@@ -189,7 +189,7 @@ fn a_buffer_refuses_when_too_much_waits_to_leave_its_host() {
 }
 
 #[test]
-fn after_a_stop_nothing_begins_but_what_was_asked_for_is_sent() {
+fn after_a_stop_only_requested_data_are_sent() {
     let mut nodes = Nodes::new(&gathering(2, 2, 1, true));
     nodes.command(1, TrafficCommand::Offer { number: 1 });
     nodes.command(2, TrafficCommand::Stop);

@@ -131,7 +131,7 @@ fn an_offered_message_is_as_old_as_its_offer_and_needs_no_window() {
 }
 
 #[test]
-fn more_than_can_wait_is_refused_and_told() {
+fn messages_beyond_the_limit_are_refused_and_reported() {
     let config = config(ROTATION, 1, 1);
     let mut machine = sender(&config, 0, None);
     machine.handle_command(Time(0), TrafficCommand::Start { saturating: false, messages: None });

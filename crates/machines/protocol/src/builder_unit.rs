@@ -136,10 +136,7 @@ impl BuilderCounts {
 
     /// Counts a second copy of a fragment. It is not a fault if the fragment was asked for.
     fn count_copy(&mut self, asked: bool) {
-        match asked {
-            true => self.repeated += 1,
-            false => self.faults.count(Fault::Duplicate),
-        }
+        if asked { self.repeated += 1 } else { self.faults.count(Fault::Duplicate) }
     }
 }
 

@@ -481,9 +481,10 @@ impl<B: Clone + Default> ReadoutMachine<B> {
     fn report_state(&mut self) {
         let manager = Config::EVENT_MANAGER.into();
         let fill = self.fill_percent();
-        let busy = match self.busy {
-            true => fill > u64::from(self.config.free_percent),
-            false => fill >= u64::from(self.config.busy_percent),
+        let busy = if self.busy {
+            fill > u64::from(self.config.free_percent)
+        } else {
+            fill >= u64::from(self.config.busy_percent)
         };
         if busy != self.busy {
             self.busy = busy;

@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slot_has_room_for_what_its_time_allows() {
+    fn a_slot_has_room_for_the_bytes_of_its_time() {
         let (clock, now) = clock(0, &[(0, 0); KEPT]);
         let (length, guard) = (Span(10 * MS), Span(2 * MS));
         let mut slots = ClockSlots { clock, ..ClockSlots::new(1, 4, length, guard, 800) };

@@ -171,9 +171,10 @@ impl Alignment {
     /// The next answer. `triggered` is the last triggered event.
     pub(super) fn poll(&mut self, triggered: u64) -> Option<Aligned> {
         if core::mem::take(&mut self.dirty) {
-            match self.begun {
-                false => self.begin(),
-                true => self.bring_back(triggered),
+            if self.begun {
+                self.bring_back(triggered)
+            } else {
+                self.begin()
             }
             if !self.wants_marks() {
                 self.marks.clear();

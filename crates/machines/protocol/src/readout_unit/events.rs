@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_over_holds_no_memory_behind_an_old_event() {
+    fn ended_events_hold_no_memory_behind_an_old_one() {
         let mut events = EventTable::<u64>::from(1);
         for event in 1..1000 {
             events.entry(event);

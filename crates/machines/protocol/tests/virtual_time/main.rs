@@ -122,7 +122,7 @@ fn expected(scenario: &Scenario, event: EventId) -> (Ending, BTreeSet<u16>) {
 /// Fragments that are lost, late or renumbered on their way cost time and no event. A fragment that is bad at its
 /// source spoils its own event and no other.
 #[test]
-fn harmed_fragments_spoil_their_own_event_and_no_other() {
+fn damaged_fragments_spoil_only_their_own_event() {
     for seed in 0..histories() {
         let mut random = random(seed, 3);
         let mut draw = Draw(&mut random);
@@ -281,7 +281,7 @@ fn a_small_buffer_holds_its_bytes_and_costs_no_event() {
 
 /// A time limit ends events that lack something, counts what it cut, and nothing else.
 #[test]
-fn a_deadline_cuts_what_is_late_and_counts_it() {
+fn a_deadline_cuts_late_fragments_and_counts_them() {
     let (mut cut, mut kept) = (0, 0);
     for seed in 0..histories() {
         let mut random = random(seed, 11);

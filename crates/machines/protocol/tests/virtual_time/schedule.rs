@@ -149,9 +149,10 @@ impl Draw<'_> {
         let rest = units > 1 && self.below(3) > 0;
         let mut up_to = |most: u16| 1 + self.below(most.into()) as u16;
         let most = up_to(units - u16::from(rest));
-        let first = match is_region {
-            true => First::Region { least: up_to(most), most, seed: up_to(u16::MAX).into() },
-            false => First::Units(most),
+        let first = if is_region {
+            First::Region { least: up_to(most), most, seed: up_to(u16::MAX).into() }
+        } else {
+            First::Units(most)
         };
         Protocol::Phased { first, rest }
     }
