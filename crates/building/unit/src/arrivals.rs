@@ -183,7 +183,8 @@ mod tests {
             while last.0 < SLOTS * PERIOD {
                 let next = planned.advance();
                 assert!(next > last && next.0.is_multiple_of(PERIOD), "{next:?} after {last:?}, seed {seed}");
-                (last, count) = (next, count + 1);
+                last = next;
+                count += 1;
             }
             let error = count as f64 - 0.8 * SLOTS as f64;
             assert!(error.abs() < 5.0 * (0.16 * SLOTS as f64).sqrt(), "{count} arrivals, seed {seed}");

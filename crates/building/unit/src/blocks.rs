@@ -97,7 +97,8 @@ mod tests {
 
     fn blocks(block: u32, slice: Option<(u16, u16)>) -> Blocks {
         let mut plan = Plan::new(Config::new(1, 1), SourceSpec::Fixed { size: "2 B".parse().expect("a size") });
-        (plan.bundling.block, plan.bundling.slice) = (block, slice);
+        plan.bundling.block = block;
+        plan.bundling.slice = slice;
         plan.bundling.largest = Some(8).filter(|_| slice.is_none());
         plan.building.buffer_events = 2;
         Blocks::new(&plan)

@@ -1,6 +1,6 @@
 //! The builder unit: its machine, the check of every payload, the decision after a first phase, and the storage.
 
-use crate::{BuilderReport, Open, Payload, Selector, Sizes, meter::Meter, shaping::Turns, split::Splitter};
+use crate::{BuilderReport, OpenCounts, Payload, Selector, Sizes, meter::Meter, shaping::Turns, split::Splitter};
 use evb_core::{EventId, Machine, NodeId, NodeRange, Time, Transmit};
 use evb_experiment::Plan;
 use evb_filter::{Answer, Question, Route, StreamId};
@@ -357,7 +357,7 @@ impl<B: Payload, S: Store<B>> BuilderUnit<B, S> {
         let series = self.meter.series(now, &[counts.bytes, fragments]);
         let filter = self.selector.filtering().map(Box::new);
         let (building, storing) = self.machine.open_events();
-        let open = Open { building, storing, lacking: self.machine.lacking() };
+        let open = OpenCounts { building, storing, lacking: self.machine.lacking() };
         let sizes = self.splitter.as_ref().map_or(&self.sizes, Splitter::sizes).clone();
         let mut report = BuilderReport {
             series,

@@ -58,7 +58,8 @@ impl Filling {
         if self.filled == 0 {
             self.since = at;
         }
-        (self.filled, self.latest) = (self.filled + count, at);
+        self.filled += count;
+        self.latest = at;
     }
 
     /// The blocks that are full, if there are any. `waiting` blocks wait for builders; the run ends after `room` more
@@ -118,7 +119,8 @@ impl Filling {
     fn resize(&mut self, now: Time, size: u64) {
         let Some(load) = &mut self.load else { return };
         self.size = size.clamp(1, load.most);
-        (load.started, load.queued) = (0, now);
+        load.started = 0;
+        load.queued = now;
     }
 }
 

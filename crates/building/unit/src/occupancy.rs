@@ -58,7 +58,7 @@ impl OccupancySamples {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Held, Open};
+    use crate::{BufferFill, OpenCounts};
     use evb_protocol::Config;
     use evb_sources::SourceSpec;
 
@@ -68,8 +68,8 @@ mod tests {
         let plan = Plan::new(building, SourceSpec::Fixed { size: "2 B".parse().unwrap() });
         let mut samples = OccupancySamples::new(&plan);
         assert_eq!(samples.means(), None);
-        let readout = |events, bytes| ReadoutReport { held: Held { events, bytes }, ..ReadoutReport::default() };
-        let open = Open { building: 4, storing: 2, lacking: vec![0, 4] };
+        let readout = |events, bytes| ReadoutReport { held: BufferFill { events, bytes }, ..ReadoutReport::default() };
+        let open = OpenCounts { building: 4, storing: 2, lacking: vec![0, 4] };
         samples.sample(&[readout(5, 100), readout(1, 900)], &[BuilderReport { open, ..BuilderReport::default() }]);
         samples.sample(&[readout(0, 0), readout(1, 900)], &[BuilderReport::default()]);
         let means = samples.means().unwrap();

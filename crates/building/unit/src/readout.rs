@@ -1,7 +1,8 @@
 //! The readout unit: its machine, and the source of its fragments.
 
 use crate::{
-    Held, Injector, Payload, ReadoutReport, SimulatedBundle, SimulatedPayload, Sources, bundle::Bundle, meter::Meter,
+    BufferFill, Injector, Payload, ReadoutReport, SimulatedBundle, SimulatedPayload, Sources, bundle::Bundle,
+    meter::Meter,
 };
 use evb_core::{EventId, Machine, NodeId, Recording, SourceId, Span, Time, Transmit};
 use evb_experiment::Plan;
@@ -246,7 +247,7 @@ impl<B: Payload, S: FragmentSource<B>> ReadoutUnit<B, S> {
         let through = |counts: &ReadoutCounts| self.source.events_through(counts.through);
         let through = through(self.machine.counts()).saturating_sub(through(&self.before));
         let (events, bytes) = self.machine.held();
-        let held = Held { events, bytes };
+        let held = BufferFill { events, bytes };
         ReadoutReport { through, held, series: self.meter.series(now, &[counts.sent_bytes]), ..report }
     }
 }

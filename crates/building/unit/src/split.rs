@@ -3,7 +3,7 @@
 use crate::{Faults, Payload, Sizes, blocks::Blocks, bundle::BundlePart};
 use evb_core::{EventId, SourceId};
 use evb_experiment::Plan;
-use evb_protocol::{BlockSize, Built, Fault, Filter, First, Fragment, FragmentStatus, Protocol, Region};
+use evb_protocol::{BlockSize, Built, Fault, Filter, FirstPhase, Fragment, FragmentStatus, Protocol, Region};
 use evb_record::Events;
 use std::collections::{BTreeMap, HashMap};
 
@@ -107,7 +107,7 @@ impl<B: Payload> Splitter<B> {
         (!bundling.is_plain()).then(|| Self {
             units: (0..plan.building.readout_units).map(unit).collect(),
             first_phase: match plan.building.protocol {
-                Protocol::Phased { first: First::Units(first), .. } if bundling.has_blocks() => Some(first.into()),
+                Protocol::Phased { first: FirstPhase::Units(first), .. } if bundling.has_blocks() => Some(first.into()),
                 Protocol::Push | Protocol::Pull | Protocol::Phased { .. } => None,
             },
             filter: Filter { seed: plan.filter.seed, accept: plan.filter.drawn.unwrap_or(1.0) },
@@ -318,7 +318,9 @@ impl<B: Payload> Splitter<B> {
     /// Puts the counts by event and by source into a report, in place of those by bundle.
     pub(crate) fn report(&self, counts: &mut evb_record::BuilderRecord, faults: &mut Faults) -> BTreeMap<u16, Faults> {
         let Events { built, incomplete, rejected, .. } = self.ended;
-        (counts.built, counts.incomplete, counts.rejected) = (built, incomplete, rejected);
+        counts.built = built;
+        counts.incomplete = incomplete;
+        counts.rejected = rejected;
         counts.fragments = self.fragments;
         BY_SOURCE.iter().for_each(|fault| _ = faults.remove(fault.name()));
         let is_named = |fault: &Fault| BY_SOURCE.contains(fault) || *fault == Fault::Unexpected;
@@ -390,7 +392,8 @@ impl<B: Payload> UnitBundle<B> {
         } else if fragment.status != FragmentStatus::Good {
             self.parts.iter_mut().for_each(|part| mark_corrupted(&fragment.payload, part));
         }
-        (self.payload, self.checksum) = (fragment.payload, fragment.checksum);
+        self.payload = fragment.payload;
+        self.checksum = fragment.checksum;
     }
 
     /// The fragments of an event, with one without data for each source that is missing.

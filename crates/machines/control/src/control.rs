@@ -363,7 +363,9 @@ impl Control {
 
     fn start(&mut self, now: Time) {
         self.phase = Phase::Running;
-        (self.started, self.begun, self.moved) = (now, now, now);
+        self.started = now;
+        self.begun = now;
+        self.moved = now;
         self.drained = None;
         self.paused = Span::ZERO;
         self.killed = 0;
@@ -404,7 +406,8 @@ impl Control {
     fn switch(&mut self, now: Time) {
         let Phase::Settling { since } = self.phase else { return };
         self.phase = Phase::Switching { since, then: AfterSplit::GoOn };
-        (self.drained, self.moved) = (Some(now), now);
+        self.drained = Some(now);
+        self.moved = now;
         self.nodes.ask_those_of_run();
         let nodes = self.nodes.pending();
         self.orders.extend(nodes.into_iter().map(|node| (node, Order::Next)));
@@ -415,7 +418,8 @@ impl Control {
         let (elapsed, switched) = (self.elapsed(now), now.since(since));
         self.events.push_back(Event::NextRun { elapsed, switched });
         self.phase = Phase::Running;
-        (self.started, self.moved) = (now, now);
+        self.started = now;
+        self.moved = now;
         self.drained = None;
         self.nodes.ask_those_of_run();
         match then {

@@ -22,7 +22,9 @@ impl Cycles {
     pub(crate) fn handle_command(&mut self, now: Time, command: TrafficCommand) -> bool {
         match command {
             TrafficCommand::Start { messages, .. } => {
-                (self.running, self.limit, self.born) = (true, messages.unwrap_or(u64::MAX), now);
+                self.running = true;
+                self.limit = messages.unwrap_or(u64::MAX);
+                self.born = now;
                 true
             }
             TrafficCommand::Stop => {

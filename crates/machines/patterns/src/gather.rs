@@ -97,7 +97,8 @@ impl TrafficRole for Gathering {
     fn handle_command(&mut self, now: Time, command: TrafficCommand, out: &mut Outbox) {
         match command {
             TrafficCommand::Start { messages, .. } => {
-                (self.running, self.limit) = (true, messages.unwrap_or(u64::MAX));
+                self.running = true;
+                self.limit = messages.unwrap_or(u64::MAX);
             }
             TrafficCommand::Stop => self.running = false,
             TrafficCommand::Offer { number } if self.running => self.begin(now, number, out),

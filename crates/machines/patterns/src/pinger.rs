@@ -38,7 +38,8 @@ impl TrafficRole for Pinger {
     fn handle_command(&mut self, now: Time, command: TrafficCommand, out: &mut Outbox) {
         match command {
             TrafficCommand::Start { messages, .. } => {
-                (self.running, self.limit) = (true, messages.unwrap_or(u64::MAX));
+                self.running = true;
+                self.limit = messages.unwrap_or(u64::MAX);
                 (0..self.depth).for_each(|_| self.begin(now, out));
             }
             TrafficCommand::Stop => self.running = false,

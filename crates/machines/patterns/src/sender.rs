@@ -92,7 +92,8 @@ impl TrafficRole for Sender {
         self.now = now;
         match command {
             TrafficCommand::Start { saturating, messages } => {
-                (self.running, self.saturating) = (true, saturating);
+                self.running = true;
+                self.saturating = saturating;
                 self.limit = messages.unwrap_or(u64::MAX);
             }
             TrafficCommand::Offer { .. } => {

@@ -187,7 +187,8 @@ proptest! {
         let (mut sent, mut under_way) = (0, 0);
         for (now, leave) in (0..).zip(leaving) {
             while let Some((to, message)) = send(&config, &mut machine) {
-                (sent, under_way) = (sent + 1, under_way + 1);
+                sent += 1;
+                under_way += 1;
                 let born = if let TrafficMessage::Data { born, .. } = message { born } else { Time::MAX };
                 prop_assert_eq!(message, TrafficMessage::Data { number: sent, born });
                 prop_assert!(to < receivers && born.0 <= now);

@@ -1,6 +1,6 @@
 //! The typed configuration that the machines take; the experiment file resolves to it.
 
-use crate::First;
+use crate::FirstPhase;
 use alloc::{format, string::String, vec::Vec};
 use evb_core::{ByteCount, NodeId, NodeRange, SourceId, Span};
 use serde::{Deserialize, Serialize};
@@ -177,7 +177,7 @@ pub enum Protocol {
     /// The builder pulls from some readout units first, and from the others when the event is accepted.
     Phased {
         /// Readout units of the first phase: at least 1, and at least one less than there are if there is a second one.
-        first: First,
+        first: FirstPhase,
         /// The others are asked for accepted events. If false, an event is built of its first phase alone, and ends
         /// with it.
         rest: bool,
@@ -189,8 +189,8 @@ impl Protocol {
     #[must_use]
     pub const fn with_seed(self, seed: u64) -> Self {
         match self {
-            Self::Phased { first: First::Region { least, most, .. }, rest } => {
-                Self::Phased { first: First::Region { least, most, seed }, rest }
+            Self::Phased { first: FirstPhase::Region { least, most, .. }, rest } => {
+                Self::Phased { first: FirstPhase::Region { least, most, seed }, rest }
             }
             Self::Push | Self::Pull | Self::Phased { .. } => self,
         }

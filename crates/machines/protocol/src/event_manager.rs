@@ -543,7 +543,8 @@ impl<B> ManagerMachine<B> {
                 if !core::mem::replace(&mut readout.alive, false) {
                     return;
                 }
-                (readout.busy, readout.last) = (false, true);
+                readout.busy = false;
+                readout.last = true;
                 self.transmit(self.config.builder_nodes(), Message::Unit { node, alive: false });
                 self.alignment.lose(index);
                 // Without any source there is nothing left to trigger for.
@@ -594,7 +595,8 @@ impl<B> Machine for ManagerMachine<B> {
             Message::Available { through, claim, last } => {
                 if let Some(index) = self.living_readout(from) {
                     let readout = &mut self.readouts[index];
-                    (readout.through, readout.last) = (through.0.max(readout.through), last || readout.last);
+                    readout.through = through.0.max(readout.through);
+                    readout.last = last || readout.last;
                     readout.claim = claim.0;
                     self.alignment.available(index, through, last);
                 }

@@ -97,7 +97,7 @@ pub use filter::Filter;
 pub use message::{Assigned, BlockSize, Completion, Ending, Fragment, Message, Piece, Sighted};
 pub use readout_unit::{Arrival, ReadoutCommand, ReadoutCounts, ReadoutEvent, ReadoutMachine};
 pub use recent::Recent;
-pub use region::{First, Region};
+pub use region::{FirstPhase, Region};
 
 /// The purpose of a machine's timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -70,7 +70,8 @@ impl<B> Shaper<B> {
     fn close(&mut self, builder: usize) {
         let filling = &mut self.filling[builder];
         let fragments = core::mem::take(&mut filling.fragments);
-        (filling.bytes, filling.deadline) = (0, Time::MAX);
+        filling.bytes = 0;
+        filling.deadline = Time::MAX;
         if !fragments.is_empty() {
             self.out.push_back(Transmit { to: filling.builder.into(), message: Message::Packet(fragments) });
         }
@@ -89,7 +90,8 @@ impl<B> Shaper<B> {
     pub(crate) fn forget(&mut self, builder: NodeId) {
         for filling in self.filling.iter_mut().filter(|filling| filling.builder == builder) {
             filling.fragments.clear();
-            (filling.bytes, filling.deadline) = (0, Time::MAX);
+            filling.bytes = 0;
+            filling.deadline = Time::MAX;
         }
         self.out.retain(|transmit| transmit.to != builder.into());
     }

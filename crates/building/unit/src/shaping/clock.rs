@@ -44,7 +44,8 @@ impl UnitClock {
     pub(super) fn asks(&mut self, now: Time) -> bool {
         let is_due = now >= self.asks_at();
         if is_due {
-            (self.asked, self.is_answered) = (Some(now), false);
+            self.asked = Some(now);
+            self.is_answered = false;
         }
         is_due
     }

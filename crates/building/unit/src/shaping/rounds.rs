@@ -87,7 +87,8 @@ impl Rounds {
     /// Handles the passed deadline: an overdue bucket no longer holds up the others.
     pub fn handle_timeout(&mut self, now: Time) {
         if self.deadline().is_some_and(|deadline| deadline <= now) {
-            (self.busy, self.awaited) = (true, vec![false; self.awaited.len()]);
+            self.busy = true;
+            self.awaited = vec![false; self.awaited.len()];
             self.advance(now);
         }
     }
@@ -116,7 +117,8 @@ impl Rounds {
             self.number += 1;
             self.awaited = (0..self.builders.count).map(|builder| self.has_pair(builder)).collect();
             if self.awaited.contains(&true) {
-                (self.since, self.busy) = (now, false);
+                self.since = now;
+                self.busy = false;
                 self.out.push_back((self.number, self.calm_rounds >= self.slots));
                 return;
             }

@@ -355,7 +355,8 @@ fn fill<T: Clone>(queue: &mut VecDeque<Queued<T>>, most: u64, single: bool, part
     {
         let bytes = (front.bytes - front.taken).min(room);
         let offset = front.taken;
-        (front.taken, room) = (offset + bytes, room - bytes);
+        front.taken = offset + bytes;
+        room -= bytes;
         let last = front.taken == front.bytes;
         parts.push(ShapedPart { item: front.item.clone(), offset, bytes, last });
         if last {

@@ -66,7 +66,8 @@ impl Turns {
     /// Leaves out a readout unit that is gone.
     pub fn lose(&mut self, now: Time, unit: NodeId) {
         let Some(index) = self.index(unit) else { return };
-        (self.gone[index], self.given[index]) = (true, None);
+        self.gone[index] = true;
+        self.given[index] = None;
         self.give(now);
     }
 

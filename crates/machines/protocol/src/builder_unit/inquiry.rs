@@ -65,7 +65,8 @@ impl InquiryWindow {
         if lost {
             self.limit = (self.limit / 2).max(1);
         } else if self.good >= GOOD_ANSWERS {
-            (self.limit, self.good) = ((self.limit + 1).min(units as u32), 0);
+            self.limit = (self.limit + 1).min(units as u32);
+            self.good = 0;
         }
     }
 }
@@ -108,7 +109,9 @@ impl Inquiry {
         if oldest == self.oldest {
             self.wait = Span((self.wait.0 * 2).min(patience.0 * LONGEST_WAIT));
         } else {
-            (self.oldest, self.hurried, self.wait) = (oldest, false, patience);
+            self.oldest = oldest;
+            self.hurried = false;
+            self.wait = patience;
         }
         self.number += 1;
         self.due = now + self.wait;
@@ -129,7 +132,9 @@ impl Inquiry {
         if self.is_under_way() {
             window.end();
         }
-        (self.heard, self.asked, self.due) = (0, Arc::default(), Time::ZERO);
+        self.heard = 0;
+        self.asked = Arc::default();
+        self.due = Time::ZERO;
     }
 
     /// Returns true if a question has no answer yet.
@@ -157,7 +162,8 @@ impl Inquiry {
     /// Allows the next question at once after a loss, but only once until something arrives.
     pub(super) const fn hurry(&mut self, now: Time) {
         if !self.hurried {
-            (self.hurried, self.due) = (true, now);
+            self.hurried = true;
+            self.due = now;
         }
     }
 }

@@ -276,7 +276,8 @@ impl<B> BuilderMachine<B> {
     fn fence(&mut self) {
         let fenced = replace(&mut self.membership.fenced, true);
         self.membership.news |= !fenced;
-        (self.ungranted, self.next_look) = (0, Time::MAX);
+        self.ungranted = 0;
+        self.next_look = Time::MAX;
         self.building.clear();
         self.events.clear();
     }

@@ -130,8 +130,13 @@ impl Alignment {
             source.seen.clear();
         }
         let Sighted { segment, declared, last, bits, after, number, .. } = *sighted;
-        (source.segment, source.declared, source.last, source.bits) = (segment, declared, last, bits.clamp(1, 64));
-        (source.after, source.number, source.state) = (after, number, AlignmentState::Waiting);
+        source.segment = segment;
+        source.declared = declared;
+        source.last = last;
+        source.bits = bits.clamp(1, 64);
+        source.after = after;
+        source.number = number;
+        source.state = AlignmentState::Waiting;
         source.seen.extend(sighted.fragments.iter().map(|sighting| (sighting.position, sighting.mark)));
         while source.seen.len() > MOST_MARKS {
             source.seen.pop_first();
@@ -143,7 +148,8 @@ impl Alignment {
     pub(super) fn available(&mut self, unit: usize, through: EventId, last: bool) {
         let Some(source) = self.sources.iter_mut().find(|source| source.unit == unit) else { return };
         if last && source.state != AlignmentState::Gone {
-            (source.state, source.last) = (AlignmentState::Placed, true);
+            source.state = AlignmentState::Placed;
+            source.last = true;
         }
         self.through.insert(unit, through);
         self.dirty |= self.sources.iter().any(|source| source.state == AlignmentState::Waiting);
@@ -185,7 +191,8 @@ impl Alignment {
 
     fn answer(&mut self, index: usize, first: Option<i64>) {
         let source = &mut self.sources[index];
-        (source.state, source.last) = (AlignmentState::Placed, false);
+        source.state = AlignmentState::Placed;
+        source.last = false;
         source.seen.clear();
         self.answers.push_back(Aligned { unit: source.unit, segment: source.segment, first });
     }

@@ -136,7 +136,7 @@ impl Pace {
         }
         let (before, is_limiting) = (self.limit, self.awaited * 2 >= self.events);
         self.advance(Rate { events: self.events, span }, is_limiting);
-        (self.events, self.awaited, self.earlier) = (0, 0, before.max(self.limit));
+        self.begin_measurement(before);
         self.since = now;
     }
 
@@ -144,7 +144,14 @@ impl Pace {
     pub(super) fn restart(&mut self) {
         let before = self.limit;
         self.give_up(Measurement::Usual(Trial::Half, 0));
-        (self.events, self.awaited, self.earlier) = (0, 0, before.max(self.limit));
+        self.begin_measurement(before);
+    }
+
+    /// Begins a measurement. Events that began before it, with the number `before` or the present one, are not counted.
+    fn begin_measurement(&mut self, before: u64) {
+        self.events = 0;
+        self.awaited = 0;
+        self.earlier = before.max(self.limit);
     }
 
     fn advance(&mut self, rate: Rate, is_limiting: bool) {

@@ -191,7 +191,8 @@ impl<B: Clone + Default> ReadoutMachine<B> {
         let Some(stream) = self.stream.as_mut().filter(|_| event.0 > 0) else {
             return self.set_apart(arrival, Fault::Early);
         };
-        (stream.last, stream.last_number) = (stream.last.max(event), Some(arrival.number));
+        stream.last = stream.last.max(event);
+        stream.last_number = Some(arrival.number);
         let Arrival { length, checksum, mark, status, payload, .. } = arrival;
         let taken = self.take(Fragment { event, source: self.source, length, checksum, mark, status, payload });
         self.counts.apart += u64::from(!taken);
@@ -214,7 +215,10 @@ impl<B: Clone + Default> ReadoutMachine<B> {
         let to = ahead.map(|ahead| EventId(stream.last.0 + ahead)).filter(|to| to.0 <= reach);
         let before = stream.leap.map_or(stream.last, |(from, _)| from);
         stream.segment += 1;
-        (stream.number, stream.declared, stream.hopeless, stream.reported) = (number, declared, false, (0, false));
+        stream.number = number;
+        stream.declared = declared;
+        stream.hopeless = false;
+        stream.reported = (0, false);
         stream.first = to.map(|to| to.0 as i64);
         stream.leap = to.map(|to| (before, to));
         self.skipped = true;
@@ -270,7 +274,8 @@ impl<B: Clone + Default> ReadoutMachine<B> {
             }
         }
         if let Some(stream) = &mut self.stream {
-            (stream.last, stream.first) = (from, None);
+            stream.last = from;
+            stream.first = None;
         }
         self.give_up();
         self.settle_end();

@@ -329,9 +329,9 @@ fn deferred_triggers_wait_for_a_full_event_builder_and_none_is_turned_away() {
 #[test]
 fn a_stopped_run_drains() {
     let phased = |first| Protocol::Phased { first, rest: true };
-    let region = First::Region { least: 1, most: 3, seed: 1 };
-    let ways = [(1, Protocol::Push), (2, Protocol::Pull), (4, phased(First::Units(1))), (8, phased(region))];
-    for (seed, protocol) in ways {
+    let region = FirstPhase::Region { least: 1, most: 3, seed: 1 };
+    let variants = [(1, Protocol::Push), (2, Protocol::Pull), (4, phased(FirstPhase::Units(1))), (8, phased(region))];
+    for (seed, protocol) in variants {
         let config = Config { events: None, protocol, ..base_config() };
         let scenario = Scenario { stop_at: Some(Span::from_micros(700)), ..scenario(seed, config) };
         let outcome = keep(&scenario);

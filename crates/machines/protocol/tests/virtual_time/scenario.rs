@@ -3,7 +3,7 @@
 use crate::{planted::Bug, schedule::Fault as Trouble};
 use evb_control::Command;
 use evb_core::{EventId, NodeId, Span, Time, stream};
-use evb_protocol::{Config, Filter, First, Protocol};
+use evb_protocol::{Config, Filter, FirstPhase, Protocol};
 use rand_xoshiro::rand_core::Rng;
 use std::collections::BTreeSet;
 
@@ -86,7 +86,7 @@ impl Scenario {
         let all = 0..self.config.readout_units;
         match self.config.protocol {
             Protocol::Push | Protocol::Pull => all.collect(),
-            Protocol::Phased { first: First::Units(first), .. } => (0..first).collect(),
+            Protocol::Phased { first: FirstPhase::Units(first), .. } => (0..first).collect(),
             Protocol::Phased { first, .. } => {
                 let region = first.of(event, all.end);
                 all.filter(|&source| region.contains(source.into())).collect()

@@ -2,7 +2,7 @@
 
 use evb_control::Command;
 use evb_core::{NodeId, NodeRange, Span, Stream, Time, stream};
-use evb_protocol::{Config, First, Protocol, Trigger};
+use evb_protocol::{Config, FirstPhase, Protocol, Trigger};
 use rand_xoshiro::rand_core::Rng;
 
 /// One thing that goes wrong.
@@ -150,9 +150,9 @@ impl Draw<'_> {
         let mut up_to = |most: u16| 1 + self.below(most.into()) as u16;
         let most = up_to(units - u16::from(rest));
         let first = if is_region {
-            First::Region { least: up_to(most), most, seed: up_to(u16::MAX).into() }
+            FirstPhase::Region { least: up_to(most), most, seed: up_to(u16::MAX).into() }
         } else {
-            First::Units(most)
+            FirstPhase::Units(most)
         };
         Protocol::Phased { first, rest }
     }

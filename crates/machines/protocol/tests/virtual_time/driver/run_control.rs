@@ -118,7 +118,9 @@ impl Driver {
             RunState::Stopped | RunState::Failed | RunState::Initial => {
                 let now = self.now;
                 if let Some(run) = self.runs.last_mut().filter(|run| run.started && !run.over) {
-                    (run.over, run.failed, run.end) = (true, state == RunState::Failed, now);
+                    run.over = true;
+                    run.failed = state == RunState::Failed;
+                    run.end = now;
                 }
                 self.command_next_run();
             }

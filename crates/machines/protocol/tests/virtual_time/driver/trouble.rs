@@ -131,8 +131,12 @@ impl Driver {
     pub(super) fn end_process(&mut self, id: NodeId) {
         self.happenings.retain(|_, (to, ..)| *to != id);
         let slot = &mut self.slots[id.index()];
-        (slot.node, slot.mark, slot.doomed) = (None, Mark::default(), true);
-        (slot.is_there, slot.away, slot.held_up) = (false, Time::ZERO, Time::ZERO);
+        slot.node = None;
+        slot.mark = Mark::default();
+        slot.doomed = true;
+        slot.is_there = false;
+        slot.away = Time::ZERO;
+        slot.held_up = Time::ZERO;
         slot.inbox.clear();
         slot.process += 1;
     }
@@ -162,7 +166,9 @@ impl Driver {
         let gone: Vec<_> = self.others(id).filter(|other| self.slots[other.index()].doomed).collect();
         let mark = self.slots[Config::EVENT_MANAGER.index()].mark;
         let slot = &mut self.slots[id.index()];
-        (slot.mark, slot.doomed, slot.lost) = (mark, false, BTreeSet::new());
+        slot.mark = mark;
+        slot.doomed = false;
+        slot.lost = BTreeSet::new();
         let start = self.make_machine(id);
         self.plan(self.now, id, start);
         for peer in gone {
