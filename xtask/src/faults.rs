@@ -4,7 +4,7 @@ use crate::workspace::{Workspace, cargo, run};
 use std::time::Instant;
 
 /// The test that runs the schedules.
-const TEST: &str = "faults::promises_hold_whatever_goes_wrong";
+const TEST: &str = "faults::promises_hold_under_any_faults";
 
 /// Which schedules are run.
 #[derive(clap::Args)]

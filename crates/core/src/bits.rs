@@ -79,7 +79,7 @@ impl BitSet {
     }
 }
 
-/// The indices that the bits of one word stand for.
+/// The indices of the set bits of one word.
 pub fn members(word: usize, mut bits: u64) -> impl Iterator<Item = usize> {
     core::iter::from_fn(move || {
         let lowest = bits.trailing_zeros() as usize;

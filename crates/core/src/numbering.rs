@@ -1,4 +1,4 @@
-//! Numbering of a source's fragments, followed by value. Skipped, repeated, swapped and wild numbers are told apart
+//! Numbering of a source's fragments, followed by value. Skipped, repeated, swapped and wild numbers are distinguished
 //! from a counter that restarts.
 //!
 //! A fragment goes to the event whose number it carries, never to the next free one. A number that is not the next one
@@ -21,7 +21,7 @@ const WITNESSES: usize = 3;
 
 /// A step of the numbering: the fate of one fragment, or a change of the numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step<T> {
+pub enum NumberingEvent<T> {
     /// The fragment has this position: the number of events since the first one after the last turn, or since the
     /// beginning.
     Placed {
@@ -84,7 +84,7 @@ pub struct Recording {
     pub fragments: Arc<[Sighting]>,
 }
 
-struct Held<T> {
+struct HeldFragment<T> {
     number: u64,
     declared: bool,
     item: T,
@@ -96,8 +96,8 @@ pub struct Numbering<T> {
     /// The last position and its number; `None` before the first fragment.
     last: Option<(u64, u64)>,
     /// Fragments with consecutive numbers that differ from the expected ones.
-    held: Vec<Held<T>>,
-    steps: VecDeque<Step<T>>,
+    held: Vec<HeldFragment<T>>,
+    steps: VecDeque<NumberingEvent<T>>,
 }
 
 impl<T> Numbering<T> {
@@ -113,13 +113,13 @@ impl<T> Numbering<T> {
 
     /// Takes the next fragment. `declared` says that the source restarted its counter with it.
     pub fn push(&mut self, number: u64, declared: bool, item: T) {
-        let fragment = Held { number: number & self.mask, declared, item };
+        let fragment = HeldFragment { number: number & self.mask, declared, item };
         let Some((_, last)) = self.last else { return self.place(0, fragment) };
         let is_due = !declared && self.distance(last, fragment.number) == 1;
-        let goes_on = !declared && self.goes_on(fragment.number);
-        match (is_due, goes_on) {
+        let continues = !declared && self.continues(fragment.number);
+        match (is_due, continues) {
             (true, false) => self.in_step(fragment),
-            // A fragment that came twice is no restart; two or more of them may be.
+            // One repeated fragment is not a restart; two or more may be.
             (true, true) if self.held.len() == 1 && self.held[0].number == last && !self.held[0].declared => {
                 self.refute();
                 self.in_step(fragment);
@@ -138,19 +138,16 @@ impl<T> Numbering<T> {
     /// Ends the numbering. `last` is the number of the last fragment, if the source has reported it.
     pub fn end(&mut self, last: Option<u64>) {
         let witnessed = self.held.last().is_some_and(|held| last.is_none_or(|last| last & self.mask == held.number));
-        match self.is_gap() && witnessed {
-            true => self.close_gap(),
-            false => self.refute(),
-        }
+        if self.is_gap() && witnessed { self.close_gap() } else { self.refute() }
     }
 
     /// Removes the next step, if one is known.
-    pub fn pop(&mut self) -> Option<Step<T>> {
+    pub fn pop(&mut self) -> Option<NumberingEvent<T>> {
         self.steps.pop_front()
     }
 
     /// The next step, which stays in the queue.
-    pub fn peek(&self) -> Option<&Step<T>> {
+    pub fn peek(&self) -> Option<&NumberingEvent<T>> {
         self.steps.front()
     }
 
@@ -170,23 +167,23 @@ impl<T> Numbering<T> {
         to.wrapping_sub(from) & self.mask
     }
 
-    fn place(&mut self, position: u64, fragment: Held<T>) {
+    fn place(&mut self, position: u64, fragment: HeldFragment<T>) {
         if self.last.is_some() && fragment.number == 0 && self.mask > 0 {
-            self.steps.push_back(Step::Wrapped);
+            self.steps.push_back(NumberingEvent::Wrapped);
         }
         self.last = Some((position, fragment.number));
-        self.steps.push_back(Step::Placed { position, item: fragment.item });
+        self.steps.push_back(NumberingEvent::Placed { position, item: fragment.item });
     }
 
     /// Takes the expected fragment, while fragments that came before it may be held.
-    fn in_step(&mut self, fragment: Held<T>) {
+    fn in_step(&mut self, fragment: HeldFragment<T>) {
         let position = self.last.map_or(0, |(position, _)| position + 1);
         if self.held.first().is_some_and(|held| held.number == fragment.number) {
             // Two claim this place, and nothing tells which of them is right.
             self.refute();
             self.last = Some((position, fragment.number));
-            self.steps.push_back(Step::Skipped(1));
-            self.steps.push_back(Step::Apart { item: fragment.item, reason: Apart::Misnumbered });
+            self.steps.push_back(NumberingEvent::Skipped(1));
+            self.steps.push_back(NumberingEvent::Apart { item: fragment.item, reason: Apart::Misnumbered });
             return;
         }
         self.place(position, fragment);
@@ -197,7 +194,7 @@ impl<T> Numbering<T> {
 
     /// Returns true if a number counts on from the held ones. After lost fragments a gap may follow, since a wild
     /// number would lie ahead of the next one. After a turn only consecutive numbers count.
-    fn goes_on(&self, number: u64) -> bool {
+    fn continues(&self, number: u64) -> bool {
         let Some(held) = self.held.last() else { return false };
         let most = if self.is_gap() { self.most_skipped() + 1 } else { 1 };
         (1..=most).contains(&self.distance(held.number, number))
@@ -230,7 +227,7 @@ impl<T> Numbering<T> {
             let Some((position, last)) = self.last else { return };
             let ahead = self.distance(last, fragment.number);
             if ahead > 1 {
-                self.steps.push_back(Step::Skipped(ahead - 1));
+                self.steps.push_back(NumberingEvent::Skipped(ahead - 1));
             }
             self.place(position + ahead, fragment);
         }
@@ -239,7 +236,7 @@ impl<T> Numbering<T> {
     fn turn(&mut self) {
         let held = core::mem::take(&mut self.held);
         let Some(first) = held.first() else { return };
-        self.steps.push_back(Step::Turn { declared: first.declared, number: first.number });
+        self.steps.push_back(NumberingEvent::Turn { declared: first.declared, number: first.number });
         self.last = None;
         for (position, fragment) in (0..).zip(held) {
             self.place(position, fragment);
@@ -252,7 +249,7 @@ impl<T> Numbering<T> {
         for fragment in core::mem::take(&mut self.held) {
             let behind = last.is_some_and(|last| self.distance(fragment.number, last) <= self.most_skipped());
             let reason = if behind { Apart::Repeated } else { Apart::Misnumbered };
-            self.steps.push_back(Step::Apart { item: fragment.item, reason });
+            self.steps.push_back(NumberingEvent::Apart { item: fragment.item, reason });
         }
     }
 }
@@ -264,10 +261,10 @@ mod tests {
 
     /// The steps of these numbers as text: `n@p` is number n at position p, `n!` apart, `-k` skipped, `|` a turn.
     fn follow(bits: u8, numbers: &[u64]) -> String {
-        told(bits, &numbers.iter().map(|&number| (number, false)).collect::<Vec<_>>(), None)
+        trace(bits, &numbers.iter().map(|&number| (number, false)).collect::<Vec<_>>(), None)
     }
 
-    fn told(bits: u8, numbers: &[(u64, bool)], end: Option<u64>) -> String {
+    fn trace(bits: u8, numbers: &[(u64, bool)], end: Option<u64>) -> String {
         let mut numbering = Numbering::new(bits);
         for &(number, declared) in numbers {
             numbering.push(number, declared, number);
@@ -276,12 +273,12 @@ mod tests {
         let mut said = vec![];
         while let Some(step) = numbering.pop() {
             said.push(match step {
-                Step::Placed { position, item } => format!("{item}@{position}"),
-                Step::Apart { item, reason: Apart::Misnumbered } => format!("{item}!"),
-                Step::Apart { item, reason: Apart::Repeated } => format!("{item}="),
-                Step::Turn { declared, .. } => if declared { "|d" } else { "|" }.into(),
-                Step::Skipped(count) => format!("-{count}"),
-                Step::Wrapped => "w".into(),
+                NumberingEvent::Placed { position, item } => format!("{item}@{position}"),
+                NumberingEvent::Apart { item, reason: Apart::Misnumbered } => format!("{item}!"),
+                NumberingEvent::Apart { item, reason: Apart::Repeated } => format!("{item}="),
+                NumberingEvent::Turn { declared, .. } => if declared { "|d" } else { "|" }.into(),
+                NumberingEvent::Skipped(count) => format!("-{count}"),
+                NumberingEvent::Wrapped => "w".into(),
             });
         }
         said.join(" ")
@@ -298,7 +295,7 @@ mod tests {
     fn lost_fragments_are_skipped_when_the_next_confirms_it() {
         assert_eq!(follow(24, &[1, 2, 5, 6]), "1@0 2@1 -2 5@4 6@5");
         assert_eq!(follow(24, &[1, 2, 5]), "1@0 2@1 -2 5@4", "at the end nothing speaks against it");
-        assert_eq!(told(24, &[(1, false), (2, false), (5, false)], Some(3)), "1@0 2@1 5!");
+        assert_eq!(trace(24, &[(1, false), (2, false), (5, false)], Some(3)), "1@0 2@1 5!");
         assert_eq!(follow(8, &[1, 2, 70, 71, 72, 73]), "1@0 2@1 | 70@0 71@1 72@2 73@3", "too far for eight bits");
     }
 
@@ -315,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn repeated_and_swapped_fragments_are_told() {
+    fn repeated_and_swapped_fragments_are_distinguished() {
         assert_eq!(follow(24, &[1, 2, 2, 3]), "1@0 2@1 2= 3@2");
         assert_eq!(follow(24, &[1, 2, 3, 4, 2, 5, 6]), "1@0 2@1 3@2 4@3 5@4 2= 6@5");
         assert_eq!(follow(24, &[1, 3, 2, 4, 5]), "1@0 2@1 3@2 4@3 5@4");
@@ -333,8 +330,8 @@ mod tests {
     #[test]
     fn a_declared_restart_is_a_turn_wherever_it_leads() {
         let numbers = [(8, false), (9, false), (10, true), (11, false), (12, false)];
-        assert_eq!(told(24, &numbers, None), "8@0 9@1 |d 10@0 11@1 12@2");
+        assert_eq!(trace(24, &numbers, None), "8@0 9@1 |d 10@0 11@1 12@2");
         let glitch = [(19, false), (20, false), (1, true), (21, false), (22, false)];
-        assert_eq!(told(24, &glitch, None), "19@0 20@1 21@2 1= 22@3", "one frame alone is no restart");
+        assert_eq!(trace(24, &glitch, None), "19@0 20@1 21@2 1= 22@3", "one frame alone is not a restart");
     }
 }

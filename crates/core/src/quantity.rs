@@ -35,7 +35,7 @@ impl Bandwidth {
         Span(if time > 0 { time } else { 1 })
     }
 
-    /// Time of so many bytes, rounded up to picoseconds.
+    /// Time of this many bytes, rounded up to picoseconds.
     #[inline]
     pub fn time_for(self, bytes: u64) -> Span {
         Span(match bytes.checked_mul(PS_PER_BYTE_AT_1_BIT_PER_S) {

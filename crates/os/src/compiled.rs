@@ -1,7 +1,7 @@
 //! Libraries that are compiled on first use, from sources inside the binary, and kept in the user's cache folder.
 //!
-//! Several processes may compile at once: each works in a folder of its own and renames the result, and all results are
-//! equal. A library is only used if nobody else can have written it.
+//! Several processes may compile at once: each works in a separate folder and renames the result, and all results are
+//! equal. A library is only used if no other user can have written it.
 
 use std::{
     env, fs,
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_others_can_write_is_refused() {
+    fn libraries_that_others_can_write_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         let cache = folder.path().join("evb");
         let owner = claim(&cache).unwrap();

@@ -9,7 +9,7 @@ use std::fs;
 /// A core, and the cores near it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Core {
-    /// The number that the system gives it.
+    /// Its number in the system.
     pub number: u16,
     /// The hardware threads of one core, this one among them; empty if unknown.
     pub siblings: Vec<u16>,
@@ -47,10 +47,7 @@ pub fn bind(cores: &[u16]) -> io::Result<()> {
     let mut wanted = CpuSet::new();
     cores.iter().for_each(|&core| wanted.set(core.into()));
     sched_setaffinity(None, &wanted)?;
-    match allowed() == cores {
-        true => Ok(()),
-        false => Err(io::Errno::INVAL),
-    }
+    if allowed() == cores { Ok(()) } else { Err(io::Errno::INVAL) }
 }
 
 fn members(set: &CpuSet) -> Vec<u16> {
@@ -71,7 +68,7 @@ pub fn look_up(core: u16) -> Core {
     }
 }
 
-/// The numbers of a list of the kernel, such as `0-1,8`; none if it is something else.
+/// The numbers of a list of the kernel, such as `0-1,8`, or `None` if the text is not a list.
 fn parse_list(text: &str) -> Option<Vec<u16>> {
     let part = |part: &str| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
@@ -95,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_core_that_is_not_there_has_no_neighbours() {
+    fn a_missing_core_has_no_neighbours() {
         assert_eq!(look_up(u16::MAX), Core { number: u16::MAX, ..Core::default() });
     }
 
@@ -106,6 +103,6 @@ mod tests {
         assert_eq!(allowed(), before[..1]);
         bind(&before).unwrap();
         assert_eq!(allowed(), before);
-        assert!(pin(1023).is_err(), "no machine of a test has so many");
+        assert!(pin(1023).is_err(), "no machine of a test has that many cores");
     }
 }

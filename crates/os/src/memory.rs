@@ -3,7 +3,7 @@
 //! # Safety
 //! A [`Region`] maps a file that can neither shrink nor grow (both seals are set before it is mapped), so every address
 //! of the mapping is backed as long as the mapping lives. Unsafe functions expose its bytes, and their callers state why
-//! nobody else writes there.
+//! no other code writes there.
 
 #![allow(unsafe_code, reason = "maps memory that processes share")]
 
@@ -23,11 +23,11 @@ use std::{
 /// Seals that fix the size of a file.
 const SIZED: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW);
 
-/// A new file of zeros with this many bytes, whose size cannot change. The system finds memory for a page of it when the
-/// page is first written.
+/// A new file of zeros with this many bytes, whose size cannot change. The system finds memory for a page of it when
+/// the page is first written.
 ///
 /// # Errors
-/// The system has no room for such a file.
+/// The system has no room for the file.
 pub fn create(name: &str, bytes: usize) -> io::Result<OwnedFd> {
     let file = memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
     ftruncate(&file, bytes as u64)?;
@@ -51,8 +51,8 @@ pub struct Region {
     writable: bool,
 }
 
-// SAFETY: the region is plain memory without ties to a thread; shared access goes through atomics, or through the unsafe
-// functions below, whose callers answer for it.
+// SAFETY: the region is plain memory without ties to a thread; shared access goes through atomics, or through the
+// unsafe functions below, whose callers answer for it.
 unsafe impl Send for Region {}
 // SAFETY: as above.
 unsafe impl Sync for Region {}
@@ -101,7 +101,7 @@ impl Region {
     /// The bytes of a range.
     ///
     /// # Safety
-    /// The caller makes sure that nobody writes to this range as long as the slice is used.
+    /// The caller makes sure that nothing writes to this range as long as the slice is used.
     ///
     /// # Panics
     /// If the range is not within the region.
@@ -115,7 +115,7 @@ impl Region {
     /// The bytes of a range, to write them.
     ///
     /// # Safety
-    /// The caller makes sure that nobody else uses this range as long as the slice is used.
+    /// The caller makes sure that nothing else uses this range as long as the slice is used.
     ///
     /// # Panics
     /// If the range is not within the region, or the region cannot be written.
@@ -141,12 +141,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_one_mapping_writes_another_reads() {
+    fn bytes_written_by_one_mapping_are_read_by_another() {
         let file = create("test", 4096).unwrap();
         let (ours, theirs) = (Region::map(&file, 4096, true).unwrap(), Region::map(&file, 4096, false).unwrap());
         // SAFETY: the slice is gone before the next line reads.
         unsafe { ours.bytes_mut(4095..4096)[0] = 7 };
-        // SAFETY: nobody writes.
+        // SAFETY: no other code writes.
         assert_eq!(unsafe { theirs.bytes(4094..4096) }, [0, 7]);
     }
 
@@ -161,7 +161,7 @@ mod tests {
         // SAFETY: the slice is gone before the next line reads.
         unsafe { ours.bytes_mut(0..1)[0] = 3 };
         let theirs = Region::map(&file, 4096, false).unwrap();
-        // SAFETY: nobody writes.
+        // SAFETY: no other code writes.
         assert_eq!(unsafe { theirs.bytes(0..1) }, [3]);
     }
 

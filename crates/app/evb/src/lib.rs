@@ -46,12 +46,12 @@ pub use evb_experiment::{
 };
 pub use evb_filter::{Code, CodeError, JoinError, JoinFilters, Selection, join_builders, serve_library};
 pub use evb_node::{
-    Children, Command, Distribution, Held, JoinOptions, Live, MemoryBound, NodeError, NodeMachine, NodeMemory,
-    Observer, Open, OpenSession, Presence, ProcessOptions, Progress, Ranks, RunError, RunState, Sample, SampleFragment,
-    Session, Sizes, Start, Token, Turn, VERSION, host, join, launched, limits, run_stages,
+    BufferFill, Children, Command, Distribution, JoinOptions, Live, MemoryBound, NodeError, NodeMachine, NodeMemory,
+    Observer, OpenCounts, OpenSession, Presence, ProcessOptions, Progress, Ranks, RunError, RunState, Sample,
+    SampleFragment, Session, Sizes, Start, Token, Turn, VERSION, host, join, launched, limits, run_stages,
 };
 pub use evb_patterns::{Pattern, TrafficConfig};
-pub use evb_protocol::{Assignment, Config, Filter, First, Protocol, Shaping, Trigger};
+pub use evb_protocol::{Assignment, Config, Filter, FirstPhase, Protocol, Shaping, Trigger};
 /// The schema of all results.
 pub use evb_record as record;
 pub use evb_record::Record;

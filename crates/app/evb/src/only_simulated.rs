@@ -4,7 +4,7 @@ use evb_bench::LayerChoice;
 use evb_experiment::{Cores, Load, Plan, Workload};
 use evb_node::{NodeError, RunError};
 use evb_patterns::Pattern;
-use evb_protocol::{Shaping, Step};
+use evb_protocol::{Shaping, ShapingStep};
 
 /// The reason why a plan can be simulated, but not run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -62,7 +62,7 @@ impl From<OnlySimulated> for RunError {
 /// The first reason that one of the plans gives.
 pub fn check_runnable(plans: &[Plan]) -> Result<(), OnlySimulated> {
     plans.iter().try_for_each(check_traffic)?;
-    let by_link = |plan: &Plan| matches!(plan.building.shaping, Shaping::BarrelShifter { step: Step::Link, .. });
+    let by_link = |plan: &Plan| matches!(plan.building.shaping, Shaping::BarrelShifter { step: ShapingStep::Link, .. });
     if plans.iter().flat_map(Plan::event_builders).any(by_link) { Err(OnlySimulated::Step) } else { Ok(()) }
 }
 

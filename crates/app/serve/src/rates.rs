@@ -105,7 +105,7 @@ impl Rates {
 
 fn readouts(plan: &Plan, before: &Live, now: &Live, per_second: impl Fn(u64, u64) -> f64) -> Vec<ReadoutRates> {
     let pairs = now.record.readouts.iter().zip(&before.record.readouts).zip(&now.readouts);
-    let rates = |((now, before), held): ((&ReadoutRecord, &ReadoutRecord), &evb::Held)| ReadoutRates {
+    let rates = |((now, before), held): ((&ReadoutRecord, &ReadoutRecord), &evb::BufferFill)| ReadoutRates {
         fragments_hz: per_second(now.fragments, before.fragments),
         bytes_per_s: per_second(now.sent_bytes, before.sent_bytes),
         held_events: held.events,
@@ -119,7 +119,7 @@ fn readouts(plan: &Plan, before: &Live, now: &Live, per_second: impl Fn(u64, u64
 fn builders(before: &Live, now: &Live, per_second: impl Fn(u64, u64) -> f64) -> Vec<BuilderRates> {
     let slots = now.record.trigger.slots.ceil() as u64;
     let pairs = now.record.builders.iter().zip(&before.record.builders).zip(&now.builders);
-    let rates = |((now, before), open): ((&BuilderRecord, &BuilderRecord), &evb::Open)| BuilderRates {
+    let rates = |((now, before), open): ((&BuilderRecord, &BuilderRecord), &evb::OpenCounts)| BuilderRates {
         fragments_hz: per_second(now.fragments, before.fragments),
         bytes_per_s: per_second(now.bytes, before.bytes),
         open_events: open.building,
@@ -168,13 +168,13 @@ fn middle(values: &[u64]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use evb::{Config, Open, SourceSpec, run_in_threads};
+    use evb::{Config, OpenCounts, SourceSpec, run_in_threads};
 
     fn live() -> (Plan, Live) {
         let building = Config { events: Some(100), ..Config::new(4, 2) };
         let plan = Plan::new(building, SourceSpec::Fixed { size: "2 kB".parse().unwrap() });
         let record = run_in_threads(&plan, &mut ()).unwrap();
-        let (readouts, builders) = (vec![evb::Held::default(); 4], vec![Open::default(); 2]);
+        let (readouts, builders) = (vec![evb::BufferFill::default(); 4], vec![OpenCounts::default(); 2]);
         (plan, Live { record, readouts, builders, latency_ns: Default::default(), sizes: Default::default() })
     }
 
@@ -196,7 +196,7 @@ mod tests {
         let (_, mut now) = live();
         assert_eq!(slowest(&now), None);
         for open in &mut now.builders {
-            *open = Open { building: 20, storing: 0, lacking: vec![5, 6, 5, 6] };
+            *open = OpenCounts { building: 20, storing: 0, lacking: vec![5, 6, 5, 6] };
         }
         assert_eq!(slowest(&now), None);
         now.builders[1].lacking[2] = 40;

@@ -10,7 +10,7 @@ use evb_fabric::{
     NicConfig, Routing, Service, SwitchConfig, Topology, WhenFull,
 };
 use evb_filter::{ChainStep, Code, Rule, Selection, StreamId, UnitsPlan, Width};
-use evb_protocol::{Assignment, Config, First, Protocol, Shaping, Step, Trigger};
+use evb_protocol::{Assignment, Config, FirstPhase, Protocol, Shaping, ShapingStep, Trigger};
 use evb_sources::SourceSpec;
 use evb_transport_registry::{Settings, TransportChoice, find};
 use std::path::{Path, PathBuf};
@@ -294,10 +294,10 @@ fn shapings_in_slots() {
     let shaping = |overrides: &[&str]| plan(SHORT, overrides).building.shaping;
     let slip = Span::from_millis(100);
     let barrel = |bucket, step| Shaping::BarrelShifter { bucket: ByteCount(bucket), step, lead: ByteCount(8192), slip };
-    assert_eq!(shaping(&["shaping.type=barrel-shifter"]), barrel(8192, Step::Credit));
+    assert_eq!(shaping(&["shaping.type=barrel-shifter"]), barrel(8192, ShapingStep::Credit));
     assert_eq!(shaping(&["shaping.type=rate-division"]), Shaping::RateDivision { packet: ByteCount(512) });
     let small = shaping(&["shaping.type=barrel-shifter", "shaping.bucket=2 kB", "shaping.step=link"]);
-    assert_eq!(small, barrel(2000, Step::Link));
+    assert_eq!(small, barrel(2000, ShapingStep::Link));
 }
 
 #[test]
@@ -316,9 +316,9 @@ fn defaults_follow_the_number_of_builders() {
 #[test]
 fn phased_says_who_is_asked_first_and_what_is_accepted() {
     let found = plan(SHORT, &["protocol={type='phased',first=1,accept=0.2}", "run.seed=7"]);
-    assert_eq!(found.building.protocol, Protocol::Phased { first: First::Units(1), rest: true });
+    assert_eq!(found.building.protocol, Protocol::Phased { first: FirstPhase::Units(1), rest: true });
     let region = plan(SHORT, &["protocol={type='phased',least=1,most=2,rest=false}", "run.seed=7"]);
-    let first = First::Region { least: 1, most: 2, seed: 7 };
+    let first = FirstPhase::Region { least: 1, most: 2, seed: 7 };
     assert_eq!(region.building.protocol, Protocol::Phased { first, rest: false });
     assert_eq!(region.filter, Selection::all(7));
     assert_eq!(region.with_seed(8).building.protocol, Protocol::Phased { first, rest: false }.with_seed(8));

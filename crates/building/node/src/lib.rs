@@ -42,7 +42,7 @@ pub use children::Children;
 pub use control::NodeError;
 pub use evb_control::{Command, RunState};
 pub use evb_transport::Token;
-pub use evb_unit::{Distribution, Held, Live, Open, Progress, Sizes, VERSION};
+pub use evb_unit::{BufferFill, Distribution, Live, OpenCounts, Progress, Sizes, VERSION};
 pub use join::{JoinOptions, join};
 pub use machine::{NodeMachine, host};
 pub use memory::{MemoryBound, NodeMemory};

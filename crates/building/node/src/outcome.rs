@@ -3,7 +3,7 @@
 use crate::control::NodeError;
 use crate::processors::Processors;
 use crate::session::Observer;
-use evb_control::{Event, Loss, Step};
+use evb_control::{ConfigureStep, Event, Loss};
 use evb_core::{NodeId, Span};
 use evb_experiment::Plan;
 use evb_protocol::Config;
@@ -192,11 +192,11 @@ impl Outcome {
         self.account.find(finding);
     }
 
-    fn late(&self, step: Step, nodes: &[NodeId]) -> NodeError {
+    fn late(&self, step: ConfigureStep, nodes: &[NodeId]) -> NodeError {
         let names: Vec<_> = nodes.iter().map(|&node| self.config.node_name(node)).collect();
         let message = format!("not all nodes {}: {} missing", done(step), names.join(", "));
         NodeError::new(message).hint(match step {
-            Step::Join => {
+            ConfigureStep::Join => {
                 "start each with `evb node --role NAME --join HOST:PORT` and the same token; `--patience` waits longer"
             }
             _ => "is the machine overloaded? `--set run.peer_timeout=\"30 s\"` waits longer",
@@ -213,9 +213,9 @@ impl Outcome {
 }
 
 /// The words for nodes that have done a step.
-const fn done(step: Step) -> &'static str {
+const fn done(step: ConfigureStep) -> &'static str {
     match step {
-        Step::Join => "have joined",
-        Step::Open | Step::Connect | Step::Prepare => "are ready",
+        ConfigureStep::Join => "have joined",
+        ConfigureStep::Open | ConfigureStep::Connect | ConfigureStep::Prepare => "are ready",
     }
 }

@@ -180,7 +180,8 @@ impl ReadoutNode {
             false => has_room &= send(Transmit { to, message }),
         });
         if shaper.asks_time(now) {
-            has_room &= send(Transmit { to: Config::EVENT_MANAGER.into(), message: Message::TimeAsked { asked: now } });
+            has_room &=
+                send(Transmit { to: Config::EVENT_MANAGER.into(), message: Message::TimeRequest { asked: now } });
         }
         while has_room && let Some(Slot { builder, mut parts, told_after, round }) = shaper.next(now) {
             let to = NodeRange::from(NodeId(first + builder as u16));
@@ -292,7 +293,7 @@ impl Role for ReadoutNode {
                 builder.into_iter().for_each(|builder| shaper.credit(now, builder.into(), calm));
             }
             (Message::Round { number, calm }, Some(shaper)) => shaper.begin_round(now, number, calm),
-            (Message::TimeTold { asked, manager }, Some(shaper)) => shaper.told_time(now, asked, manager),
+            (Message::TimeAnswer { asked, manager }, Some(shaper)) => shaper.set_time(now, asked, manager),
             (message, _) => self.unit.handle_message(now, from, message),
         }
     }

@@ -1,6 +1,8 @@
 //! The account of an experiment: the last report of each node, lost nodes and findings.
 
-use crate::{BuilderReport, DriverReport, Faults, ManagerReport, Offered, ReadoutReport, Report, occupancy::Looks};
+use crate::{
+    BuilderReport, DriverReport, Faults, ManagerReport, Offered, ReadoutReport, Report, occupancy::OccupancySamples,
+};
 use evb_core::{Frequency, NodeId, NodeRange, Span, Time};
 use evb_experiment::Plan;
 use evb_protocol::Config;
@@ -19,8 +21,8 @@ pub struct Account {
     pub(crate) builders: Vec<BuilderReport>,
     pub(crate) lost_nodes: Vec<String>,
     pub(crate) findings: Vec<Finding>,
-    /// How full the units are; none where nobody looks.
-    looks: Option<Looks>,
+    /// How full the units are, or `None` where it is not sampled.
+    occupancy: Option<OccupancySamples>,
 }
 
 /// The state of a run, for displays of its progress.
@@ -36,7 +38,7 @@ pub struct Progress {
     pub bytes: u64,
     /// Time since the start in seconds.
     pub seconds: f64,
-    /// True if the run was told to stop and drains.
+    /// True if the run was stopped and drains.
     pub stopping: bool,
 }
 
@@ -48,7 +50,7 @@ impl Account {
             has_blocks: plan.bundling.has_blocks(),
             readouts: vec![ReadoutReport::default(); config.readout_units.into()],
             builders: vec![BuilderReport::default(); config.builder_units.into()],
-            looks: Some(Looks::new(plan)),
+            occupancy: Some(OccupancySamples::new(plan)),
             ..Self::of_traffic(config)
         }
     }
@@ -63,7 +65,7 @@ impl Account {
             builders: Vec::new(),
             lost_nodes: Vec::new(),
             findings: Vec::new(),
-            looks: None,
+            occupancy: None,
         }
     }
 
@@ -73,8 +75,8 @@ impl Account {
             // All nodes report as often as the event manager does, so once a round is enough.
             Report::Manager(report) => {
                 self.manager = report;
-                if let Some(looks) = &mut self.looks {
-                    looks.look(&self.readouts, &self.builders);
+                if let Some(samples) = &mut self.occupancy {
+                    samples.sample(&self.readouts, &self.builders);
                 }
             }
             Report::Readout(report) => put(&mut self.readouts, self.config.readout_nodes(), node, report),
@@ -127,8 +129,8 @@ impl Account {
         Events { triggered, lost: triggered - ended.triggered, reassigned: events.reassigned, ..ended }
     }
 
-    /// The outcome of each event of the blocks, which builders count. For a builder that was lost, the outcome of a block
-    /// is that of all its events.
+    /// The outcome of each event of the blocks, which builders count. For a builder that was lost, the outcome of a
+    /// block is that of all its events.
     pub(crate) fn by_event(&self, events: Events) -> Events {
         if !self.has_blocks {
             return events;
@@ -256,7 +258,7 @@ impl Account {
             filter: self.filtering(seconds),
             broadcast: Some(broadcast),
             placement: self.placement(),
-            occupancy: self.looks.as_ref().and_then(Looks::means),
+            occupancy: self.occupancy.as_ref().and_then(OccupancySamples::means),
             ..self.assemble(RecordKind::Run, plan, &steady, &offered)
         }
         .judged()

@@ -47,7 +47,7 @@ impl Arrivals {
     /// probability, which is above 0 and counts as 1 above that. The slots of all nodes begin at the same times.
     pub fn in_slots(seed: u64, node: NodeId, slot_s: f64, probability: f64) -> Self {
         let probability = probability.min(1.0);
-        // The distribution fails only for a number that is no probability.
+        // The distribution fails only for a number that is not a probability.
         let intervals =
             Geometric::new(probability).map_or(Intervals::Equal, |gaps| Intervals::Slots(gaps, probability));
         Self { intervals, ..Self::new(seed, node, slot_s, false) }
@@ -58,7 +58,7 @@ impl Arrivals {
         Self { interval: SECOND / rate.as_hertz(), ..Self::new(seed, node, 0.0, poisson) }
     }
 
-    /// The triggers of a plan; none if they come as builders ask for events, or with the data.
+    /// The triggers of a plan, or `None` if they come as builders ask for events, or with the data.
     pub fn of_triggers(plan: &Plan) -> Option<Self> {
         let rate = plan.trigger.rate?;
         Some(Self::at_rate(plan.run.seed, Config::EVENT_MANAGER, rate, plan.trigger.poisson))
@@ -79,7 +79,7 @@ impl Arrivals {
         }
     }
 
-    /// Goes on to the next arrival and returns its time, for a driver that plans arrivals one after the other.
+    /// Advances to the next arrival and returns its time, for a driver that plans arrivals one after the other.
     #[inline]
     pub fn advance(&mut self) -> Time {
         let factor: f64 = match self.intervals {
@@ -96,7 +96,7 @@ impl Arrivals {
         Time(self.due.round() as u64)
     }
 
-    /// Goes on to the first arrival after `now` and returns the number of those passed, for a driver that looks at a
+    /// Advances to the first arrival after `now` and returns the number of those passed, for a driver that looks at a
     /// clock now and then. The number is drawn if there are too many to count.
     pub fn pass(&mut self, now: Time) -> u64 {
         let mut all = 0;
@@ -104,8 +104,8 @@ impl Arrivals {
         all
     }
 
-    /// Goes on to the first arrival after `now`. `take` gets the time of each of those passed. Too many to count come all at
-    /// once in the end, with their number.
+    /// Advances to the first arrival after `now`. `take` gets the time of each of those passed. Too many to count come
+    /// all at once in the end, with their number.
     pub fn pass_each(&mut self, now: Time, mut take: impl FnMut(Time, u64)) {
         let mut count = 0;
         while self.at() <= now {
@@ -118,8 +118,8 @@ impl Arrivals {
         }
     }
 
-    /// Goes on to the last arrival before `now` and returns the number of those passed. At random, this number is drawn,
-    /// and later arrivals do not depend on earlier ones.
+    /// Advances to the last arrival before `now` and returns the number of those passed. At random, this number is
+    /// drawn, and later arrivals do not depend on earlier ones.
     fn skip(&mut self, now: Time) -> u64 {
         let intervals = ((now.0 as f64 - self.due) / self.interval).max(0.0);
         if let Intervals::Exponential = self.intervals {
@@ -129,7 +129,7 @@ impl Arrivals {
         }
         self.due += intervals.floor() * self.interval;
         match self.intervals {
-            // The distribution fails only for a number that is no probability.
+            // The distribution fails only for a number that is not a probability.
             Intervals::Slots(_, probability) => {
                 Binomial::new(intervals as u64, probability).map_or(0, |binomial| binomial.sample(&mut self.random))
             }
@@ -183,7 +183,8 @@ mod tests {
             while last.0 < SLOTS * PERIOD {
                 let next = planned.advance();
                 assert!(next > last && next.0.is_multiple_of(PERIOD), "{next:?} after {last:?}, seed {seed}");
-                (last, count) = (next, count + 1);
+                last = next;
+                count += 1;
             }
             let error = count as f64 - 0.8 * SLOTS as f64;
             assert!(error.abs() < 5.0 * (0.16 * SLOTS as f64).sqrt(), "{count} arrivals, seed {seed}");

@@ -5,16 +5,16 @@ use evb_experiment::{Bundling, Plan};
 use evb_protocol::{BlockSize, Config};
 use std::{collections::VecDeque, ops::Range};
 
-/// The events of each block, whose number may change as the run goes on. To the machines a block is one event.
+/// The events of each block, whose number may change during the run. To the machines a block is one event.
 #[derive(Clone, Debug)]
 pub(crate) struct Blocks {
     /// Sizes in the order of their first blocks; at least one.
     sizes: VecDeque<BlockSize>,
     /// Blocks before the newest size that may still be asked for.
     span: u64,
-    /// Most events in a block whose size is news; none if all blocks have the same size.
+    /// Most events in a block whose size may change, or `None` if all blocks have the same size.
     largest: Option<u32>,
-    /// The index and the number of the slices: each has every so many-th block.
+    /// The index of this slice and the number of slices n: each has every nth block.
     slice: (u64, u64),
 }
 
@@ -65,7 +65,7 @@ impl Blocks {
         EventId((number - 1) / self.slice.1 + 1)
     }
 
-    /// Takes a size, each of which begins with a block of its own. What is known already changes nothing: builders pass on what
+    /// Adds a size, which holds from a block on. A size that is known already changes nothing: builders pass on what
     /// the event manager has said itself. Nor does a size that cannot be.
     pub(crate) fn change(&mut self, size: BlockSize) {
         let newest = self.sizes.back().map_or(EventId(1), |newest| newest.from);
@@ -83,9 +83,9 @@ impl Blocks {
         }
     }
 
-    /// The newest size that is such, or the oldest one.
-    fn size_at(&self, is_such: impl Fn(&BlockSize) -> bool) -> BlockSize {
-        let above = self.sizes.partition_point(is_such);
+    /// The newest size that matches, or the oldest one.
+    fn size_at(&self, predicate: impl Fn(&BlockSize) -> bool) -> BlockSize {
+        let above = self.sizes.partition_point(predicate);
         self.sizes[above.saturating_sub(1)]
     }
 }
@@ -97,7 +97,8 @@ mod tests {
 
     fn blocks(block: u32, slice: Option<(u16, u16)>) -> Blocks {
         let mut plan = Plan::new(Config::new(1, 1), SourceSpec::Fixed { size: "2 B".parse().expect("a size") });
-        (plan.bundling.block, plan.bundling.slice) = (block, slice);
+        plan.bundling.block = block;
+        plan.bundling.slice = slice;
         plan.bundling.largest = Some(8).filter(|_| slice.is_none());
         plan.building.buffer_events = 2;
         Blocks::new(&plan)
@@ -145,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_change_as_the_run_goes_on() {
+    fn sizes_change_during_the_run() {
         let mut blocks = blocks(1, None);
         blocks.change(size(3, 3, 2));
         blocks.change(size(5, 7, 1));
@@ -164,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_that_cannot_be_change_nothing() {
+    fn impossible_sizes_are_ignored() {
         let mut blocks = blocks(1, None);
         for impossible in [size(2, 2, 0), size(2, 2, 9), size(2, 0, 2), size(0, 1, 2)] {
             blocks.change(impossible);

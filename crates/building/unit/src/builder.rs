@@ -1,6 +1,6 @@
 //! The builder unit: its machine, the check of every payload, the decision after a first phase, and the storage.
 
-use crate::{BuilderReport, Open, Payload, Selector, Sizes, meter::Meter, shaping::Turns, split::Splitter};
+use crate::{BuilderReport, OpenCounts, Payload, Selector, Sizes, meter::Meter, shaping::Turns, split::Splitter};
 use evb_core::{EventId, Machine, NodeId, NodeRange, Time, Transmit};
 use evb_experiment::Plan;
 use evb_filter::{Answer, Question, Route, StreamId};
@@ -12,26 +12,26 @@ use std::collections::VecDeque;
 
 /// Where a builder puts its events.
 pub trait Store<B> {
-    /// Takes an event to be stored in its streams; gives it back when it needs no storing, or is stored already. Others
-    /// the driver gives back to the machine.
+    /// Takes an event to be stored in its streams; returns it if it needs no storing, or is stored already. Others
+    /// the driver returns to the machine.
     fn store(&mut self, now: Time, route: Route, built: Built<B>) -> Option<Built<B>>;
 
     /// True if an event of this stream is kept, and so needs its fragments.
     fn keeps(&self, stream: StreamId, event: EventId, complete: bool) -> bool;
 
-    /// Takes an event about which the filter units are to decide. The driver gives their answer to
-    /// [`Builder::answer`].
+    /// Takes an event about which the filter units are to decide. The driver passes their answer to
+    /// [`BuilderUnit::answer`].
     fn ask(&mut self, now: Time, question: Question<B>);
 
-    /// Whether nothing is stored until it is known that the builder stands: its node was away for long.
+    /// Returns true if nothing is stored for now: the node was away for long, and may have been given up.
     fn is_held(&self) -> bool {
         false
     }
 
-    /// The builder stands: goes on with all that was held.
+    /// Continues with everything that was held: the builder was not given up.
     fn release(&mut self) {}
 
-    /// The builder was given up: stores nothing any more.
+    /// Stores nothing any more: the builder was given up.
     fn fence(&mut self) {}
 }
 
@@ -42,7 +42,7 @@ pub struct BuilderUnit<B, S> {
     /// Where events are stored.
     pub storage: S,
     selector: Selector,
-    /// Bundles of the readout units; none if each fragment comes as it is.
+    /// Bundles of the readout units, or `None` if each fragment comes alone.
     splitter: Option<Splitter<B>>,
     readout_nodes: NodeRange,
     /// Sizes of blocks that are passed on to the readout units.
@@ -59,8 +59,8 @@ pub struct BuilderUnit<B, S> {
     sample: Sample<B>,
     /// The counts of the machine at the end of the run before, if this one followed it without a stop.
     before: BuilderCounts,
-    /// Number of mismatches that the runs before have told.
-    told: usize,
+    /// Number of mismatches that earlier runs have reported.
+    reported: usize,
 }
 
 /// An event for those who monitor the run.
@@ -91,7 +91,7 @@ impl<B: Payload, S: Store<B>> BuilderUnit<B, S> {
             sizes: Sizes::default(),
             sample: Sample::Unwanted,
             before: BuilderCounts::default(),
-            told: 0,
+            reported: 0,
         }
     }
 
@@ -99,7 +99,9 @@ impl<B: Payload, S: Store<B>> BuilderUnit<B, S> {
     pub fn start(&mut self, now: Time) {
         self.meter.start(now, &[0, 0]);
         self.machine.handle_command(now, BuilderCommand::Start);
-        self.turns.iter_mut().for_each(|turns| turns.start(now));
+        if let Some(turns) = &mut self.turns {
+            turns.start(now);
+        }
     }
 
     /// Marks the time in what it counts. To be called before anything is counted that happens now.
@@ -137,10 +139,12 @@ impl<B: Payload, S: Store<B>> BuilderUnit<B, S> {
     /// Takes the number of events in a block, from a block on, and passes it on before any request for them.
     fn change_blocks(&mut self, size: BlockSize) {
         self.block_sizes.push_back(size);
-        self.splitter.iter_mut().for_each(|splitter| splitter.change_blocks(size));
+        if let Some(splitter) = &mut self.splitter {
+            splitter.change_blocks(size);
+        }
     }
 
-    /// Number of bundles that came too late; none where there are no bundles.
+    /// Number of bundles that came too late, or `None` without bundles.
     #[inline]
     fn late_bundles(&self) -> Option<u64> {
         self.splitter.as_ref().map(|_| self.machine.counts().faults.get(Fault::Late))
@@ -191,7 +195,7 @@ impl<B: Payload, S: Store<B>> BuilderUnit<B, S> {
                         self.selector.take_phase(&mut self.storage, now, (event, complete), asked, fragments)
                     }
                 },
-                BuilderEvent::Stands => {
+                BuilderEvent::Confirmed => {
                     self.is_asking = false;
                     self.storage.release();
                     continue;
@@ -213,7 +217,9 @@ impl<B: Payload, S: Store<B>> BuilderUnit<B, S> {
     /// Takes note that a node is gone.
     pub fn lose(&mut self, now: Time, node: NodeId) {
         self.machine.handle_command(now, BuilderCommand::Lost(node));
-        self.turns.iter_mut().for_each(|turns| turns.lose(now, node));
+        if let Some(turns) = &mut self.turns {
+            turns.lose(now, node);
+        }
     }
 
     /// The next message to send.
@@ -235,7 +241,9 @@ impl<B: Payload, S: Store<B>> BuilderUnit<B, S> {
     /// Takes note that a [`deadline`](Self::deadline) has passed.
     pub fn handle_timeout(&mut self, now: Time) {
         self.machine.handle_timeout(now);
-        self.turns.iter_mut().for_each(|turns| turns.handle_timeout(now));
+        if let Some(turns) = &mut self.turns {
+            turns.handle_timeout(now);
+        }
     }
 
     /// The time at which [`handle_timeout`](Self::handle_timeout) must be called next.
@@ -329,32 +337,34 @@ impl<B: Payload, S: Store<B>> BuilderUnit<B, S> {
         }
     }
 
-    /// Begins the account of the next run, with another storage. The machine goes on. All events must have ended.
+    /// Begins the account of the next run, with another storage. The machine continues. All events must have ended.
     pub fn next_run(&mut self, now: Time, storage: S) {
         self.before = *self.machine.counts();
-        self.told = self.machine.mismatches().len();
+        self.reported = self.machine.mismatches().len();
         self.storage = storage;
         self.sizes = Sizes::default();
         self.selector.next_run();
-        self.splitter.iter_mut().for_each(Splitter::next_run);
+        if let Some(splitter) = &mut self.splitter {
+            splitter.next_run();
+        }
         self.meter.start(now, &[0, 0]);
     }
 
-    /// How it stands. What is stored the driver knows.
+    /// The present report. The driver adds what is stored.
     pub fn report(&self, now: Time) -> BuilderReport {
         let counts = self.machine.counts().since(&self.before);
         let fragments = self.splitter.as_ref().map_or(counts.fragments, Splitter::fragments);
         let series = self.meter.series(now, &[counts.bytes, fragments]);
         let filter = self.selector.filtering().map(Box::new);
         let (building, storing) = self.machine.open_events();
-        let open = Open { building, storing, lacking: self.machine.lacking() };
+        let open = OpenCounts { building, storing, lacking: self.machine.lacking() };
         let sizes = self.splitter.as_ref().map_or(&self.sizes, Splitter::sizes).clone();
         let mut report = BuilderReport {
             series,
             filter,
             open,
             sizes,
-            ..BuilderReport::of(&counts, &self.machine.mismatches()[self.told..])
+            ..BuilderReport::of(&counts, &self.machine.mismatches()[self.reported..])
         };
         if let Some(splitter) = &self.splitter {
             report.sources = splitter.report(&mut report.counts, &mut report.faults);

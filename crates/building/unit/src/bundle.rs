@@ -1,8 +1,8 @@
 //! The bundle: the fragments of several sources and events as one payload.
 //!
-//! The payloads come first, in ascending order of event, then of source, and each pair occurs once. The index follows: an
-//! entry for each fragment in the same order, and a tail. So a bundle is written from its first byte to its last, before it
-//! is known how many fragments it has. All numbers are little-endian.
+//! The payloads come first, in ascending order of event, then of source, and each pair occurs once. The index follows:
+//! an entry for each fragment in the same order, and a tail. So a bundle is written from its first byte to its last,
+//! before it is known how many fragments it has. All numbers are little-endian.
 //!
 //! | bytes of an entry | meaning |
 //! |---|---|
@@ -21,8 +21,8 @@
 //! | 12..16 | checksum of the entries and the tail before it |
 //! | 16..20 | magic number |
 //!
-//! The checksum of a good bundle is that of its index, which has those of the payloads: no byte is summed twice. Any other
-//! bundle has bytes that are not as its index says, and its checksum is that of all its bytes.
+//! The checksum of a good bundle is that of its index, which has those of the payloads: no byte is summed twice. Any
+//! other bundle has bytes that are not as its index says, and its checksum is that of all its bytes.
 
 use bytes::{Bytes, BytesMut};
 use evb_core::{EventId, Mark, SourceId};
@@ -35,8 +35,8 @@ const MAGIC: [u8; 4] = *b"\xE5BDL";
 const TAIL: usize = Bundling::TAIL_BYTES as usize;
 const ENTRY: usize = Bundling::ENTRY_BYTES as usize;
 
-/// Bytes that get their checksums together. They are still in the innermost cache, and the processor has written them there:
-/// a checksum right behind the writing waits for it.
+/// Bytes that get their checksums together. They are still in the innermost cache, and the processor has written them
+/// there: a checksum right behind the writing waits for it.
 const SUMMED_TOGETHER: usize = 8 << 10;
 
 /// Bytes of the index of a bundle.
@@ -49,7 +49,7 @@ pub(crate) const fn index_bytes(fragments: usize) -> usize {
 pub enum BundleError {
     /// The payload has no index, or its beginning is missing.
     NoIndex,
-    /// The index is not as it was made.
+    /// The index is damaged.
     DamagedIndex,
     /// It is the bundle of other events.
     OtherEvents,
@@ -75,7 +75,7 @@ impl std::error::Error for BundleError {}
 
 /// A fragment in a bundle, as its index has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct BundlePart {
     /// The event.
     pub event: EventId,
     /// The source.
@@ -88,11 +88,11 @@ pub struct Part {
     pub checksum: u32,
     /// The mark.
     pub mark: Option<Mark>,
-    /// Place in the bundle: of the first byte, or of the fragment where there are no bytes.
+    /// Position in the bundle: of the first byte, or of the fragment where there are no bytes.
     pub at: u32,
 }
 
-impl Part {
+impl BundlePart {
     /// A fragment that is alone.
     pub(crate) const fn whole<B>(fragment: &Fragment<B>) -> Self {
         let Fragment { event, source, status, length, checksum, mark, .. } = *fragment;
@@ -142,7 +142,7 @@ pub trait Bundle<B> {
 
 /// Memory for a bundle.
 pub trait Space {
-    /// At least so many bytes, with what was written before.
+    /// At least this many bytes, with what was written before.
     fn bytes(&mut self, length: usize) -> &mut [u8];
 
     /// The first bytes as a payload.
@@ -174,11 +174,11 @@ pub struct Writer<M> {
     next: usize,
     /// Number of parts that have their checksums.
     summed: usize,
-    parts: Vec<Part>,
+    parts: Vec<BundlePart>,
 }
 
 impl<M: Space> Writer<M> {
-    /// A bundle without a fragment, to be written into this memory. Space for so many fragments is made at once.
+    /// An empty bundle in this memory, with space for this many fragments.
     pub fn new(space: M, fragments: usize) -> Self {
         Self { space, end: 0, next: 0, summed: 0, parts: Vec::with_capacity(fragments) }
     }
@@ -187,7 +187,7 @@ impl<M: Space> Writer<M> {
     #[inline]
     pub fn add(&mut self, event: EventId, source: SourceId, status: FragmentStatus, mark: Option<Mark>) {
         let (at, length) = (self.end as u32, self.next as u32);
-        self.parts.push(Part { event, source, status, length, checksum: 0, mark, at });
+        self.parts.push(BundlePart { event, source, status, length, checksum: 0, mark, at });
         self.end += self.next;
         self.next = 0;
         if self.end - self.parts[self.summed].at as usize >= SUMMED_TOGETHER {
@@ -219,7 +219,7 @@ impl<M: Space> Bundle<Bytes> for Writer<M> {
         let Fragment { event, source, status, checksum, mark, .. } = *fragment;
         self.room(fragment.payload.len()).copy_from_slice(&fragment.payload);
         let (at, length) = (self.end as u32, fragment.payload.len() as u32);
-        self.parts.push(Part { event, source, status, length, checksum, mark, at });
+        self.parts.push(BundlePart { event, source, status, length, checksum, mark, at });
         self.end += length as usize;
         self.next = 0;
         self.summed += 1;
@@ -263,8 +263,8 @@ pub(crate) fn first_event(bundle: &[u8]) -> Option<EventId> {
 /// Reads the index of a bundle into `parts`, without a look at the payloads.
 ///
 /// # Errors
-/// The bytes are no bundle, or a damaged one. Then `parts` has no meaning.
-pub fn read_index(first: EventId, bundle: &[u8], parts: &mut Vec<Part>) -> Result<(), BundleError> {
+/// The bytes are not a bundle, or a damaged one. Then `parts` has no meaning.
+pub fn read_index(first: EventId, bundle: &[u8], parts: &mut Vec<BundlePart>) -> Result<(), BundleError> {
     parts.clear();
     let sum = checksum_of_index(bundle).ok_or(BundleError::NoIndex)?;
     let (rest, tail) = bundle.split_at(bundle.len() - TAIL);
@@ -296,28 +296,16 @@ pub fn read_index(first: EventId, bundle: &[u8], parts: &mut Vec<Part>) -> Resul
 }
 
 /// One fragment, whose payload begins at `at`.
-fn decode_entry(first: EventId, entry: &[u8; ENTRY], at: u32) -> Option<Part> {
-    Some(Part {
+fn decode_entry(first: EventId, entry: &[u8; ENTRY], at: u32) -> Option<BundlePart> {
+    Some(BundlePart {
         event: EventId(first.0.saturating_add(u16_at(entry, 0).into())),
         source: SourceId(u16_at(entry, 2)),
-        status: status(u32_at(entry, 4))?,
+        status: u8::try_from(u32_at(entry, 4)).ok().and_then(FragmentStatus::from_byte)?,
         length: u32_at(entry, 8),
         checksum: u32_at(entry, 12),
         mark: Mark::from_bits(u32_at(entry, 16)),
         at,
     })
-}
-
-/// The status with this number.
-const fn status(number: u32) -> Option<FragmentStatus> {
-    match number {
-        0 => Some(FragmentStatus::Good),
-        1 => Some(FragmentStatus::Corrupted),
-        2 => Some(FragmentStatus::Missing),
-        3 => Some(FragmentStatus::Oversized),
-        4 => Some(FragmentStatus::Mismatched),
-        _ => None,
-    }
 }
 
 fn u16_at(bytes: &[u8], at: usize) -> u16 {
@@ -339,21 +327,25 @@ mod tests {
 
     fn fragments() -> impl Strategy<Value = Vec<Fragment<Bytes>>> {
         let places = prop::collection::btree_set((0..300_u16, any::<u16>()), 0..40);
-        let content = (0..5_u32, any::<Option<u32>>(), prop::collection::vec(any::<u8>(), 0..200));
+        let content = (
+            prop::sample::select(&FragmentStatus::ALL[..]),
+            any::<Option<u32>>(),
+            prop::collection::vec(any::<u8>(), 0..200),
+        );
         (places, prop::collection::vec(content, 40)).prop_map(|(places, contents)| {
             let pairs = places.into_iter().zip(contents);
-            pairs.map(|((event, source), (number, mark, bytes))| fragment(event, source, number, mark, bytes)).collect()
+            pairs.map(|((event, source), (status, mark, bytes))| fragment(event, source, status, mark, bytes)).collect()
         })
     }
 
-    fn fragment(event: u16, source: u16, number: u32, mark: Option<u32>, bytes: Vec<u8>) -> Fragment<Bytes> {
+    fn fragment(event: u16, source: u16, status: FragmentStatus, mark: Option<u32>, bytes: Vec<u8>) -> Fragment<Bytes> {
         Fragment {
             event: EventId(1000 + u64::from(event)),
             source: SourceId(source),
             length: bytes.len() as u32,
             checksum: evb_core::checksum(&bytes),
             mark: mark.map(Mark::new),
-            status: status(number).expect("a status"),
+            status,
             payload: bytes.into(),
         }
     }
@@ -420,13 +412,13 @@ mod tests {
 
     #[test]
     fn a_bundle_of_other_events_is_an_error() {
-        let bundle = encode(EventId(1000), &[fragment(0, 7, 0, None, vec![1, 2])]);
+        let bundle = encode(EventId(1000), &[fragment(0, 7, FragmentStatus::Good, None, vec![1, 2])]);
         assert_eq!(decode(EventId(1001), &bundle), Err(BundleError::OtherEvents));
     }
 
     #[test]
     fn entries_out_of_order_or_twice_are_an_error() {
-        let one = |event| fragment(event, 7, 0, None, vec![1, 2]);
+        let one = |event| fragment(event, 7, FragmentStatus::Good, None, vec![1, 2]);
         for fragments in [[one(1), one(0)], [one(1), one(1)]] {
             let bundle = encode(EventId(1000), &fragments);
             assert_eq!(decode(EventId(1000), &bundle), Err(BundleError::BadEntry));

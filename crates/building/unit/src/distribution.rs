@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// Steps in a factor of two, as a power of two.
 const STEP_BITS: u32 = 2;
 
-/// A distribution of whole numbers. Each step is at most a quarter wide, and numbers below four have steps of their own.
+/// A distribution of whole numbers. Each step is at most a quarter wide, and numbers below four have a step each.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Distribution {
@@ -20,7 +20,7 @@ impl Distribution {
         self.count_many(value, 1);
     }
 
-    /// Counts a value so many times.
+    /// Counts a value `times` times.
     #[inline]
     pub fn count_many(&mut self, value: u64, times: u64) {
         let step = step_of(value);
@@ -42,8 +42,8 @@ impl Distribution {
         self.counts.iter_mut().zip(&other.counts).for_each(|(all, one)| *all += one);
     }
 
-    /// The steps from the first to the last that has a count: the lower end, the upper end, which does not belong to it,
-    /// and the count.
+    /// The steps from the first to the last that has a count: the lower end, the upper end, which does not belong to
+    /// it, and the count.
     pub fn steps(&self) -> impl Iterator<Item = (u64, u64, u64)> {
         let empty = self.counts.iter().take_while(|&&count| count == 0).count();
         let steps = self.counts.iter().enumerate().skip(empty);

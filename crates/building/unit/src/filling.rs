@@ -1,7 +1,8 @@
 //! The number of triggers that fill a block.
 //!
-//! A block costs about as much as a single event. So while events wait for builders, blocks may grow: the same builders then
-//! build more events. Where builders wait for events, no event must wait for a block to fill: it starts with what is there.
+//! A block costs about as much as a single event. So while events wait for builders, blocks may grow: the same builders
+//! then build more events. Where builders wait for events, no event must wait for a block to fill: it starts with what
+//! is there.
 //!
 //! A size of blocks holds from a block on, and travels before it (`Message::BlockSize`). A size in each message would
 //! be another protocol, and a rule that all nodes follow by themselves would need a load that all of them see. The size
@@ -22,11 +23,11 @@ pub(crate) struct Filling {
     /// The times of the first of these triggers, and of the last.
     since: Time,
     latest: Time,
-    /// The load that the size follows; none if it is fixed.
+    /// The load that the size follows, or `None` if it is fixed.
     load: Option<Load>,
 }
 
-/// What is known of the load.
+/// The measured load.
 struct Load {
     /// Most triggers in a block.
     most: u64,
@@ -50,7 +51,7 @@ pub(crate) struct Full {
 }
 
 impl Filling {
-    /// Blocks of this size. If there is a largest size, they have it under load, for so many builders.
+    /// Blocks of this size. If there is a largest size, they have it under load, for this many builders.
     pub(crate) fn new(size: u32, largest: Option<u32>, builders: u16) -> Self {
         let load = |most: u32| Load { most: most.into(), queue: builders.into(), started: 0, queued: Time::ZERO };
         Self { size: size.into(), filled: 0, since: Time::ZERO, latest: Time::ZERO, load: largest.map(load) }
@@ -61,7 +62,8 @@ impl Filling {
         if self.filled == 0 {
             self.since = at;
         }
-        (self.filled, self.latest) = (self.filled + count, at);
+        self.filled += count;
+        self.latest = at;
     }
 
     /// The blocks that are full, if there are any. `waiting` blocks wait for builders; the run ends after `room` more
@@ -75,7 +77,8 @@ impl Filling {
         Some(self.start(self.filled.min(room) / size, size))
     }
 
-    /// The block that is not full, if it has triggers and need not be full. Blocks are not larger than that from now on.
+    /// The block that is not full, if it has triggers and need not be full. Blocks are not larger than that from now
+    /// on.
     pub(crate) fn rest(&mut self, now: Time, room: u64) -> Option<Full> {
         let size = self.filled.min(room);
         if size == 0 || self.load.is_none() {
@@ -85,8 +88,8 @@ impl Filling {
         Some(self.start(1, size))
     }
 
-    /// The time at which the block starts, full or not; none if it waits until it is full. While others wait for builders, it
-    /// would only wait behind them.
+    /// The time at which the block starts, full or not, or `None` if it waits until it is full. While others wait for
+    /// builders, it would only wait behind them.
     pub(crate) fn deadline(&self, waiting: u64) -> Option<Time> {
         let load = self.load.as_ref()?;
         (self.filled > 0 && waiting < load.queue).then(|| self.since + PATIENCE)
@@ -120,7 +123,8 @@ impl Filling {
     fn resize(&mut self, now: Time, size: u64) {
         let Some(load) = &mut self.load else { return };
         self.size = size.clamp(1, load.most);
-        (load.started, load.queued) = (0, now);
+        load.started = 0;
+        load.queued = now;
     }
 }
 

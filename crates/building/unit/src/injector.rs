@@ -17,7 +17,7 @@ pub struct Injector {
 }
 
 impl Injector {
-    /// The faults of a readout unit; none if nothing happens to its fragments.
+    /// The faults of a readout unit, or `None` if nothing happens to its fragments.
     pub fn new(plan: &Plan, node: NodeId) -> Option<Self> {
         let of_others =
             |action: &FaultAction| matches!(action, FaultAction::Kill { .. } | FaultAction::SlowDisk { .. });
@@ -29,7 +29,7 @@ impl Injector {
     }
 
     /// Sends the messages of a readout unit on, with their faults. A packet goes as single fragments, since each has a
-    /// fate of its own: it goes at once or after the time given to `send`, once, twice or not at all.
+    /// separate fate: it goes at once or after the time given to `send`, once, twice or not at all.
     pub fn inject<B: Payload>(
         &mut self,
         Transmit { to, message }: Transmit<Message<B>>,

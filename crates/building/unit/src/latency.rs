@@ -21,7 +21,7 @@ impl Default for Latencies {
 }
 
 impl Latencies {
-    /// Counts one latency so many times.
+    /// Counts one latency several times.
     #[inline]
     pub fn record(&mut self, latency: Span, times: u64) {
         self.0.saturating_record_n((latency.0 / 1000).max(1), times);

@@ -43,7 +43,9 @@ pub use payload::{Payload, SimulatedBundle, SimulatedPayload};
 pub use places::Places;
 pub use readout::{FragmentSource, ReadLimits, ReadoutUnit, open_options};
 pub use record::Offered;
-pub use report::{BuilderReport, DeadLink, DriverReport, Faults, Held, ManagerReport, Open, ReadoutReport, Report};
+pub use report::{
+    BufferFill, BuilderReport, DeadLink, DriverReport, Faults, ManagerReport, OpenCounts, ReadoutReport, Report,
+};
 pub use selector::Selector;
 pub use sources::Sources;
 pub use super_fragment_sender::SuperFragmentSender;

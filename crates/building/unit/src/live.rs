@@ -1,18 +1,18 @@
-//! A run as it goes on, for displays and metrics.
+//! The present state of a run, for displays and metrics.
 
-use crate::{Account, Distribution, Held, Open, Sizes};
+use crate::{Account, BufferFill, Distribution, OpenCounts, Sizes};
 use evb_experiment::Plan;
 use evb_record::Record;
 
-/// A run as it goes on.
+/// The present state of a run.
 #[derive(Clone, Debug)]
 pub struct Live {
     /// The record of the run so far. Its rates are means from the start.
     pub record: Record,
     /// What each readout unit holds.
-    pub readouts: Vec<Held>,
+    pub readouts: Vec<BufferFill>,
     /// What each builder unit works on.
-    pub builders: Vec<Open>,
+    pub builders: Vec<OpenCounts>,
     /// Times from trigger to stored, in nanoseconds.
     pub latency_ns: Distribution,
     /// Sizes that all builders saw.

@@ -123,7 +123,9 @@ impl<B: Clone> EventManager<B> {
         let counts = self.counts();
         self.meter.start(now, &counts);
         self.machine.handle_command(now, ManagerCommand::Start);
-        self.rounds.iter_mut().for_each(|rounds| rounds.start(now));
+        if let Some(rounds) = &mut self.rounds {
+            rounds.start(now);
+        }
     }
 
     /// Takes in a message.
@@ -131,7 +133,7 @@ impl<B: Clone> EventManager<B> {
     pub fn handle_message(&mut self, now: Time, from: NodeId, message: Message<B>) {
         match (message, &mut self.rounds) {
             (Message::Taken { round, empty }, Some(rounds)) => rounds.taken(now, from, round, empty),
-            (Message::TimeAsked { asked }, _) => self.asked.push_back((from, asked, now)),
+            (Message::TimeRequest { asked }, _) => self.asked.push_back((from, asked, now)),
             (message, _) => self.machine.handle_message(now, from, message),
         }
     }
@@ -139,7 +141,9 @@ impl<B: Clone> EventManager<B> {
     /// Takes note that a node is gone.
     pub fn lose(&mut self, now: Time, node: NodeId) {
         self.machine.handle_command(now, ManagerCommand::Lost(node));
-        self.rounds.iter_mut().for_each(|rounds| rounds.lose(now, node));
+        if let Some(rounds) = &mut self.rounds {
+            rounds.lose(now, node);
+        }
     }
 
     /// The next message to send.
@@ -153,7 +157,7 @@ impl<B: Clone> EventManager<B> {
             return Some(Transmit { to: self.readout_nodes, message: Message::Round { number, calm } });
         }
         if let Some((unit, asked, manager)) = self.asked.pop_front() {
-            return Some(Transmit { to: unit.into(), message: Message::TimeTold { asked, manager } });
+            return Some(Transmit { to: unit.into(), message: Message::TimeAnswer { asked, manager } });
         }
         self.machine.poll_transmit()
     }
@@ -164,7 +168,9 @@ impl<B: Clone> EventManager<B> {
             self.start_rest(now);
         }
         self.machine.handle_timeout(now);
-        self.rounds.iter_mut().for_each(|rounds| rounds.handle_timeout(now));
+        if let Some(rounds) = &mut self.rounds {
+            rounds.handle_timeout(now);
+        }
     }
 
     /// The time at which [`handle_timeout`](Self::handle_timeout) must be called next.
@@ -176,8 +182,8 @@ impl<B: Clone> EventManager<B> {
         machine.into_iter().chain(rounds).chain(filling).min()
     }
 
-    /// Takes triggers that came at a time up to now. The last one of a block starts the block. A block of a fixed size that is
-    /// not full at the end of the run has not begun.
+    /// Takes triggers that came at a time up to now. The last one of a block starts the block. A block of a fixed size
+    /// that is not full at the end of the run has not begun.
     pub fn trigger(&mut self, now: Time, at: Time, count: u64) {
         self.filling.add(at, count);
         while let Some(full) = self.filling.full(now, self.machine.waiting(), self.room()) {
@@ -214,7 +220,7 @@ impl<B: Clone> EventManager<B> {
         self.machine.handle_command(now, ManagerCommand::Resized);
     }
 
-    /// Gives the machine a command about blocks of a size, and counts the triggers that it turns away.
+    /// Passes the machine a command about blocks of a size, and counts the triggers that it turns away.
     fn count_inhibited(&mut self, now: Time, size: u64, command: ManagerCommand) {
         let before = self.machine.counts().inhibited;
         self.machine.handle_command(now, command);
@@ -316,7 +322,8 @@ impl<B: Clone> EventManager<B> {
         self.machine.counts().open() == 0
     }
 
-    /// Begins the account of the next run. The machine goes on: its events keep their numbers. All events must have ended.
+    /// Begins the account of the next run. The machine continues: its events keep their numbers. All events must have
+    /// ended.
     pub fn next_run(&mut self, now: Time) {
         self.before = self.counted.of(self.machine.counts());
         self.blocks_before = self.machine.counts().triggered;

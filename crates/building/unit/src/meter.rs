@@ -6,7 +6,7 @@ use evb_record::steady::Series;
 /// The counts of a node over time. Nodes start within a moment of each other, so their times are compared as they are.
 #[derive(Default)]
 pub(crate) struct Meter {
-    /// Time at which the node was told to start, and the counts since then.
+    /// Time at which the node was started, and the counts since then.
     running: Option<(Time, Series)>,
 }
 

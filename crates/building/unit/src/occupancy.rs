@@ -1,18 +1,18 @@
-//! How full the units are, on average over many looks.
+//! How full the units are, on average over many samples.
 
 use crate::{BuilderReport, ReadoutReport};
 use evb_experiment::Plan;
 use evb_record::{BuilderOccupancy, Occupancy, ReadoutOccupancy};
 
-/// Sums over looks at the reports of all units.
+/// Sums over samples of the reports of all units.
 #[derive(Clone, Debug)]
-pub(crate) struct Looks {
+pub(crate) struct OccupancySamples {
     sums: Occupancy,
     buffer_events: f64,
     buffer_bytes: f64,
 }
 
-impl Looks {
+impl OccupancySamples {
     pub(crate) fn new(plan: &Plan) -> Self {
         let config = &plan.building;
         let sums = Occupancy {
@@ -25,8 +25,8 @@ impl Looks {
         Self { sums, buffer_events, buffer_bytes }
     }
 
-    /// Takes a look at the latest reports.
-    pub(crate) fn look(&mut self, readouts: &[ReadoutReport], builders: &[BuilderReport]) {
+    /// Samples the latest reports.
+    pub(crate) fn sample(&mut self, readouts: &[ReadoutReport], builders: &[BuilderReport]) {
         self.sums.looks += 1;
         for (sum, ReadoutReport { held, .. }) in self.sums.readouts.iter_mut().zip(readouts) {
             sum.filled += (held.events as f64 / self.buffer_events).max(held.bytes as f64 / self.buffer_bytes);
@@ -39,17 +39,17 @@ impl Looks {
         }
     }
 
-    /// The means; none without a look.
+    /// The means, or `None` without a sample.
     pub(crate) fn means(&self) -> Option<Occupancy> {
-        let looks = self.sums.looks as f64;
+        let samples = self.sums.looks as f64;
         let mut means = self.sums.clone();
         for readout in &mut means.readouts {
-            readout.filled /= looks;
-            readout.waited_for /= looks;
+            readout.filled /= samples;
+            readout.waited_for /= samples;
         }
         for builder in &mut means.builders {
-            builder.building /= looks;
-            builder.storing /= looks;
+            builder.building /= samples;
+            builder.storing /= samples;
         }
         (self.sums.looks > 0).then_some(means)
     }
@@ -58,21 +58,21 @@ impl Looks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Held, Open};
+    use crate::{BufferFill, OpenCounts};
     use evb_protocol::Config;
     use evb_sources::SourceSpec;
 
     #[test]
-    fn means_are_over_all_looks_and_a_buffer_is_full_by_what_fills_it() {
+    fn means_are_over_all_samples_and_a_buffer_is_full_by_events_or_bytes() {
         let building = Config { buffer_events: 10, buffer_bytes: evb_core::ByteCount(1000), ..Config::new(2, 1) };
         let plan = Plan::new(building, SourceSpec::Fixed { size: "2 B".parse().unwrap() });
-        let mut looks = Looks::new(&plan);
-        assert_eq!(looks.means(), None);
-        let readout = |events, bytes| ReadoutReport { held: Held { events, bytes }, ..ReadoutReport::default() };
-        let open = Open { building: 4, storing: 2, lacking: vec![0, 4] };
-        looks.look(&[readout(5, 100), readout(1, 900)], &[BuilderReport { open, ..BuilderReport::default() }]);
-        looks.look(&[readout(0, 0), readout(1, 900)], &[BuilderReport::default()]);
-        let means = looks.means().unwrap();
+        let mut samples = OccupancySamples::new(&plan);
+        assert_eq!(samples.means(), None);
+        let readout = |events, bytes| ReadoutReport { held: BufferFill { events, bytes }, ..ReadoutReport::default() };
+        let open = OpenCounts { building: 4, storing: 2, lacking: vec![0, 4] };
+        samples.sample(&[readout(5, 100), readout(1, 900)], &[BuilderReport { open, ..BuilderReport::default() }]);
+        samples.sample(&[readout(0, 0), readout(1, 900)], &[BuilderReport::default()]);
+        let means = samples.means().unwrap();
         assert_eq!((means.looks, means.readouts[0].filled, means.readouts[1].filled), (2, 0.25, 0.9));
         assert_eq!((means.readouts[0].waited_for, means.readouts[1].waited_for), (0.0, 2.0));
         assert_eq!(means.builders, [BuilderOccupancy { building: 2.0, storing: 1.0 }]);

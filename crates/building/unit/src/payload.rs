@@ -1,6 +1,6 @@
 //! The payload of a fragment, as a driver has it: real bytes, or none.
 
-use crate::bundle::{self, Bundle, BundleError, Part, Writer};
+use crate::bundle::{self, Bundle, BundleError, BundlePart, Writer};
 use bytes::{Bytes, BytesMut};
 use evb_core::EventId;
 use evb_filter::Content;
@@ -19,20 +19,20 @@ pub trait Payload: Clone + Default + Content {
     fn resize(fragment: &mut Fragment<Self>, length: u32);
     /// Spoils the payload after its checksum was made.
     fn corrupt(fragment: &mut Fragment<Self>);
-    /// The first event of a bundle, by its own word; none if it does not say.
+    /// The first event of a bundle by its own index, or `None` without one.
     fn first_event(bundle: &Fragment<Self>) -> Option<EventId>;
-    /// Puts fragments into one payload, as [`Bundle`] does. `first` is the first event; the fragments are in the order of
-    /// events, then of sources.
+    /// Puts fragments into one payload, as [`Bundle`] does. `first` is the first event; the fragments are in the order
+    /// of events, then of sources.
     fn bundle(first: EventId, fragments: &[Fragment<Self>]) -> (Self, u32, u32);
     /// Reads the index of a bundle into `parts`, without a look at the payloads.
     ///
     /// # Errors
-    /// The payload is no bundle, or a damaged one. Then `parts` has no meaning.
-    fn parts(first: EventId, bundle: &Fragment<Self>, parts: &mut Vec<Part>) -> Result<(), BundleError>;
+    /// The payload is not a bundle, or a damaged one. Then `parts` has no meaning.
+    fn parts(first: EventId, bundle: &Fragment<Self>, parts: &mut Vec<BundlePart>) -> Result<(), BundleError>;
     /// The fragment of a part, which shares the memory of the bundle.
-    fn part(bundle: &Self, part: &Part) -> Fragment<Self>;
+    fn part(bundle: &Self, part: &BundlePart) -> Fragment<Self>;
     /// True if the payload of a part is as its checksum says.
-    fn is_intact(bundle: &Self, part: &Part) -> bool;
+    fn is_intact(bundle: &Self, part: &BundlePart) -> bool;
 }
 
 /// The payload of a fragment without bytes: nothing, or the fragments of a bundle.
@@ -85,19 +85,19 @@ impl Payload for SimulatedPayload {
         SimulatedBundle(fragments.to_vec()).finish(first)
     }
 
-    fn parts(_first: EventId, bundle: &Fragment<Self>, parts: &mut Vec<Part>) -> Result<(), BundleError> {
+    fn parts(_first: EventId, bundle: &Fragment<Self>, parts: &mut Vec<BundlePart>) -> Result<(), BundleError> {
         let Self(Some(fragments)) = &bundle.payload else { return Err(BundleError::NoIndex) };
         parts.clear();
-        parts.extend((0..).zip(&**fragments).map(|(at, fragment)| Part { at, ..Part::whole(fragment) }));
+        parts.extend((0..).zip(&**fragments).map(|(at, fragment)| BundlePart { at, ..BundlePart::whole(fragment) }));
         Ok(())
     }
 
-    fn part(bundle: &Self, part: &Part) -> Fragment<Self> {
+    fn part(bundle: &Self, part: &BundlePart) -> Fragment<Self> {
         let fragment = bundle.0.as_ref().and_then(|fragments| fragments.get(part.at as usize));
         part.with(fragment.map(|fragment| fragment.payload.clone()).unwrap_or_default())
     }
 
-    fn is_intact(_bundle: &Self, _part: &Part) -> bool {
+    fn is_intact(_bundle: &Self, _part: &BundlePart) -> bool {
         true
     }
 }
@@ -107,7 +107,7 @@ impl Payload for SimulatedPayload {
 pub struct SimulatedBundle(Vec<Fragment<SimulatedPayload>>);
 
 impl SimulatedBundle {
-    /// A bundle without a fragment, and with space for so many.
+    /// An empty bundle, with space for this many fragments.
     pub fn with_capacity(fragments: usize) -> Self {
         Self(Vec::with_capacity(fragments))
     }
@@ -140,7 +140,7 @@ impl Payload for Bytes {
         evb_core::checksum(&fragment.payload)
     }
 
-    /// That of all bytes, if there is no index.
+    /// The checksum of all bytes if there is no index.
     fn index_checksum(fragment: &Fragment<Self>) -> u32 {
         bundle::checksum_of_index(&fragment.payload).unwrap_or_else(|| Self::checksum(fragment))
     }
@@ -174,16 +174,16 @@ impl Payload for Bytes {
         writer.finish(first)
     }
 
-    fn parts(first: EventId, bundle: &Fragment<Self>, parts: &mut Vec<Part>) -> Result<(), BundleError> {
+    fn parts(first: EventId, bundle: &Fragment<Self>, parts: &mut Vec<BundlePart>) -> Result<(), BundleError> {
         bundle::read_index(first, &bundle.payload, parts)
     }
 
-    fn part(bundle: &Self, part: &Part) -> Fragment<Self> {
+    fn part(bundle: &Self, part: &BundlePart) -> Fragment<Self> {
         part.with(bundle.slice(part.range()))
     }
 
     #[inline]
-    fn is_intact(bundle: &Self, part: &Part) -> bool {
+    fn is_intact(bundle: &Self, part: &BundlePart) -> bool {
         bundle.get(part.range()).is_some_and(|bytes| evb_core::checksum(bytes) == part.checksum)
     }
 }

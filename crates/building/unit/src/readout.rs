@@ -1,7 +1,8 @@
 //! The readout unit: its machine, and the source of its fragments.
 
 use crate::{
-    Held, Injector, Payload, ReadoutReport, SimulatedBundle, SimulatedPayload, Sources, bundle::Bundle, meter::Meter,
+    BufferFill, Injector, Payload, ReadoutReport, SimulatedBundle, SimulatedPayload, Sources, bundle::Bundle,
+    meter::Meter,
 };
 use evb_core::{EventId, Machine, NodeId, Recording, SourceId, Span, Time, Transmit};
 use evb_experiment::Plan;
@@ -20,7 +21,7 @@ pub trait FragmentSource<B> {
     /// What a recorded source says of its events.
     fn recording(&self) -> Option<Recording>;
 
-    /// Reads the fragment of an event, which the source has at a place of its own.
+    /// Reads the fragment of an event, which the source has at this position.
     ///
     /// # Errors
     /// When the source is broken.
@@ -29,7 +30,7 @@ pub trait FragmentSource<B> {
     /// A bundle that is being made by sources of this kind.
     type Bundle: Bundle<B>;
 
-    /// A bundle without a fragment, with space for so many fragments, and for so many bytes if that is known.
+    /// An empty bundle, with space for this many fragments, and this many bytes if that is known.
     fn begin_bundle(&mut self, fragments: usize, bytes: usize) -> Self::Bundle;
 
     /// Reads the fragment of an event into a bundle, behind those that are there.
@@ -43,7 +44,7 @@ pub trait FragmentSource<B> {
         bundle: &mut Self::Bundle,
     ) -> Result<FragmentStatus, Self::Error>;
 
-    /// Takes back a payload that nobody needs any more.
+    /// Takes back a payload that is no longer needed.
     fn release(&mut self, _payload: B) {}
 }
 
@@ -135,8 +136,8 @@ pub struct ReadoutUnit<B, S> {
 }
 
 impl<B: Payload, S: FragmentSource<B>> ReadoutUnit<B, S> {
-    /// The readout unit of a node. `live_bits` is given when fragments come by themselves: the width of the front end's event
-    /// numbers.
+    /// The readout unit of a node. `live_bits` is given when fragments come by themselves: the width of the front end's
+    /// event numbers.
     pub fn new(plan: &Plan, node: NodeId, source: Sources<S>, live_bits: Option<u8>) -> Self {
         let id = SourceId(node.0 - plan.building.readout_nodes().first.0);
         Self {
@@ -183,8 +184,8 @@ impl<B: Payload, S: FragmentSource<B>> ReadoutUnit<B, S> {
         self.meter.pass(now, || [self.machine.counts().sent_bytes - self.before.sent_bytes]);
     }
 
-    /// Reads what the machine wants to have, within limits; true when it has read something. A machine that does not know
-    /// sizes asks for one fragment after the other.
+    /// Reads what the machine wants to have, within limits; true when it has read something. A machine that does not
+    /// know sizes asks for one fragment after the other.
     ///
     /// # Errors
     /// When the source is broken.
@@ -206,7 +207,7 @@ impl<B: Payload, S: FragmentSource<B>> ReadoutUnit<B, S> {
         Ok(count > 0)
     }
 
-    /// Takes back payloads, and notes what is to be read.
+    /// Takes back payloads, and notes which fragments are to be read.
     fn take_events(&mut self) {
         while let Some(event) = self.machine.poll_event() {
             match event {
@@ -217,8 +218,8 @@ impl<B: Payload, S: FragmentSource<B>> ReadoutUnit<B, S> {
         }
     }
 
-    /// Hands over at most `room` messages of the machine, with the time by which an injected fault holds them back; how many
-    /// there were.
+    /// Hands over at most `room` messages of the machine, with the time by which an injected fault holds them back; how
+    /// many there were.
     #[inline]
     pub fn transmit(&mut self, room: usize, mut send: impl FnMut(Transmit<Message<B>>, Span)) -> usize {
         let messages = std::iter::from_fn(|| self.machine.poll_transmit()).take(room);
@@ -239,14 +240,14 @@ impl<B: Payload, S: FragmentSource<B>> ReadoutUnit<B, S> {
         self.meter.start(now, &[0]);
     }
 
-    /// How it stands.
+    /// The present report.
     pub fn report(&self, now: Time) -> ReadoutReport {
         let counts = self.counts();
         let report = ReadoutReport::of(&counts);
         let through = |counts: &ReadoutCounts| self.source.events_through(counts.through);
         let through = through(self.machine.counts()).saturating_sub(through(&self.before));
         let (events, bytes) = self.machine.held();
-        let held = Held { events, bytes };
+        let held = BufferFill { events, bytes };
         ReadoutReport { through, held, series: self.meter.series(now, &[counts.sent_bytes]), ..report }
     }
 }
@@ -257,7 +258,7 @@ mod tests {
     use evb_protocol::Config;
     use evb_sources::SourceSpec;
 
-    /// A readout unit that knows of 500 blocks of so many events.
+    /// A readout unit that knows of 500 blocks of this many events.
     fn readout(block: u32) -> ReadoutUnit<SimulatedPayload, SizeModel> {
         let mut plan = Plan::new(Config::new(1, 1), SourceSpec::Fixed { size: "2 B".parse().unwrap() });
         plan.bundling.block = block;
@@ -277,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_builder_wants_is_read_ahead_only_a_little() {
+    fn unwanted_fragments_are_read_ahead_only_a_little() {
         let mut readout = readout(1);
         assert_eq!(read(&mut readout, 64), 64);
         // A builder wants one far ahead: all before it are read, too, and none behind it.

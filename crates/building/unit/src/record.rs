@@ -3,7 +3,7 @@
 use crate::{Account, Faults, ReadoutReport, VERSION};
 use evb_core::ByteCount;
 use evb_experiment::Plan;
-use evb_protocol::{Shaping as Order, Step};
+use evb_protocol::{Shaping as Order, ShapingStep};
 use evb_record::steady::{Offer, Steady};
 use evb_record::{Bundles, Finding, FindingKind, Record, RecordKind, Shaping, Slots, Trigger};
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ pub struct Offered {
     pub key: &'static str,
     /// The kind of load that is offered.
     pub what: &'static str,
-    /// The offered rate; none if the load comes as fast as possible.
+    /// The offered rate, or `None` if the load comes as fast as possible.
     pub rate_hz: Option<f64>,
 }
 
@@ -27,7 +27,7 @@ impl Offered {
         Self { key: "trigger.rate", what: "triggers", rate_hz }
     }
 
-    /// The offered load; none if it comes as fast as possible.
+    /// The offered load, or `None` if it comes as fast as possible.
     fn offer(&self, trigger: &Trigger, plan: &Plan) -> Option<Offer> {
         Some(Offer {
             key: self.key,
@@ -99,7 +99,7 @@ impl Account {
         let (step, bytes, lead) = match shaping {
             Order::None => return None,
             Order::Grouping { packet, .. } | Order::RateDivision { packet } => (None, packet, ByteCount(0)),
-            Order::BarrelShifter { bucket, step: step @ Step::Clock { .. }, .. } => {
+            Order::BarrelShifter { bucket, step: step @ ShapingStep::Clock { .. }, .. } => {
                 (Some(step.name().into()), bucket, ByteCount(0))
             }
             Order::BarrelShifter { bucket, step, lead, .. } => (Some(step.name().into()), bucket, lead),

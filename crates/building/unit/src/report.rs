@@ -60,7 +60,7 @@ pub struct DeadLink {
 
 /// What a readout unit holds at present.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Held {
+pub struct BufferFill {
     /// Events requested or held; with blocks, blocks.
     pub events: u64,
     /// Payload bytes held.
@@ -69,7 +69,7 @@ pub struct Held {
 
 /// What a builder unit works on at present. With blocks, an event is a block.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Open {
+pub struct OpenCounts {
     /// Events under construction.
     pub building: u64,
     /// Built events that wait for filter units or for the storage.
@@ -119,7 +119,7 @@ pub struct ReadoutReport {
     pub series: Series,
     /// What it holds at present.
     #[serde(default)]
-    pub held: Held,
+    pub held: BufferFill,
     /// The time slots of its traffic shaping.
     #[serde(default)]
     pub slots: Slots,
@@ -150,7 +150,7 @@ pub struct BuilderReport {
     pub series: Series,
     /// What it works on at present.
     #[serde(default)]
-    pub open: Open,
+    pub open: OpenCounts,
     /// Sizes of the fragments that it received, and of its built events.
     #[serde(default)]
     pub sizes: Sizes,

@@ -3,7 +3,7 @@
 //! No event is rejected unseen: one with a missing or bad fragment passes all built-in filters but `complete`, ends
 //! incomplete and is stored. So a filter has seen every rejected event completely.
 
-use crate::{Payload, Store, split::Fate};
+use crate::{Payload, Store, split::EventDecision};
 use evb_core::{EventId, Time};
 use evb_filter::{Answer, Passage, Question, Selection, StreamId, Verdict};
 use evb_protocol::{BuilderCommand, Built, Fragment, Region};
@@ -24,7 +24,7 @@ impl Selector {
         Self { selection, accepted: HashMap::new(), counts: Filtering::default() }
     }
 
-    /// The counts; none if nothing is selected.
+    /// The counts, or `None` if nothing is selected.
     pub fn filtering(&self) -> Option<Filtering> {
         (!self.selection.is_open()).then(|| self.counts.clone())
     }
@@ -35,34 +35,36 @@ impl Selector {
     }
 
     /// The way of an event that is built, as far as it is known without its fragments. An event that is not wanted is
-    /// counted, and is not to be given to [`take_built`](Self::take_built). A sampled one is wanted though it is not stored.
+    /// counted, and is not to be given to [`take_built`](Self::take_built). A sampled one is wanted though it is not
+    /// stored.
     pub(crate) fn foresee<B, S: Store<B>>(
         &mut self,
         storage: &S,
         event: EventId,
         complete: bool,
         is_sampled: bool,
-    ) -> Fate {
+    ) -> EventDecision {
         let stream = match self.selection.foresee(event, complete) {
             _ if self.selection.phased || self.selection.is_open() => {
                 self.accepted.get(&event).copied().unwrap_or_default()
             }
             Some(Passage::Rejected) => {
                 self.counts.rejected += 1;
-                return Fate::Rejected;
+                return EventDecision::Rejected;
             }
             Some(Passage::Taken(stream)) => stream,
             Some(Passage::Passed) if self.selection.units.is_none() => StreamId::PHYSICS,
-            Some(Passage::Passed) | None => return Fate::Wanted,
+            Some(Passage::Passed) | None => return EventDecision::Wanted,
         };
         if is_sampled || storage.keeps(stream, event, complete) {
-            return Fate::Wanted;
+            return EventDecision::Wanted;
         }
-        match self.selection.phased {
-            true => _ = self.accepted.remove(&event),
-            false => self.counts.accepted += 1,
+        if self.selection.phased {
+            self.accepted.remove(&event);
+        } else {
+            self.counts.accepted += 1;
         }
-        Fate::Unstored
+        EventDecision::Unstored
     }
 
     /// Decides about an event that is built, stores it if it is accepted, and returns the answer for the machine. There
@@ -87,8 +89,8 @@ impl Selector {
         }
     }
 
-    /// Decides about an event whose first phase is over, as [`take_built`](Self::take_built) does. `asked` are the readout
-    /// units of the phase.
+    /// Decides about an event whose first phase is over, as [`take_built`](Self::take_built) does. `asked` are the
+    /// readout units of the phase.
     pub fn take_phase<B: Payload, S: Store<B>>(
         &mut self,
         storage: &mut S,
@@ -114,13 +116,10 @@ impl Selector {
         answer: Answer<B>,
     ) -> Option<BuilderCommand<B>> {
         let Answer { question: Question { built, is_phase }, verdict } = answer;
-        match is_phase {
-            true => Some(self.end_phase(built.event, verdict)),
-            false => self.end(storage, now, built, verdict),
-        }
+        if is_phase { Some(self.end_phase(built.event, verdict)) } else { self.end(storage, now, built, verdict) }
     }
 
-    /// The verdict of the chain; none if filter units decide.
+    /// The verdict of the chain, or `None` if filter units decide.
     fn verdict<B: Payload>(
         &self,
         event: EventId,

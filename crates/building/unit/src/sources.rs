@@ -26,15 +26,15 @@ pub struct Sources<S> {
 struct Member<S> {
     id: SourceId,
     source: S,
-    /// The part of the events that it has no fragment of, if that is no fault.
+    /// The part of the events of which it has no fragment, if that is not a fault.
     suppressed: Option<f64>,
     /// Faults that are injected into its fragments.
     faults: Vec<FaultAction>,
 }
 
 impl<S> Sources<S> {
-    /// Opens the sources of a readout unit that are read. Super-fragments of a first stage are those of one source, by the
-    /// number of the readout unit.
+    /// Opens the sources of a readout unit that are read. Super-fragments of a first stage are those of one source, by
+    /// the number of the readout unit.
     ///
     /// # Errors
     /// The first error of `open`.
@@ -71,7 +71,7 @@ impl<S> Sources<S> {
         self.blocks.through(block)
     }
 
-    /// The only source, whose fragments go as they are; none if there are bundles.
+    /// The only source, whose fragments go unbundled, or `None` if there are bundles.
     pub fn only(&self) -> Option<&S> {
         self.members.first().filter(|_| !self.bundles).map(|member| &member.source)
     }
@@ -104,7 +104,7 @@ impl<S> Sources<S> {
         self.only()?.recording()
     }
 
-    /// Reads the fragment of an event, which the only source has at a place of its own, or the bundle of a block.
+    /// Reads the fragment of an event, which the only source has at this position, or the bundle of a block.
     ///
     /// # Errors
     /// When a source is broken.
@@ -119,7 +119,7 @@ impl<S> Sources<S> {
         }
     }
 
-    /// Takes back a payload that nobody needs any more.
+    /// Takes back a payload that is no longer needed.
     #[inline]
     pub fn release<B>(&mut self, payload: B)
     where
@@ -161,8 +161,8 @@ impl<S> Sources<S> {
 }
 
 impl<S> Member<S> {
-    /// Reads the fragment of an event with its faults into a bundle; none if the source is zero-suppressed and has none.
-    /// False if the fragment is not good, or not as its checksum says.
+    /// Reads the fragment of an event with its faults into a bundle; no fragment if the source is zero-suppressed and
+    /// has none. Returns false if the fragment is not good, or does not match its checksum.
     fn read_into<B: Payload>(
         &mut self,
         event: EventId,
@@ -186,7 +186,8 @@ impl<S> Member<S> {
         Ok(status == FragmentStatus::Good)
     }
 
-    /// Reads the fragment of an event into a bundle as the faults make it, as [`read_into`](Self::read_into) does without.
+    /// Reads the fragment of an event into a bundle as the faults make it, as [`read_into`](Self::read_into) does
+    /// without.
     fn read_with_faults<B: Payload>(
         &mut self,
         event: EventId,

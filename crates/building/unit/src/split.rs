@@ -3,10 +3,10 @@
 //! Fragments and their sizes are counted here and not in the machines, which count bundles: a rate of fragments that
 //! depends on the size of blocks would mean nothing.
 
-use crate::{Faults, Payload, Sizes, blocks::Blocks, bundle::Part};
+use crate::{Faults, Payload, Sizes, blocks::Blocks, bundle::BundlePart};
 use evb_core::{EventId, SourceId};
 use evb_experiment::Plan;
-use evb_protocol::{BlockSize, Built, Fault, Filter, First, Fragment, FragmentStatus, Protocol, Region};
+use evb_protocol::{BlockSize, Built, Fault, Filter, FirstPhase, Fragment, FragmentStatus, Protocol, Region};
 use evb_record::Events;
 use std::collections::{BTreeMap, HashMap};
 
@@ -19,9 +19,9 @@ const BY_SOURCE: [Fault; 4] = [Fault::Missing, Fault::Corrupted, Fault::Oversize
 /// Most events whose memory is kept for the next ones.
 const MOST_SPARE: usize = 4096;
 
-/// The way of an event of a block, as far as it is known without its fragments.
+/// What is known about an event of a block without its fragments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum EventDecision {
     /// Its fragments are wanted.
     Wanted,
     /// It is rejected.
@@ -35,20 +35,20 @@ pub(crate) struct Splitter<B> {
     blocks: Blocks,
     /// The size of blocks may change.
     follows_load: bool,
-    units: Vec<Unit>,
+    units: Vec<BundlingUnit>,
     /// The number of units of the first phase, where an event of a block may be rejected alone.
     first_phase: Option<usize>,
     filter: Filter,
     /// Blocks whose events are being stored.
-    open: HashMap<EventId, Open<B>>,
+    open: HashMap<EventId, OpenBlock<B>>,
     /// The bundles of the block that is being split, by unit.
-    dealt: Vec<Dealt<B>>,
+    dealt: Vec<UnitBundle<B>>,
     /// The events of that block: true for those that are complete.
     complete: Vec<bool>,
     /// The bytes of these events.
     lengths: Vec<u64>,
     /// The index of the latest bundle that has come.
-    parts: Vec<Part>,
+    parts: Vec<BundlePart>,
     /// Memory of events that are over.
     spare: Vec<Vec<Option<Fragment<B>>>>,
     ended: Events,
@@ -59,40 +59,40 @@ pub(crate) struct Splitter<B> {
 }
 
 /// A readout unit, as seen from a builder.
-struct Unit {
+struct BundlingUnit {
     bundles: bool,
     /// Sources that are read, and true for those that may have no fragment of an event.
     sources: Vec<(SourceId, bool)>,
 }
 
 /// What came from one readout unit.
-struct Dealt<B> {
-    kind: Kind,
+struct UnitBundle<B> {
+    kind: BundleKind,
     payload: B,
-    /// The checksum of a payload that is no bundle.
+    /// The checksum of a payload that is not a bundle.
     checksum: u32,
-    parts: Vec<Part>,
+    parts: Vec<BundlePart>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum BundleKind {
     Nothing,
-    /// Nobody knows what the bytes are: they are kept as those of the first source.
+    /// The index is unreadable: the bytes are kept as those of the first source.
     Broken,
     /// The fragments in `parts`.
     Parts,
 }
 
 /// A source of an event, and what there is of it.
-enum Found<'a> {
-    Part(&'a Part),
+enum FoundFragment<'a> {
+    Part(&'a BundlePart),
     Missing(SourceId),
-    /// A fragment that belongs to no source of the unit.
+    /// A fragment of a source that the unit does not have.
     Stranger(SourceId),
 }
 
 /// A block whose events are being stored.
-struct Open<B> {
+struct OpenBlock<B> {
     /// The block for the machine, without fragments.
     block: Built<B>,
     /// Number of events that are not stored yet.
@@ -102,15 +102,15 @@ struct Open<B> {
 }
 
 impl<B: Payload> Splitter<B> {
-    /// The bundles of a plan; none if no readout unit makes any.
+    /// The bundles of a plan, or `None` if no readout unit makes any.
     pub(crate) fn new(plan: &Plan) -> Option<Self> {
         let bundling = &plan.bundling;
         let read = |unit| bundling.read_by(unit).map(|source| (source, bundling.suppression(source).is_some()));
-        let unit = |unit| Unit { bundles: bundling.bundles(unit), sources: read(unit).collect() };
+        let unit = |unit| BundlingUnit { bundles: bundling.bundles(unit), sources: read(unit).collect() };
         (!bundling.is_plain()).then(|| Self {
             units: (0..plan.building.readout_units).map(unit).collect(),
             first_phase: match plan.building.protocol {
-                Protocol::Phased { first: First::Units(first), .. } if bundling.has_blocks() => Some(first.into()),
+                Protocol::Phased { first: FirstPhase::Units(first), .. } if bundling.has_blocks() => Some(first.into()),
                 Protocol::Push | Protocol::Pull | Protocol::Phased { .. } => None,
             },
             filter: Filter { seed: plan.filter.seed, accept: plan.filter.drawn.unwrap_or(1.0) },
@@ -129,7 +129,7 @@ impl<B: Payload> Splitter<B> {
         })
     }
 
-    /// True if a bundle or fragment has the bytes that its unit has sent. A good bundle is as its index says.
+    /// Returns true if a bundle or fragment has the bytes that its unit has sent. A good bundle is as its index says.
     #[inline]
     pub(crate) fn is_as_sent(&mut self, fragment: &Fragment<B>) -> bool {
         let bundles = self.units.get(fragment.source.index()).is_some_and(|unit| unit.bundles);
@@ -143,8 +143,8 @@ impl<B: Payload> Splitter<B> {
             && parts.iter().all(|part| B::is_intact(&fragment.payload, part))
     }
 
-    /// The first event of a bundle. It may overtake the news of another size of blocks, so its own word counts until the block
-    /// is split.
+    /// The first event of a bundle. It may overtake the news of another size of blocks, so its own word counts until
+    /// the block is split.
     fn first_of(&self, bundle: &Fragment<B>) -> EventId {
         let own = B::first_event(bundle).filter(|_| self.follows_load);
         own.unwrap_or_else(|| EventId(self.blocks.events_of(bundle.event).start))
@@ -155,13 +155,13 @@ impl<B: Payload> Splitter<B> {
         self.blocks.change(size);
     }
 
-    /// Splits a block into its events. `fate` says what becomes of an event by its number, and whether it is complete; only
-    /// those that are wanted get their fragments. The block ends when [`stored`](Self::stored) has all of them, or at once
-    /// if there are none: then it is given back, too.
+    /// Splits a block into its events. `fate` says what becomes of an event by its number, and whether it is complete;
+    /// only those that are wanted get their fragments. The block ends when [`stored`](Self::stored) has all of them, or
+    /// at once if there are none: then it is given back, too.
     pub(crate) fn split(
         &mut self,
         mut block: Built<B>,
-        mut fate: impl FnMut(EventId, bool) -> Fate,
+        mut fate: impl FnMut(EventId, bool) -> EventDecision,
     ) -> (Vec<Built<B>>, Option<Built<B>>) {
         let of_block = self.blocks.events_of(block.event);
         let first = EventId(of_block.start);
@@ -169,7 +169,7 @@ impl<B: Payload> Splitter<B> {
         self.complete.resize(self.blocks.size(block.event) as usize, true);
         self.lengths.clear();
         self.lengths.resize(self.complete.len(), 0);
-        self.dealt.resize_with(block.fragments.len(), Dealt::default);
+        self.dealt.resize_with(block.fragments.len(), UnitBundle::default);
         let mut seen = Vec::new();
         for (unit, bundle) in block.fragments.drain(..).enumerate() {
             if self.first_phase == Some(unit) {
@@ -190,27 +190,27 @@ impl<B: Payload> Splitter<B> {
             }
             let fate = fate(event, complete);
             *match (fate, complete) {
-                (Fate::Rejected, _) => &mut ending.rejected,
+                (EventDecision::Rejected, _) => &mut ending.rejected,
                 (_, true) => &mut ending.built,
                 (_, false) => &mut ending.incomplete,
             } += 1;
-            if fate == Fate::Wanted {
+            if fate == EventDecision::Wanted {
                 events.push(self.assemble(first, event, complete));
             }
         }
         self.dealt.iter_mut().for_each(|dealt| dealt.payload = B::default());
         block.complete = ending.incomplete == 0;
         let id = block.event;
-        self.open.insert(id, Open { block, left: events.len(), ending });
+        self.open.insert(id, OpenBlock { block, left: events.len(), ending });
         let ended = if events.is_empty() { self.end(id) } else { None };
         (events, ended)
     }
 
     /// Takes the bundle or fragment of a unit, and notes which events are not complete without it.
     fn deal(&mut self, unit: usize, first: EventId, bundle: Option<Fragment<B>>) {
-        let (Unit { bundles, sources }, dealt) = (&self.units[unit], &mut self.dealt[unit]);
+        let (BundlingUnit { bundles, sources }, dealt) = (&self.units[unit], &mut self.dealt[unit]);
         dealt.take(first, bundle.filter(|bundle| bundle.status != FragmentStatus::Missing), *bundles, sources);
-        if dealt.kind != Kind::Parts {
+        if dealt.kind != BundleKind::Parts {
             return self.complete.fill(false);
         }
         self.fragments += dealt.parts.len() as u64;
@@ -224,9 +224,9 @@ impl<B: Payload> Splitter<B> {
                 *length += u64::from(part.length);
             }
             compare(of_event, sources, |found| match found {
-                Found::Part(part) => *complete &= part.status == FragmentStatus::Good,
-                Found::Missing(_) => *complete = false,
-                Found::Stranger(source) => stranger(source),
+                FoundFragment::Part(part) => *complete &= part.status == FragmentStatus::Good,
+                FoundFragment::Missing(_) => *complete = false,
+                FoundFragment::Stranger(source) => stranger(source),
             });
         }
         rest.iter().for_each(|part| stranger(part.source));
@@ -253,7 +253,7 @@ impl<B: Payload> Splitter<B> {
         Built { event, complete, asked: Region::ALL, fragments }
     }
 
-    /// Takes an event that is stored; gives back its block when that was the last one.
+    /// Takes an event that is stored; returns its block if that was the last one.
     pub(crate) fn stored(&mut self, mut event: Built<B>) -> Option<Built<B>> {
         if self.spare.len() < MOST_SPARE {
             event.fragments.clear();
@@ -265,7 +265,7 @@ impl<B: Payload> Splitter<B> {
         if open.left == 0 { self.end(block) } else { None }
     }
 
-    /// Takes an event that is rejected; gives back its block when that was the last one.
+    /// Takes an event that is rejected; returns its block if that was the last one.
     pub(crate) fn rejected(&mut self, event: Built<B>) -> Option<Built<B>> {
         let open = self.open.get_mut(&self.blocks.block_of(event.event))?;
         let ending = &mut open.ending;
@@ -275,7 +275,7 @@ impl<B: Payload> Splitter<B> {
     }
 
     fn end(&mut self, block: EventId) -> Option<Built<B>> {
-        let Open { block, ending, .. } = self.open.remove(&block)?;
+        let OpenBlock { block, ending, .. } = self.open.remove(&block)?;
         self.ended.built += ending.built;
         self.ended.incomplete += ending.incomplete;
         self.ended.rejected += ending.rejected;
@@ -321,11 +321,13 @@ impl<B: Payload> Splitter<B> {
     /// Puts the counts by event and by source into a report, in place of those by bundle.
     pub(crate) fn report(&self, counts: &mut evb_record::BuilderRecord, faults: &mut Faults) -> BTreeMap<u16, Faults> {
         let Events { built, incomplete, rejected, .. } = self.ended;
-        (counts.built, counts.incomplete, counts.rejected) = (built, incomplete, rejected);
+        counts.built = built;
+        counts.incomplete = incomplete;
+        counts.rejected = rejected;
         counts.fragments = self.fragments;
         BY_SOURCE.iter().for_each(|fault| _ = faults.remove(fault.name()));
-        let told = |fault: &Fault| BY_SOURCE.contains(fault) || *fault == Fault::Unexpected;
-        for (fault, count) in self.faults.values().flatten().filter(|(fault, _)| told(fault)) {
+        let is_named = |fault: &Fault| BY_SOURCE.contains(fault) || *fault == Fault::Unexpected;
+        for (fault, count) in self.faults.values().flatten().filter(|(fault, _)| is_named(fault)) {
             *faults.entry(fault.name().to_owned()).or_default() += count;
         }
         let named = |faults: &BTreeMap<Fault, u64>| {
@@ -352,42 +354,49 @@ const fn fault(status: FragmentStatus) -> Option<Fault> {
 
 /// Compares the fragments that a unit has sent of an event with its sources.
 #[inline]
-fn compare<'a>(parts: &'a [Part], sources: &[(SourceId, bool)], mut visit: impl FnMut(Found<'a>)) {
+fn compare<'a>(parts: &'a [BundlePart], sources: &[(SourceId, bool)], mut visit: impl FnMut(FoundFragment<'a>)) {
     let mut rest = parts.iter().peekable();
     for &(source, may_lack) in sources {
         while let Some(stranger) = rest.next_if(|part| part.source < source) {
-            visit(Found::Stranger(stranger.source));
+            visit(FoundFragment::Stranger(stranger.source));
         }
         match rest.next_if(|part| part.source == source) {
-            Some(part) => visit(Found::Part(part)),
+            Some(part) => visit(FoundFragment::Part(part)),
             None if may_lack => {}
-            None => visit(Found::Missing(source)),
+            None => visit(FoundFragment::Missing(source)),
         }
     }
-    rest.for_each(|part| visit(Found::Stranger(part.source)));
+    rest.for_each(|part| visit(FoundFragment::Stranger(part.source)));
 }
 
-impl<B: Payload> Default for Dealt<B> {
+impl<B: Payload> Default for UnitBundle<B> {
     fn default() -> Self {
-        Self { kind: Kind::Nothing, payload: B::default(), checksum: 0, parts: Vec::new() }
+        Self { kind: BundleKind::Nothing, payload: B::default(), checksum: 0, parts: Vec::new() }
     }
 }
 
-impl<B: Payload> Dealt<B> {
-    /// Takes what has come from a unit with these sources. Only a good bundle was compared with its checksums when it came.
+impl<B: Payload> UnitBundle<B> {
+    /// Takes what has come from a unit with these sources. Only a good bundle was compared with its checksums when it
+    /// came.
     fn take(&mut self, first: EventId, came: Option<Fragment<B>>, bundles: bool, sources: &[(SourceId, bool)]) {
         self.parts.clear();
-        let Some(fragment) = came else { return self.kind = Kind::Nothing };
-        self.kind = Kind::Parts;
+        let Some(fragment) = came else { return self.kind = BundleKind::Nothing };
+        self.kind = BundleKind::Parts;
         if !bundles {
             let source = sources.first().map_or(fragment.source, |(source, _)| *source);
-            self.parts.push(Part { event: first, source, length: B::length(&fragment), ..Part::whole(&fragment) });
+            self.parts.push(BundlePart {
+                event: first,
+                source,
+                length: B::length(&fragment),
+                ..BundlePart::whole(&fragment)
+            });
         } else if B::parts(first, &fragment, &mut self.parts).is_err() {
-            self.kind = Kind::Broken;
+            self.kind = BundleKind::Broken;
         } else if fragment.status != FragmentStatus::Good {
             self.parts.iter_mut().for_each(|part| mark_corrupted(&fragment.payload, part));
         }
-        (self.payload, self.checksum) = (fragment.payload, fragment.checksum);
+        self.payload = fragment.payload;
+        self.checksum = fragment.checksum;
     }
 
     /// The fragments of an event, with one without data for each source that is missing.
@@ -410,13 +419,15 @@ impl<B: Payload> Dealt<B> {
             payload: B::default(),
         };
         match self.kind {
-            Kind::Parts => compare(&self.parts[start..start + length], sources, |found| match found {
-                Found::Part(part) => visit(B::part(&self.payload, part)),
-                Found::Missing(source) => visit(empty(source, FragmentStatus::Missing)),
-                Found::Stranger(_) => {}
+            BundleKind::Parts => compare(&self.parts[start..start + length], sources, |found| match found {
+                FoundFragment::Part(part) => visit(B::part(&self.payload, part)),
+                FoundFragment::Missing(source) => visit(empty(source, FragmentStatus::Missing)),
+                FoundFragment::Stranger(_) => {}
             }),
-            Kind::Nothing => sources.iter().for_each(|(source, _)| visit(empty(*source, FragmentStatus::Missing))),
-            Kind::Broken => {
+            BundleKind::Nothing => {
+                sources.iter().for_each(|(source, _)| visit(empty(*source, FragmentStatus::Missing)))
+            }
+            BundleKind::Broken => {
                 let mut whole = Some((self.payload.clone(), self.checksum)).filter(|_| event == first);
                 for (source, _) in sources {
                     let (payload, checksum) = whole.take().unwrap_or_default();
@@ -428,8 +439,9 @@ impl<B: Payload> Dealt<B> {
     }
 }
 
-/// Marks a fragment that is not as its checksum says. The file keeps the bytes as they are, and a checksum that fits them.
-fn mark_corrupted<B: Payload>(bundle: &B, part: &mut Part) {
+/// Marks a fragment that is not as its checksum says. The file keeps the bytes as they are, and a checksum that fits
+/// them.
+fn mark_corrupted<B: Payload>(bundle: &B, part: &mut BundlePart) {
     if !B::is_intact(bundle, part) {
         part.checksum = B::checksum(&B::part(bundle, part));
         part.status = FragmentStatus::Corrupted;
@@ -478,7 +490,7 @@ mod tests {
     fn outcome(bundles: [Option<Fragment<Bytes>>; 2]) -> (bool, evb_record::BuilderRecord, BTreeMap<u16, Faults>) {
         let mut splitter = splitter();
         let built = Built { event: EventId(2), complete: true, asked: Region::ALL, fragments: bundles.into() };
-        let (mut events, ended) = splitter.split(built, |_, _| Fate::Wanted);
+        let (mut events, ended) = splitter.split(built, |_, _| EventDecision::Wanted);
         assert!(ended.is_none() && events.iter().map(|event| event.event.0).eq([3, 4]));
         let sources = |event: &Built<Bytes>| event.fragments.iter().flatten().map(|one| one.source.0).eq(0..4);
         assert!(events.iter().all(sources));
@@ -489,7 +501,7 @@ mod tests {
         (block.complete, counts, faults)
     }
 
-    fn told(source: u16, fault: Fault, count: u64) -> (u16, Faults) {
+    fn faults_of(source: u16, fault: Fault, count: u64) -> (u16, Faults) {
         (source, [(fault.name().to_owned(), count)].into())
     }
 
@@ -504,7 +516,7 @@ mod tests {
         let mut splitter = splitter();
         let fragments = vec![Some(all_of(0)), Some(all_of(1))];
         let built = Built { event: EventId(2), complete: true, asked: Region::ALL, fragments };
-        splitter.split(built, |_, _| Fate::Unstored);
+        splitter.split(built, |_, _| EventDecision::Unstored);
         let mut sizes = Sizes::default();
         (0..8).for_each(|_| sizes.fragments.count(2));
         (0..2).for_each(|_| sizes.events.count(8));
@@ -525,7 +537,7 @@ mod tests {
             splitter.change_blocks(BlockSize { from: EventId(2), first: EventId(first), events: 2 });
             let fragments = vec![Some(bundle.clone())];
             let built = Built { event: EventId(2), complete: true, asked: Region::ALL, fragments };
-            let (events, _) = splitter.split(built, |_, _| Fate::Wanted);
+            let (events, _) = splitter.split(built, |_, _| EventDecision::Wanted);
             assert_eq!(events.iter().map(|event| event.complete).collect::<Vec<_>>(), expected);
         }
     }
@@ -538,20 +550,20 @@ mod tests {
         let spoiled = Fragment { status: FragmentStatus::Corrupted, ..bundle(1, &rest) };
         let (complete, counts, faults) = outcome([Some(all_of(0)), Some(spoiled)]);
         assert_eq!((complete, counts.built, counts.incomplete), (false, 1, 1));
-        assert_eq!(faults, [told(2, Fault::Corrupted, 1)].into());
+        assert_eq!(faults, [faults_of(2, Fault::Corrupted, 1)].into());
         let (_, counts, faults) = outcome([Some(all_of(0)), Some(bundle(1, &rest[1..3]))]);
         assert_eq!((counts.built, counts.incomplete), (0, 2));
-        assert_eq!(faults, [told(2, Fault::Missing, 1), told(3, Fault::Missing, 1)].into());
+        assert_eq!(faults, [faults_of(2, Fault::Missing, 1), faults_of(3, Fault::Missing, 1)].into());
     }
 
     #[test]
-    fn a_unit_without_a_bundle_or_with_a_broken_one_is_told_by_source() {
+    fn missing_and_broken_bundles_are_counted_by_source() {
         let (_, counts, faults) = outcome([None, Some(all_of(1))]);
         assert_eq!((counts.built, counts.incomplete), (0, 2));
-        assert_eq!(faults, [told(0, Fault::Missing, 2), told(1, Fault::Missing, 2)].into());
+        assert_eq!(faults, [faults_of(0, Fault::Missing, 2), faults_of(1, Fault::Missing, 2)].into());
         let broken = fragment(2, 0, b"no bundle at all");
         let (_, _, faults) = outcome([Some(broken), Some(all_of(1))]);
-        assert_eq!(faults, [told(0, Fault::Corrupted, 2), told(1, Fault::Corrupted, 2)].into());
+        assert_eq!(faults, [faults_of(0, Fault::Corrupted, 2), faults_of(1, Fault::Corrupted, 2)].into());
     }
 
     #[test]
@@ -582,12 +594,12 @@ mod tests {
         };
         let mut splitter = splitter();
         let (events, ended) = splitter.split(built(), |event, complete| match (event.0, complete) {
-            (3, true) => Fate::Rejected,
-            _ => Fate::Wanted,
+            (3, true) => EventDecision::Rejected,
+            _ => EventDecision::Wanted,
         });
         assert!(ended.is_none() && events.iter().map(|event| event.event.0).eq([4]));
         assert!(events.into_iter().all(|event| event.fragments.len() == 4 && splitter.stored(event).is_some()));
-        let (events, ended) = splitter.split(built(), |_, _| Fate::Unstored);
+        let (events, ended) = splitter.split(built(), |_, _| EventDecision::Unstored);
         assert!(events.is_empty() && ended.is_some_and(|block| block.complete));
         let mut counts = evb_record::BuilderRecord::default();
         splitter.report(&mut counts, &mut Faults::new());

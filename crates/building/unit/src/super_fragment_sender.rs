@@ -1,4 +1,5 @@
-//! The outlet of a builder of the first stage: built events become super-fragments for one readout unit of the second.
+//! The sender of super-fragments of a builder of the first stage: built events become super-fragments for one readout
+//! unit of the second.
 //!
 //! The number of an event chooses its builder in all groups (`Assignment::ByNumber`), so groups need no messages
 //! between them. The price is that a slow slice holds up the others.
@@ -9,8 +10,8 @@ use evb_experiment::{Link, Plan};
 use evb_protocol::{Built, Fragment, FragmentStatus};
 use std::collections::BTreeMap;
 
-/// The events of one builder that the second stage has not taken yet. Events end in any order; super-fragments leave in that
-/// of their numbers. The slots of the builder bound what is here.
+/// The events of one builder that the second stage has not taken yet. Events end in any order; super-fragments leave in
+/// that of their numbers. The slots of the builder bound the number of events here.
 pub struct SuperFragmentSender<B> {
     blocks: Blocks,
     slices: u64,
@@ -22,7 +23,7 @@ pub struct SuperFragmentSender<B> {
 }
 
 impl<B: Payload> SuperFragmentSender<B> {
-    /// The outlet of any builder of a group; none in an event builder that hands nothing on.
+    /// The sender of any builder of a group, or `None` in an event builder without a next stage.
     pub fn new(plan: &Plan) -> Option<Self> {
         let slices = plan.building.builder_units.into();
         let (waiting, gone) = (BTreeMap::new(), BTreeMap::new());
@@ -41,8 +42,8 @@ impl<B: Payload> SuperFragmentSender<B> {
         self.waiting.entry(number).or_default().push(event);
     }
 
-    /// The next super-fragment, when all its events are built: the fragments of the group for one event, or for a block of
-    /// them, as a bundle. Its number in the slice counts from 1 without a gap.
+    /// The next super-fragment, when all its events are built: the fragments of the group for one event, or for a block
+    /// of them, as a bundle. Its number in the slice counts from 1 without a gap.
     pub fn pop(&mut self) -> Option<(u64, Fragment<B>)> {
         let events = self.waiting.first_entry().filter(|entry| *entry.key() == self.next)?;
         if (events.get().len() as u64) < self.blocks.size(EventId(self.next)) {
@@ -65,10 +66,8 @@ impl<B: Payload> SuperFragmentSender<B> {
 /// Bundles the fragments of consecutive events, which are left without them.
 fn bundle<B: Payload>(events: &mut [Built<B>]) -> Fragment<B> {
     let event = events.first().map_or(EventId(1), |event| event.event);
-    let status = match events.iter().all(|event| event.complete) {
-        true => FragmentStatus::Good,
-        false => FragmentStatus::Corrupted,
-    };
+    let status =
+        if events.iter().all(|event| event.complete) { FragmentStatus::Good } else { FragmentStatus::Corrupted };
     let mut fragments: Vec<_> = events.iter_mut().flat_map(|event| event.fragments.drain(..)).flatten().collect();
     fragments.sort_by_key(|fragment| (fragment.event, fragment.source));
     let (payload, length, checksum) = B::bundle(event, &fragments);
@@ -88,12 +87,12 @@ mod tests {
     use evb_sources::SourceSpec;
 
     /// The second of three builders, with blocks of two events and two sources.
-    fn outlet() -> SuperFragmentSender<Bytes> {
+    fn sender() -> SuperFragmentSender<Bytes> {
         let mut plan = Plan::new(Config::new(2, 3), SourceSpec::Fixed { size: ByteCount(2) });
         assert!(SuperFragmentSender::<Bytes>::new(&plan).is_none());
         plan.bundling.block = 2;
         plan.link = Link::Outlets { unit: 0, paths: Vec::new() };
-        SuperFragmentSender::new(&plan).expect("an outlet")
+        SuperFragmentSender::new(&plan).expect("a sender")
     }
 
     fn built(event: u64) -> Built<Bytes> {
@@ -112,23 +111,23 @@ mod tests {
 
     #[test]
     fn super_fragments_leave_in_order_and_whole() {
-        let mut outlet = outlet();
+        let mut sender = sender();
         // Blocks 2, 5 and 8 are its own: events 3 and 4, 9 and 10, 15 and 16.
         for event in [10, 9, 4, 16] {
-            outlet.add(built(event));
-            assert_eq!(outlet.pop(), None);
+            sender.add(built(event));
+            assert_eq!(sender.pop(), None);
         }
-        outlet.add(Built { complete: false, ..built(3) });
-        let (first, second) = (outlet.pop().expect("events 3 and 4"), outlet.pop().expect("events 9 and 10"));
+        sender.add(Built { complete: false, ..built(3) });
+        let (first, second) = (sender.pop().expect("events 3 and 4"), sender.pop().expect("events 9 and 10"));
         assert_eq!((first.0, first.1.status), (1, FragmentStatus::Corrupted));
-        assert_eq!((second.0, second.1.status, outlet.pop()), (2, FragmentStatus::Good, None));
+        assert_eq!((second.0, second.1.status, sender.pop()), (2, FragmentStatus::Good, None));
         let mut parts = Vec::new();
         Bytes::parts(EventId(9), &second.1, &mut parts).expect("a bundle of events 9 and 10");
         let contents: Vec<_> = parts.iter().map(|part| Bytes::part(&second.1.payload, part).payload.to_vec()).collect();
         assert_eq!(contents, [[9, 0], [9, 1], [10, 0], [10, 1]]);
-        let events = |outlet: &mut SuperFragmentSender<Bytes>, number| {
-            outlet.taken(number).iter().map(|one| one.event.0).collect::<Vec<_>>()
+        let events = |sender: &mut SuperFragmentSender<Bytes>, number| {
+            sender.taken(number).iter().map(|one| one.event.0).collect::<Vec<_>>()
         };
-        assert_eq!([1, 1, 2].map(|number| events(&mut outlet, number)), [vec![3, 4], vec![], vec![9, 10]]);
+        assert_eq!([1, 1, 2].map(|number| events(&mut sender, number)), [vec![3, 4], vec![], vec![9, 10]]);
     }
 }

@@ -3,8 +3,8 @@
 
 use bytes::Bytes;
 use evb_core::{ByteCount, EventId, NodeId, SourceId, Span, Time, checksum};
-use evb_protocol::{Config, Fragment, FragmentStatus, Message, Piece, Shaping, Step, wire};
-use evb_unit::shaping::{Assembler, Part, Rounds, Shaper, Slot, Turns, cut};
+use evb_protocol::{Config, Fragment, FragmentStatus, Message, Piece, Shaping, ShapingStep, wire};
+use evb_unit::shaping::{Assembler, Rounds, ShapedPart, Shaper, Slot, Turns, cut};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -14,9 +14,9 @@ const AHEAD: Span = Span::from_micros(155);
 
 /// Time of a byte on its way in a slot of the clock.
 const BYTE: Span = Span::from_micros(2);
-const CLOCK: Step = Step::Clock { slot: Span::from_micros(300), guard: Span::from_micros(20) };
+const CLOCK: ShapingStep = ShapingStep::Clock { slot: Span::from_micros(300), guard: Span::from_micros(20) };
 
-fn barrel(step: Step, units: u16, builders: u16, (bucket, lead): (u64, u64)) -> Config {
+fn barrel(step: ShapingStep, units: u16, builders: u16, (bucket, lead): (u64, u64)) -> Config {
     let shaping = Shaping::BarrelShifter { bucket: ByteCount(bucket), step, lead: ByteCount(lead), slip: SLIP };
     Config { shaping, ..Config::new(units, builders) }
 }
@@ -28,8 +28,8 @@ enum Wire {
     Bucket { unit: usize, slot: Slot<u32> },
     Taken { builder: usize, round: u64, empty: bool },
     Round { unit: usize, number: u64, calm: bool },
-    TimeAsked { unit: usize, asked: Time },
-    TimeTold { unit: usize, asked: Time, manager: Time },
+    TimeRequest { unit: usize, asked: Time },
+    TimeAnswer { unit: usize, asked: Time, manager: Time },
 }
 
 /// The time by the clock of a unit.
@@ -81,7 +81,7 @@ impl Bench {
         bench
     }
 
-    /// Sends all that is ready. `delay` gives the time of each message on its way, by its number.
+    /// Sends all that is ready. `delay` returns the time of each message on its way, by its number.
     fn drain(&mut self, delay: &dyn Fn(u64) -> Span) {
         let (dead_units, dead_builder) = (self.dead_units.clone(), self.dead_builder);
         for builder in (0..self.turns.len()).filter(|&builder| dead_builder != Some(builder)) {
@@ -95,7 +95,7 @@ impl Bench {
         for unit in (0..self.shapers.len()).filter(|unit| !dead_units.contains(unit)) {
             let now = time_of(unit, self.now);
             if self.shapers[unit].asks_time(now) {
-                self.post(delay, Wire::TimeAsked { unit, asked: now });
+                self.post(delay, Wire::TimeRequest { unit, asked: now });
             }
             while let Some(slot) = self.shapers[unit].next(now) {
                 self.post(delay, Wire::Bucket { unit, slot });
@@ -114,8 +114,8 @@ impl Bench {
             Wire::Bucket { unit, slot } => (1, *unit, slot.builder),
             Wire::Taken { builder, .. } => (2, 0, *builder),
             Wire::Round { unit, .. } => (3, *unit, 0),
-            Wire::TimeAsked { unit, .. } => (4, *unit, 0),
-            Wire::TimeTold { unit, .. } => (5, *unit, 0),
+            Wire::TimeRequest { unit, .. } => (4, *unit, 0),
+            Wire::TimeAnswer { unit, .. } => (5, *unit, 0),
         };
         let on_wire = match &what {
             Wire::Bucket { slot, .. } if self.turns.is_empty() && self.rounds.is_none() => {
@@ -138,7 +138,7 @@ impl Bench {
         })
     }
 
-    /// Goes on to the next time at which something happens.
+    /// Advances to the next time at which something happens.
     fn step(&mut self, delay: &dyn Fn(u64) -> Span) {
         let of_shaper = |(unit, shaper): (usize, &Shaper<u32>)| {
             let at = shaper.deadline(time_of(unit, self.now)).into_iter().chain(shaper.asks_time_at()).min();
@@ -179,19 +179,19 @@ impl Bench {
                 self.rounds.as_mut().unwrap().taken(self.now, from, round, empty);
             }
             Wire::Round { unit, number, calm } => self.shapers[unit].begin_round(time_of(unit, self.now), number, calm),
-            Wire::TimeAsked { unit, asked } => {
-                self.post(delay, Wire::TimeTold { unit, asked, manager: self.now });
+            Wire::TimeRequest { unit, asked } => {
+                self.post(delay, Wire::TimeAnswer { unit, asked, manager: self.now });
             }
-            Wire::TimeTold { unit, asked, manager } => {
-                self.shapers[unit].told_time(time_of(unit, self.now), asked, manager)
+            Wire::TimeAnswer { unit, asked, manager } => {
+                self.shapers[unit].set_time(time_of(unit, self.now), asked, manager)
             }
         }
     }
 
-    /// A unit goes, and its peers are told so, or not.
-    fn kill_unit(&mut self, unit: usize, told: bool) {
+    /// A unit dies, and that is reported to its peers, or not.
+    fn kill_unit(&mut self, unit: usize, reported: bool) {
         self.dead_units.push(unit);
-        if !told {
+        if !reported {
             return;
         }
         (0..self.turns.len()).for_each(|builder| self.shapers[unit].lose(builder));
@@ -200,9 +200,9 @@ impl Bench {
         self.rounds.iter_mut().for_each(|rounds| rounds.lose(self.now, node));
     }
 
-    fn kill_builder(&mut self, builder: usize, told: bool) {
+    fn kill_builder(&mut self, builder: usize, reported: bool) {
         self.dead_builder = Some(builder);
-        if !told {
+        if !reported {
             return;
         }
         self.shapers.iter_mut().for_each(|shaper| shaper.lose(builder));
@@ -220,8 +220,8 @@ proptest! {
         (units, builders) in (1_u16..6, 1_u16..6),
         sizes in prop::collection::vec(1_u64..300, 1..60),
         delays in prop::collection::vec(1_u64..2500, 1..40),
-        (step, lead) in (prop_oneof![Just(Step::Credit), Just(Step::Barrier), Just(CLOCK)], 0_u64..300),
-        (dead_units, dead_builder, told) in (0_usize..4, prop::option::of(0_usize..5), any::<bool>()),
+        (step, lead) in (prop_oneof![Just(ShapingStep::Credit), Just(ShapingStep::Barrier), Just(CLOCK)], 0_u64..300),
+        (dead_units, dead_builder, reported) in (0_usize..4, prop::option::of(0_usize..5), any::<bool>()),
     ) {
         let mut bench = Bench::new(&barrel(step, units, builders, (132, lead)));
         let delay = |number: u64| Span::from_micros(delays[number as usize % delays.len()]);
@@ -235,9 +235,9 @@ proptest! {
             bench.drain(&delay);
             bench.step(&delay);
             if round == 20 {
-                (0..dead_units.min(usize::from(units) - 1)).for_each(|unit| bench.kill_unit(unit, told));
+                (0..dead_units.min(usize::from(units) - 1)).for_each(|unit| bench.kill_unit(unit, reported));
                 let builder = dead_builder.filter(|&builder| builder + 1 < builders.into());
-                builder.into_iter().for_each(|builder| bench.kill_builder(builder, told));
+                builder.into_iter().for_each(|builder| bench.kill_builder(builder, reported));
             }
         }
         for (&(unit, builder), wanted) in &sent {
@@ -288,7 +288,7 @@ proptest! {
         let places: Vec<_> = std::iter::once(0).chain(cuts.into_iter().filter(|&cut| cut < bytes)).chain([bytes]).collect();
         let (mut assembler, mut came) = (Assembler::new(&config), Vec::new());
         for pair in places.windows(2) {
-            let part = Part { item: item.clone(), offset: pair[0], bytes: pair[1] - pair[0], last: pair[1] == bytes };
+            let part = ShapedPart { item: item.clone(), offset: pair[0], bytes: pair[1] - pair[0], last: pair[1] == bytes };
             came.extend(match cut(part) {
                 Some(Message::Fragment(whole)) => Some(whole),
                 Some(Message::Piece(piece)) => assembler.add(NodeId(2), *piece),
@@ -302,10 +302,15 @@ proptest! {
 /// Without losses and with equal delays, no builder is sent more than it has given credits for, and all units share it.
 #[test]
 fn a_builder_has_few_buckets_on_their_way() {
-    let ways = [(Step::Credit, 0, 1), (Step::Credit, 20, 1), (Step::Credit, 132, 2), (Step::Barrier, 20, 1)];
-    for (step, lead, most) in ways {
+    let variants = [
+        (ShapingStep::Credit, 0, 1),
+        (ShapingStep::Credit, 20, 1),
+        (ShapingStep::Credit, 132, 2),
+        (ShapingStep::Barrier, 20, 1),
+    ];
+    for (step, lead, most) in variants {
         for (units, builders) in [(4, 4), (8, 3), (3, 8)] {
-            let (way, delay) = (format!("{step:?} {lead} {units} x {builders}"), |_| Span::from_micros(10));
+            let (variant, delay) = (format!("{step:?} {lead} {units} x {builders}"), |_| Span::from_micros(10));
             let mut bench = Bench::new(&barrel(step, units, builders, (132, lead)));
             for unit in 0..units.into() {
                 for builder in 0..builders.into() {
@@ -316,12 +321,12 @@ fn a_builder_has_few_buckets_on_their_way() {
                 bench.drain(&delay);
                 bench.step(&delay);
             }
-            assert!(bench.most_at_once <= most, "{way}: {}", bench.most_at_once);
-            assert_eq!(bench.arrived.len(), usize::from(units * builders), "{way}");
-            assert!(bench.arrived.values().all(|came| came.len() == 20), "{way}");
+            assert!(bench.most_at_once <= most, "{variant}: {}", bench.most_at_once);
+            assert_eq!(bench.arrived.len(), usize::from(units * builders), "{variant}");
+            assert!(bench.arrived.values().all(|came| came.len() == 20), "{variant}");
             // Idle units take their time, and others pass their turns then.
             let passed = bench.shapers.iter().any(|shaper| shaper.counts().passed > 0);
-            assert!(step == Step::Credit || !passed, "{way}");
+            assert!(step == ShapingStep::Credit || !passed, "{variant}");
         }
     }
 }
@@ -329,7 +334,7 @@ fn a_builder_has_few_buckets_on_their_way() {
 /// A round waits for the slowest bucket, but for no longer than a turn may last, and for no dead unit.
 #[test]
 fn a_round_ends_when_all_have_sent() {
-    let config = barrel(Step::Barrier, 3, 2, (132, 0));
+    let config = barrel(ShapingStep::Barrier, 3, 2, (132, 0));
     let mut rounds = Rounds::new(&config).unwrap();
     let (first, second) = (NodeId(4), NodeId(5));
     rounds.start(Time::ZERO);
@@ -343,7 +348,7 @@ fn a_round_ends_when_all_have_sent() {
     rounds.taken(Time(5), first, 2, false);
     assert_eq!(rounds.deadline(), Some(Time(4) + SLIP));
     rounds.handle_timeout(Time(4) + SLIP);
-    assert_eq!(rounds.poll(), Some((3, false)), "nobody waits for a slow unit any longer");
+    assert_eq!(rounds.poll(), Some((3, false)), "the slow unit is no longer waited for");
     rounds.taken(Time(6) + SLIP, second, 2, false);
     rounds.taken(Time(6) + SLIP, first, 3, false);
     assert_eq!(rounds.poll(), None, "a late bucket is none of this round");
@@ -352,7 +357,7 @@ fn a_round_ends_when_all_have_sent() {
     // The first builder hears units 0, 2, 1 in turn; without unit 2 its round 4 is that of unit 2 or is left out.
     (1..=3).for_each(|unit| rounds.lose(Time(8) + SLIP, NodeId(unit)));
     while rounds.poll().is_some() {}
-    assert_eq!(rounds.deadline(), None, "nobody is left");
+    assert_eq!(rounds.deadline(), None, "no unit is left");
 }
 
 /// A piece whose predecessor is lost makes no fragment.
@@ -378,5 +383,5 @@ fn a_gap_loses_the_fragment_and_no_other() {
     assert_eq!(assembler.add(NodeId(1), piece(1, 6, 10)), None, "four and five are missing");
     assert_eq!(assembler.add(NodeId(1), piece(2, 0, 4)), None);
     assert_eq!(assembler.add(NodeId(1), piece(2, 4, 10)), Some(fragment(2)));
-    assert_eq!(assembler.add(NodeId(9), piece(3, 0, 10)), None, "no such readout unit");
+    assert_eq!(assembler.add(NodeId(9), piece(3, 0, 10)), None, "not a readout unit");
 }

@@ -1,58 +1,7 @@
 //! Events and fragments, written and read.
 
 use bytes::Bytes;
-use evb_core::{EventId, SourceId};
-use std::fmt;
-
-/// The status of a fragment's payload. The numbers are those of the wire format's fragment status.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u8)]
-pub enum Status {
-    /// Unchanged since the front end, and checked.
-    Good = 0,
-    /// Present, but with a wrong checksum or inner structure on arrival.
-    Corrupted = 1,
-    /// Absent: the source has none, or it did not arrive in time.
-    Missing = 2,
-    /// Cut off: the original was above the largest size.
-    Oversized = 3,
-    /// Good by itself, but its mark differs from that of the other fragments of its event.
-    Mismatched = 4,
-}
-
-impl Status {
-    /// All statuses, in the order of their numbers.
-    pub const ALL: [Self; 5] = [Self::Good, Self::Corrupted, Self::Missing, Self::Oversized, Self::Mismatched];
-
-    /// The status with this number.
-    pub const fn from_number(number: u8) -> Option<Self> {
-        match number {
-            0 => Some(Self::Good),
-            1 => Some(Self::Corrupted),
-            2 => Some(Self::Missing),
-            3 => Some(Self::Oversized),
-            4 => Some(Self::Mismatched),
-            _ => None,
-        }
-    }
-
-    /// The name in tables.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Good => "good",
-            Self::Corrupted => "corrupted",
-            Self::Missing => "missing",
-            Self::Oversized => "oversized",
-            Self::Mismatched => "mismatched",
-        }
-    }
-}
-
-impl fmt::Display for Status {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
+use evb_core::{EventId, FragmentStatus as Status, SourceId};
 
 /// A fragment to be written to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

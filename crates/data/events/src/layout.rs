@@ -172,7 +172,7 @@ impl FragmentHeader {
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
         Some(Self {
             source: SourceId(u16::from_le_bytes([bytes[0], bytes[1]])),
-            status: Status::from_number(bytes[2])?,
+            status: Status::from_byte(bytes[2])?,
             length: u32_at(bytes, 4),
             checksum: u32_at(bytes, 8),
             stored_checksum: u32_at(bytes, 12),

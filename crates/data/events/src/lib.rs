@@ -27,7 +27,7 @@ mod waiting;
 mod writer;
 
 pub use error::{ExportError, ReadError, WriteError};
-pub use event::{Event, Found, Fragment, FragmentRef, LostRange, Status};
+pub use event::{Event, Found, Fragment, FragmentRef, LostRange};
 pub use export::{ExportSummary, export_csv, export_raw};
 #[cfg(feature = "fuzz")]
 pub use fuzz::fuzz_read;
@@ -39,4 +39,5 @@ pub use verify::{Finding, FindingKind, MAX_FINDINGS, Verification, verify, verif
 pub use waiting::BUFFER_BYTES as WRITER_BUFFER_BYTES;
 pub use writer::{Place, WriteSummary, Writer, WriterOptions};
 
+pub use evb_core::FragmentStatus as Status;
 use evb_core::checksum;

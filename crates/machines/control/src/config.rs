@@ -8,7 +8,7 @@ use evb_core::{NodeId, NodeRange, Span};
 pub struct Config {
     /// Number of nodes: their ids are below it.
     pub nodes: u16,
-    /// The node that numbers triggers. No run goes on without it.
+    /// The node that numbers triggers. No run continues without it.
     pub event_manager: NodeId,
     /// Longest wait for all nodes to join.
     pub join_timeout: Span,
@@ -20,7 +20,7 @@ pub struct Config {
     pub duration: Option<Span>,
     /// Faults on purpose: nodes that die, each at a time after the start of a run.
     pub kills: Vec<(Span, NodeId)>,
-    /// Nodes without which no run goes on: when one is lost, the run is stopped.
+    /// Nodes without which no run continues: when one is lost, the run is stopped.
     pub required: Vec<NodeId>,
     /// Runs may follow each other without a stop.
     pub may_split: bool,
@@ -34,8 +34,8 @@ impl Config {
     /// Time in which a finishing run waits for nodes that their peers have given up.
     pub const LOST_GRACE: Span = Span::from_secs(1);
 
-    /// Number of runs that begin for nodes that are there again, between two starts by the operator: a node that dies again
-    /// and again must not cut the data into many short runs.
+    /// Number of runs that begin for nodes that are there again, between two starts by the operator: a node that dies
+    /// again and again must not cut the data into many short runs.
     pub const MOST_REJOINS: u32 = 8;
 
     /// An event builder with this number of nodes; node 0 is the event manager. Nodes have 30 s to join and 10 s for

@@ -3,7 +3,7 @@
 use crate::{
     Command, Config, Event, Loss, Notice, Order,
     nodes::Nodes,
-    state::{Phase, RunState, Step, Then},
+    state::{AfterSplit, ConfigureStep, Phase, RunState},
 };
 use alloc::{collections::VecDeque, vec::Vec};
 use evb_core::{NodeId, NodeRange, Span, Time};
@@ -25,9 +25,9 @@ pub enum Timer {
 
 /// Run control as a machine.
 ///
-/// The contract is that of every machine: hand it what happened and the time, then drain [`poll_order`](Self::poll_order)
-/// and [`poll_event`](Self::poll_event) until both give `None`, then ask [`poll_timeout`](Self::poll_timeout) when to call
-/// [`handle_timeout`](Self::handle_timeout).
+/// The contract is that of every machine: pass it each input with the time, then drain [`poll_order`](Self::poll_order)
+/// and [`poll_event`](Self::poll_event) until both return `None`, then ask [`poll_timeout`](Self::poll_timeout) when to
+/// call [`handle_timeout`](Self::handle_timeout).
 #[derive(Clone, Debug)]
 pub struct Control {
     config: Config,
@@ -44,7 +44,7 @@ pub struct Control {
     moved: Time,
     /// Number of kills of the latest run that are carried out.
     killed: usize,
-    /// The latest run has lost what no run goes on without.
+    /// The latest run has lost a node that every run needs.
     broken: bool,
     /// The start by the operator, from which duration and kills count. Runs may have followed each other since.
     begun: Time,
@@ -105,7 +105,8 @@ impl Control {
         self.nodes.absent()
     }
 
-    /// True while the nodes go over from one run to the next, and this one has done so: its reports are those of the next.
+    /// True while the nodes go over from one run to the next, and this one has done so: its reports are those of the
+    /// next.
     pub fn is_over(&self, node: NodeId) -> bool {
         matches!(self.phase, Phase::Switching { .. }) && self.nodes.knows(node) && !self.nodes.is_pending(node)
     }
@@ -125,7 +126,7 @@ impl Control {
         self.nodes.is_lost(node)
     }
 
-    // ---- what comes in
+    // ---- input
 
     /// Takes a command of the operator.
     pub fn handle_command(&mut self, now: Time, command: Command) {
@@ -167,7 +168,7 @@ impl Control {
         self.show_state();
     }
 
-    /// Takes the notice of a node. Nodes beyond the configuration have nothing to say.
+    /// Takes the notice of a node. Notices of nodes beyond the configuration are ignored.
     pub fn handle_notice(&mut self, now: Time, node: NodeId, notice: Notice) {
         if !self.nodes.knows(node) {
             return;
@@ -199,7 +200,7 @@ impl Control {
         self.show_state();
     }
 
-    /// Does what is due.
+    /// Handles the timers that are due.
     pub fn handle_timeout(&mut self, now: Time) {
         while let Some((_, timer)) = self.poll_timeout().filter(|(at, _)| *at <= now) {
             match timer {
@@ -227,7 +228,7 @@ impl Control {
         self.show_state();
     }
 
-    // ---- what goes out
+    // ---- output
 
     /// The next order, and the node that it is for.
     pub fn poll_order(&mut self) -> Option<(NodeId, Order)> {
@@ -266,32 +267,32 @@ impl Control {
     fn gather(&mut self, now: Time, start: bool) {
         self.order_all(Order::Reset);
         self.nodes.reset_all();
-        self.phase = Phase::Configuring { step: Step::Join, until: now + self.config.join_timeout, start };
+        self.phase = Phase::Configuring { step: ConfigureStep::Join, until: now + self.config.join_timeout, start };
         self.open_when_all_are_there(now);
     }
 
     fn open_when_all_are_there(&mut self, now: Time) {
-        if let Phase::Configuring { step: Step::Join, start, .. } = self.phase
+        if let Phase::Configuring { step: ConfigureStep::Join, start, .. } = self.phase
             && self.nodes.absent().is_empty()
         {
-            self.begin_step(now, Step::Open, start);
+            self.begin_step(now, ConfigureStep::Open, start);
         }
     }
 
-    fn begin_step(&mut self, now: Time, step: Step, start: bool) {
+    fn begin_step(&mut self, now: Time, step: ConfigureStep, start: bool) {
         self.phase = Phase::Configuring { step, until: now + self.config.ready_timeout, start };
         self.nodes.ask_all();
         match step {
-            Step::Join => {}
-            Step::Open => self.order_all(Order::Open),
-            Step::Connect => self.order_all(Order::Connect),
-            Step::Prepare => self.order_all(Order::Prepare),
+            ConfigureStep::Join => {}
+            ConfigureStep::Open => self.order_all(Order::Open),
+            ConfigureStep::Connect => self.order_all(Order::Connect),
+            ConfigureStep::Prepare => self.order_all(Order::Prepare),
         }
     }
 
     fn join(&mut self, now: Time, node: NodeId) {
         match self.phase {
-            Phase::Configuring { step: Step::Join, .. } => {
+            Phase::Configuring { step: ConfigureStep::Join, .. } => {
                 self.nodes.join(node);
                 self.open_when_all_are_there(now);
             }
@@ -299,7 +300,7 @@ impl Control {
                 self.nodes.join(node);
                 self.not_ready(step, node);
             }
-            // It has no connection to the others, and takes part from the next configuration on.
+            // It has no connection to the others, and takes part after the next configuration.
             phase if phase.is_building() || phase.is_ending() => {
                 self.nodes.wait(node);
                 self.events.push_back(Event::Waits(node));
@@ -311,33 +312,33 @@ impl Control {
     fn ready(&mut self, now: Time, node: NodeId) {
         let Phase::Configuring { step, start, .. } = self.phase else { return };
         self.nodes.answer(node);
-        if step == Step::Join || !self.nodes.none_pending() {
+        if step == ConfigureStep::Join || !self.nodes.none_pending() {
             return;
         }
         match step {
-            Step::Join => {}
-            Step::Open => self.begin_step(now, Step::Connect, start),
-            Step::Connect if start => {
+            ConfigureStep::Join => {}
+            ConfigureStep::Open => self.begin_step(now, ConfigureStep::Connect, start),
+            ConfigureStep::Connect if start => {
                 self.nodes.connect_all();
-                self.begin_step(now, Step::Prepare, true);
+                self.begin_step(now, ConfigureStep::Prepare, true);
             }
-            Step::Connect => {
+            ConfigureStep::Connect => {
                 self.nodes.connect_all();
                 self.phase = Phase::Configured;
             }
-            Step::Prepare => self.start(now),
+            ConfigureStep::Prepare => self.start(now),
         }
     }
 
     fn step_is_late(&mut self) {
         if let Phase::Configuring { step, .. } = self.phase {
-            let nodes = if step == Step::Join { self.nodes.absent() } else { self.nodes.pending() };
+            let nodes = if step == ConfigureStep::Join { self.nodes.absent() } else { self.nodes.pending() };
             self.events.push_back(Event::Late { step, nodes });
             self.give_up_configuration(Phase::Failed);
         }
     }
 
-    fn not_ready(&mut self, step: Step, node: NodeId) {
+    fn not_ready(&mut self, step: ConfigureStep, node: NodeId) {
         self.events.push_back(Event::NotReady { step, node });
         self.give_up_configuration(Phase::Failed);
     }
@@ -351,17 +352,20 @@ impl Control {
 
     // ---- the run
 
-    /// Goes on to the next run: connected nodes open their files, others are gathered first.
+    /// Begins the next run: connected nodes open their files, others are gathered first.
     fn prepare(&mut self, now: Time) {
-        match self.nodes.all_connected() {
-            true => self.begin_step(now, Step::Prepare, true),
-            false => self.gather(now, true),
+        if self.nodes.all_connected() {
+            self.begin_step(now, ConfigureStep::Prepare, true)
+        } else {
+            self.gather(now, true)
         }
     }
 
     fn start(&mut self, now: Time) {
         self.phase = Phase::Running;
-        (self.started, self.begun, self.moved) = (now, now, now);
+        self.started = now;
+        self.begun = now;
+        self.moved = now;
         self.drained = None;
         self.paused = Span::ZERO;
         self.killed = 0;
@@ -376,7 +380,7 @@ impl Control {
 
     fn stop(&mut self, now: Time) {
         if let Phase::Switching { then, .. } = &mut self.phase {
-            *then = Then::Stop.max(*then);
+            *then = AfterSplit::Stop.max(*then);
             return;
         }
         if let Phase::Paused { since } = self.phase {
@@ -401,25 +405,27 @@ impl Control {
     /// The last event of the run has ended: lets all nodes of the run go over to the next one.
     fn switch(&mut self, now: Time) {
         let Phase::Settling { since } = self.phase else { return };
-        self.phase = Phase::Switching { since, then: Then::GoOn };
-        (self.drained, self.moved) = (Some(now), now);
+        self.phase = Phase::Switching { since, then: AfterSplit::GoOn };
+        self.drained = Some(now);
+        self.moved = now;
         self.nodes.ask_those_of_run();
         let nodes = self.nodes.pending();
         self.orders.extend(nodes.into_iter().map(|node| (node, Order::Next)));
     }
 
-    /// All nodes have gone over: the next run goes on, or ends by what has come in between.
-    fn go_over(&mut self, now: Time, since: Time, then: Then) {
+    /// All nodes have gone over: the next run continues, or ends if a command or loss came in between.
+    fn go_over(&mut self, now: Time, since: Time, then: AfterSplit) {
         let (elapsed, switched) = (self.elapsed(now), now.since(since));
         self.events.push_back(Event::NextRun { elapsed, switched });
         self.phase = Phase::Running;
-        (self.started, self.moved) = (now, now);
+        self.started = now;
+        self.moved = now;
         self.drained = None;
         self.nodes.ask_those_of_run();
         match then {
-            Then::GoOn => self.order(self.config.event_manager, Order::Resume),
-            Then::Stop => self.stop(now),
-            Then::Finish => self.finish(now),
+            AfterSplit::GoOn => self.order(self.config.event_manager, Order::Resume),
+            AfterSplit::Stop => self.stop(now),
+            AfterSplit::Finish => self.finish(now),
         }
     }
 
@@ -439,7 +445,7 @@ impl Control {
         }
     }
 
-    /// Ends open events with what is there.
+    /// Ends open events with the fragments that are there.
     fn cut(&mut self, now: Time) {
         self.phase = Phase::Cutting;
         self.moved = now;
@@ -463,7 +469,7 @@ impl Control {
 
     fn finish(&mut self, now: Time) {
         if let Phase::Switching { then, .. } = &mut self.phase {
-            *then = Then::Finish;
+            *then = AfterSplit::Finish;
             return;
         }
         self.phase = Phase::Finishing { since: now };
@@ -481,7 +487,7 @@ impl Control {
         if matches!(self.phase, Phase::Finishing { .. } | Phase::Switching { .. }) {
             self.moved = now;
         }
-        // A node that was told to finish because its peers have lost it does so before the others.
+        // A node that its peers have lost was ordered to finish, and does so before the others.
         self.nodes.answer(node);
         self.end_when_all_finished(now);
     }
@@ -509,14 +515,14 @@ impl Control {
 
     // ---- losses
 
-    /// Stops a run that has lost what it must not go on without.
+    /// Stops a run that has lost a node that it needs.
     fn stop_when_too_few(&mut self, now: Time) {
-        let goes_on = self.phase.takes_triggers();
+        let is_running = self.phase.takes_triggers();
         let is_lost = |node: &NodeId| self.nodes.is_lost(*node);
         let lacks = |(range, least): &(NodeRange, u16)| {
             range.iter().filter(|node| !is_lost(node)).count() < usize::from(*least)
         };
-        if goes_on && (self.config.required.iter().any(is_lost) || self.config.least.iter().any(lacks)) {
+        if is_running && (self.config.required.iter().any(is_lost) || self.config.least.iter().any(lacks)) {
             self.events.push_back(Event::TooFew);
             self.stop(now);
         }
@@ -532,7 +538,7 @@ impl Control {
 
     fn leave(&mut self, now: Time, node: NodeId) {
         match self.phase {
-            Phase::Configuring { step: Step::Join, .. } => self.nodes.leave(node),
+            Phase::Configuring { step: ConfigureStep::Join, .. } => self.nodes.leave(node),
             Phase::Configuring { step, .. } => {
                 self.nodes.leave(node);
                 self.not_ready(step, node);
@@ -553,7 +559,7 @@ impl Control {
         }
     }
 
-    /// Handles a node that cannot go on and has told why. The run drains, so that the operator knows at once.
+    /// Handles a node that cannot continue and has reported why. The run drains, so that the operator knows at once.
     fn fail(&mut self, now: Time, node: NodeId) {
         match self.phase {
             Phase::Configuring { step, .. } => self.not_ready(step, node),
@@ -573,7 +579,7 @@ impl Control {
         }
     }
 
-    /// Goes on without a node. Without an event manager nothing numbers triggers or ends events, so the run finishes.
+    /// Continues without a node. Without an event manager nothing numbers triggers or ends events, so the run finishes.
     fn go_on_without(&mut self, now: Time, node: NodeId) {
         if node == self.config.event_manager && self.phase.is_building() {
             self.finish(now);
@@ -582,11 +588,14 @@ impl Control {
     }
 
     /// Gives up a node that a peer cannot reach and run control may still hear: its network is cut, or its process was
-    /// stopped. It has no part in the run any more. If it wakes up, all its peers are gone, and its reports do not count.
+    /// stopped. It has no part in the run any more. If it wakes up, all its peers are gone, and its reports do not
+    /// count.
     fn lose_peer(&mut self, now: Time, by: NodeId, peer: NodeId) {
         match self.phase {
-            // Everybody connects anew.
-            Phase::Configuring { step: Step::Join | Step::Open | Step::Connect, .. } => return,
+            // All nodes connect again.
+            Phase::Configuring { step: ConfigureStep::Join | ConfigureStep::Open | ConfigureStep::Connect, .. } => {
+                return;
+            }
             // The next run must not begin on connections that are broken.
             Phase::Configuring { step, .. } => return self.not_ready(step, peer),
             phase if !phase.is_building() => return self.nodes.disconnect_all(),
@@ -631,7 +640,7 @@ impl Control {
         self.orders.extend(self.nodes.joined().into_iter().map(|node| (node, order)));
     }
 
-    /// Tells of the state when it has changed.
+    /// Reports the state if it has changed.
     fn show_state(&mut self) {
         let state = self.state();
         if self.shown != state {

@@ -1,11 +1,11 @@
 //! Run control: the state machine that configures, starts, stops and watches the nodes of an event builder.
 //!
-//! It has no connection, process or clock. A driver hands it the commands of an operator, the notices of the nodes and the
-//! time; it gives back orders for the nodes, events for people, and the time at which it wants to be called again. The
+//! It has no connection, process or clock. A driver hands it the commands of an operator, the notices of the nodes and
+//! the time; it returns orders for the nodes, events for people, and the time at which it wants to be called again. The
 //! same machine runs threads, processes and MPI ranks, and is tested in virtual time.
 //!
-//! Nodes outlive a run. [`Command::Configure`] gathers them and connects them to each other; each [`Command::Start`] then
-//! begins a run of its own, without new processes.
+//! Nodes outlive a run. [`Command::Configure`] gathers them and connects them to each other; each [`Command::Start`]
+//! then begins a separate run, without new processes.
 //!
 //! A run can follow another without a stop: the event manager turns triggers away until every event has ended, and all
 //! nodes change files and begin another account, while machines, connections and sources continue. A split by event
@@ -23,7 +23,7 @@ mod state;
 pub use config::Config;
 pub use control::{Control, Timer};
 pub use nodes::Loss;
-pub use state::{RunState, Step};
+pub use state::{ConfigureStep, RunState};
 
 use alloc::vec::Vec;
 use evb_core::{NodeId, Span};
@@ -40,11 +40,11 @@ pub enum Command {
     Pause,
     /// Take triggers again.
     Resume,
-    /// End the run at an event and begin the next one with the same nodes: nobody stops, and events keep their numbers. If
-    /// all lost nodes are there again, the run is stopped instead, and the next one begins with all nodes.
+    /// End the run at an event and begin the next one with the same nodes: no node stops, and events keep their
+    /// numbers. If all lost nodes are there again, the run is stopped instead, and the next one begins with all nodes.
     Split,
-    /// Take no more triggers and build what was triggered. The second one stores what there is of open events; the third
-    /// waits for them no longer.
+    /// Take no more triggers and build what was triggered. The second one stores open events with the fragments that
+    /// are there; the third waits for them no longer.
     Stop,
     /// End the run without waiting for open events: they are lost. What was stored stays valid. The second one does not
     /// wait for nodes that close their files either.
@@ -97,11 +97,11 @@ pub enum Notice {
     NoBuilders,
     /// The node has lost the connection to a peer.
     LostPeer(NodeId),
-    /// The node cannot go on.
+    /// The node cannot continue.
     Failed,
     /// The node has closed its files and sent its last report of the run, after [`Order::Finish`] or [`Order::Next`].
     Finished,
-    /// The node takes back its place in the run that goes on, with nothing of what it had.
+    /// The node takes part in the present run again, without its former state.
     Rejoined,
     /// The node is gone: its process has ended, or its connection.
     Gone,
@@ -125,11 +125,11 @@ pub enum Order {
     Resume,
     /// Turn triggers away, count them, and say when all events have ended (event manager).
     Settle,
-    /// Close the files, send the last report of the run, and open files for the next one. All else goes on.
+    /// Close the files, send the last report of the run, and open files for the next one. Everything else continues.
     Next,
     /// Take no more triggers (event manager).
     Stop,
-    /// End events with what is there: nothing will come any more (builder units).
+    /// End events with the fragments that are there: no more will come (builder units).
     Cut,
     /// Give up this node: other nodes have lost it (event manager), or it is the event manager (all others).
     Lost(NodeId),
@@ -143,7 +143,7 @@ pub enum Order {
     Die,
 }
 
-/// An event that people should know of.
+/// An event for the operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// Run control has entered this state.
@@ -152,7 +152,7 @@ pub enum Event {
     Lost {
         /// The node.
         node: NodeId,
-        /// The way in which it was lost.
+        /// The kind of loss.
         loss: Loss,
     },
     /// A lost node takes part again.
@@ -169,24 +169,24 @@ pub enum Event {
     /// Nodes that have not done a step of the configuration in time.
     Late {
         /// The step.
-        step: Step,
+        step: ConfigureStep,
         /// The nodes.
         nodes: Vec<NodeId>,
     },
     /// A node ended or failed while the nodes were configured or prepared.
     NotReady {
         /// The step.
-        step: Step,
+        step: ConfigureStep,
         /// The node.
         node: NodeId,
     },
-    /// The run stood still before it was drained: what there is of the open events is stored.
+    /// The run stood still before it was drained: open events are stored with the fragments that are there.
     NotDrained,
     /// No builder unit is left, and events stay unbuilt.
     NoBuilders,
     /// A required node is lost, or too few nodes are left: the run is stopped.
     TooFew,
-    /// The command means nothing in this state.
+    /// The command has no meaning in this state.
     Refused {
         /// The command.
         command: Command,

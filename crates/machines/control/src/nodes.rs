@@ -3,7 +3,7 @@
 use alloc::{vec, vec::Vec};
 use evb_core::NodeId;
 
-/// The way in which a node was lost.
+/// The kind of a loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loss {
     /// Its process or its connection ended.
@@ -13,7 +13,7 @@ pub enum Loss {
         /// The peer.
         by: NodeId,
     },
-    /// It could not go on.
+    /// It could not continue.
     Failed,
     /// It did not finish while nothing moved.
     Silent,
@@ -26,7 +26,7 @@ struct Node {
     joined: bool,
     /// True when its peers reach it.
     connected: bool,
-    /// Resets that it was told and has not confirmed.
+    /// Resets that it was ordered and has not confirmed.
     resets: u32,
     /// True when it has not yet done what was asked of all nodes last.
     pending: bool,
@@ -49,29 +49,29 @@ impl Nodes {
         node.index() < self.0.len()
     }
 
-    fn those(&self, is_such: impl Fn(&Node) -> bool) -> Vec<NodeId> {
+    fn select(&self, predicate: impl Fn(&Node) -> bool) -> Vec<NodeId> {
         let nodes = (0_u16..).map(NodeId).zip(&self.0);
-        nodes.filter(|(_, node)| is_such(node)).map(|(id, _)| id).collect()
+        nodes.filter(|(_, node)| predicate(node)).map(|(id, _)| id).collect()
     }
 
     /// Nodes that take orders.
     pub(crate) fn joined(&self) -> Vec<NodeId> {
-        self.those(|node| node.joined)
+        self.select(|node| node.joined)
     }
 
     /// Nodes that are lost to this run.
     pub(crate) fn lost(&self) -> Vec<NodeId> {
-        self.those(|node| node.lost)
+        self.select(|node| node.lost)
     }
 
     /// Nodes that have not joined.
     pub(crate) fn absent(&self) -> Vec<NodeId> {
-        self.those(|node| !node.joined)
+        self.select(|node| !node.joined)
     }
 
     /// Nodes that still have to do what was asked of all.
     pub(crate) fn pending(&self) -> Vec<NodeId> {
-        self.those(|node| node.pending)
+        self.select(|node| node.pending)
     }
 
     pub(crate) fn none_pending(&self) -> bool {
@@ -108,7 +108,7 @@ impl Nodes {
         self.0[node.index()] = Node { joined: true, ..Node::default() };
     }
 
-    /// Notes that all nodes are told to reset.
+    /// Notes that all nodes are ordered to reset.
     pub(crate) fn reset_all(&mut self) {
         self.0.iter_mut().filter(|node| node.joined).for_each(|node| node.resets += 1);
         self.disconnect_all();
@@ -162,7 +162,7 @@ impl Nodes {
         !core::mem::replace(&mut node.lost, true)
     }
 
-    /// Gives a lost node its place again.
+    /// Marks a lost node as part of the run again.
     pub(crate) fn restore(&mut self, node: NodeId) {
         self.0[node.index()] = Node { joined: true, connected: true, pending: true, ..Node::default() };
     }

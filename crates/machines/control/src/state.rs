@@ -46,7 +46,7 @@ impl RunState {
         }
     }
 
-    /// True if this command means something in this state.
+    /// Returns true if the command has a meaning in this state.
     pub const fn accepts(self, command: Command) -> bool {
         match command {
             Command::Configure | Command::Start => {
@@ -59,7 +59,7 @@ impl RunState {
         }
     }
 
-    /// True while a run goes on, from its start to the last report.
+    /// Returns true during a run, from its start to the last report.
     pub const fn is_active(self) -> bool {
         matches!(self, Self::Running | Self::Degraded | Self::Paused | Self::Splitting | Self::Draining)
     }
@@ -71,9 +71,9 @@ impl fmt::Display for RunState {
     }
 }
 
-/// A step on the way to a run, which ends when all nodes have done it.
+/// A step of the configuration, which ends when all nodes have done it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum ConfigureStep {
     /// All nodes join.
     Join,
     /// All nodes open their endpoints.
@@ -90,7 +90,7 @@ pub(crate) enum Phase {
     Initial,
     /// The nodes do a step; a run begins behind the last one if `start` says so.
     Configuring {
-        step: Step,
+        step: ConfigureStep,
         until: Time,
         start: bool,
     },
@@ -106,10 +106,10 @@ pub(crate) enum Phase {
     /// Nodes close the files of a run and open those of the next one. What ends the run waits until they have.
     Switching {
         since: Time,
-        then: Then,
+        then: AfterSplit,
     },
     Draining,
-    /// Builders end their events with what is there.
+    /// Builders end their events with the fragments that are there.
     Cutting,
     /// Nodes close their files.
     Finishing {
@@ -121,29 +121,29 @@ pub(crate) enum Phase {
 
 /// What follows when the next run has begun. Of two the later one in this list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Then {
+pub(crate) enum AfterSplit {
     GoOn,
     Stop,
     Finish,
 }
 
 impl Phase {
-    /// True while a run goes on that has not begun to finish.
+    /// Returns true during a run that has not begun to finish.
     pub(crate) const fn is_building(self) -> bool {
         self.takes_triggers() || self.is_splitting() || matches!(self, Self::Draining | Self::Cutting)
     }
 
-    /// True while the operator has neither stopped nor split the run.
+    /// Returns true while the operator has neither stopped nor split the run.
     pub(crate) const fn takes_triggers(self) -> bool {
         matches!(self, Self::Running | Self::Paused { .. })
     }
 
-    /// True on the way from one run to the next.
+    /// Returns true between one run and the next.
     pub(crate) const fn is_splitting(self) -> bool {
         matches!(self, Self::Settling { .. } | Self::Switching { .. })
     }
 
-    /// True while no more triggers are taken and nothing may stand still for long.
+    /// Returns true while no more triggers are taken and the run must make progress.
     pub(crate) const fn is_ending(self) -> bool {
         self.is_splitting() || matches!(self, Self::Draining | Self::Cutting | Self::Finishing { .. })
     }

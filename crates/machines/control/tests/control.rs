@@ -1,6 +1,6 @@
-//! Run control with nodes that do as they are told, and with nodes, operators and clocks that do anything.
+//! Run control with nodes that obey, and with nodes, operators and clocks that do anything.
 
-use evb_control::{Command, Config, Control, Event, Loss, Notice, Order, RunState, Step};
+use evb_control::{Command, Config, ConfigureStep, Control, Event, Loss, Notice, Order, RunState};
 use evb_core::{NodeId, NodeRange, Span, Time};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ fn config() -> Config {
     Config { drain_timeout: Span::from_secs(2), ..Config::new(NODES) }
 }
 
-/// Run control, and nodes that answer at once unless they are told otherwise.
+/// Run control, and nodes that answer at once unless a test says otherwise.
 struct World {
     control: Control,
     now: Time,
@@ -105,7 +105,7 @@ fn nodes_are_connected_once_and_run_again_and_again() {
 }
 
 #[test]
-fn a_start_configures_what_is_not_configured() {
+fn a_start_configures_unconfigured_nodes() {
     let mut world = World::running();
     world.command(Command::Stop);
     world.notice(NodeId(2), Notice::Gone);
@@ -135,7 +135,7 @@ fn a_pause_turns_triggers_away_and_does_not_count_as_running_time() {
 }
 
 #[test]
-fn the_second_stop_stores_what_there_is_and_the_third_does_not_wait_for_it() {
+fn the_second_stop_stores_open_events_and_the_third_does_not_wait() {
     let mut world = World::running();
     world.silent = (0..NODES).map(NodeId).collect();
     world.command(Command::Stop);
@@ -161,7 +161,7 @@ fn an_abort_waits_for_no_event_but_lets_files_be_closed() {
 }
 
 #[test]
-fn a_slow_drain_goes_on_and_one_that_stands_still_is_cut() {
+fn a_slow_drain_continues_and_one_without_progress_is_cut() {
     let mut world = World::running();
     world.silent.push(EVM);
     world.command(Command::Stop);
@@ -206,7 +206,7 @@ fn a_node_that_its_peers_cannot_reach_is_lost_to_all() {
     assert_eq!(world.control.state(), RunState::Running);
 }
 
-/// A connection that breaks between the events of two runs is no loss to either, and none begins on it.
+/// A connection that breaks between the events of two runs is not a loss to either, and none begins on it.
 #[test]
 fn nodes_that_lose_each_other_between_runs_are_connected_anew() {
     let mut world = World::running();
@@ -236,7 +236,7 @@ fn no_run_begins_when_nodes_lose_each_other_while_they_prepare() {
     world.command(Command::Start);
     world.notice(NodeId(2), Notice::LostPeer(NodeId(3)));
     assert_eq!(world.control.state(), RunState::Failed);
-    assert!(world.events.contains(&Event::NotReady { step: Step::Prepare, node: NodeId(3) }));
+    assert!(world.events.contains(&Event::NotReady { step: ConfigureStep::Prepare, node: NodeId(3) }));
     world.command(Command::Start);
     world.notice(NodeId(1), Notice::Ready);
     assert_eq!(world.count(Order::Connect), 4, "it answers an order of the configuration that was given up");
@@ -247,7 +247,7 @@ fn no_run_begins_when_nodes_lose_each_other_while_they_prepare() {
 }
 
 #[test]
-fn a_run_that_loses_what_it_needs_is_stopped() {
+fn a_run_that_loses_a_required_node_is_stopped() {
     let needy = |required: Vec<NodeId>| {
         let least = vec![(NodeRange { first: NodeId(1), count: 2 }, 1)];
         let mut world = World::new(Config { required, least, ..config() });
@@ -291,7 +291,7 @@ fn a_node_that_fails_lets_the_run_drain_and_may_take_part_in_the_next() {
 }
 
 #[test]
-fn a_step_that_takes_too_long_names_who_is_late() {
+fn a_late_step_names_the_late_nodes() {
     let mut world = World::new(config());
     world.silent.push(NodeId(1));
     world.command(Command::Start);
@@ -299,7 +299,7 @@ fn a_step_that_takes_too_long_names_who_is_late() {
     assert_eq!(world.control.state(), RunState::Configuring);
     world.wait(Span::from_secs(1));
     assert_eq!(world.control.state(), RunState::Failed);
-    assert!(world.events.contains(&Event::Late { step: Step::Prepare, nodes: vec![NodeId(1)] }));
+    assert!(world.events.contains(&Event::Late { step: ConfigureStep::Prepare, nodes: vec![NodeId(1)] }));
     assert_eq!(world.count(Order::Reset), 4);
 }
 
@@ -340,7 +340,7 @@ fn a_split_begins_the_next_run_with_the_same_nodes() {
     assert_eq!(first, Some(&Event::NextRun { elapsed: Span::from_secs(3), switched: Span::ZERO }));
     assert_eq!((world.count(Order::Next), world.count(Order::Settle), world.count(Order::Resume)), (8, 2, 2));
     let others = [Order::Finish, Order::Prepare, Order::Start, Order::Reset, Order::Connect];
-    assert!(others.iter().all(|&order| world.count(order) == 0), "nobody stops: {:?}", world.orders);
+    assert!(others.iter().all(|&order| world.count(order) == 0), "a node was stopped: {:?}", world.orders);
     world.command(Command::Stop);
     assert_eq!((world.control.state(), world.count(Order::Finish)), (RunState::Stopped, 4));
 }
@@ -363,7 +363,7 @@ fn triggers_are_taken_again_when_the_last_node_has_gone_over() {
 
 /// What ends the run while its nodes go over ends the next one: no report is of two runs.
 #[test]
-fn what_happens_between_two_runs_waits_for_the_second() {
+fn input_between_two_runs_waits_for_the_second() {
     for (command, wanted) in [(Command::Stop, Order::Stop), (Command::Abort, Order::Finish)] {
         let mut world = World::running();
         world.silent = vec![NodeId(3)];
@@ -378,14 +378,14 @@ fn what_happens_between_two_runs_waits_for_the_second() {
 }
 
 #[test]
-fn a_node_that_dies_between_two_runs_holds_up_nobody() {
+fn a_node_that_dies_between_two_runs_holds_up_no_run() {
     let mut world = World::running();
     world.silent = vec![NodeId(3)];
     world.command(Command::Split);
     world.notice(NodeId(3), Notice::Gone);
     assert_eq!((world.control.state(), switches(&world).len()), (RunState::Degraded, 1));
     assert_eq!(world.control.lost(), [NodeId(3)]);
-    // One that stands still is given up.
+    // A run without progress is given up.
     world.silent = vec![NodeId(2)];
     world.command(Command::Split);
     world.wait(Span::from_secs(3));
@@ -512,7 +512,7 @@ impl Checker {
 }
 
 proptest! {
-    /// Orders make sense, states are told, and what has been stopped ends, whatever comes in whatever order.
+    /// Orders make sense, states are reported, and a stopped run ends, for any input in any order.
     #[test]
     fn any_history_ends(inputs in prop::collection::vec(input(), 0..200)) {
         let config = Config { rejoin: true, ..config() };
@@ -536,7 +536,7 @@ proptest! {
                 prop_assert!(node.0 < NODES);
                 checker.check(node, order);
                 asked += 1;
-                // Most nodes do as they are told.
+                // Most nodes obey.
                 if order == Order::Reset {
                     control.handle_notice(now, node, Notice::Reset);
                 }

@@ -1,10 +1,10 @@
 //! The mapper of a source-routed network, as machines without I/O.
 //!
 //! Switches of such a network know nothing: a packet carries its route, one turn for each switch, and a switch sends it
-//! out of the port that lies so many ports beside the one where it came in. So hosts must know the network, and find it
-//! out themselves. Each port of a host runs a [`Mapper`]. One of them is elected, the leader: it scouts the network
-//! with packets that come back, breadth first, makes a [`Map`] of what answers, and gives it to all hosts. Then it looks
-//! at every cable and every host at regular intervals, and scouts again when one does not answer.
+//! out of the port at that distance from the one where it came in. So hosts must know the network, and find it out
+//! themselves. Each port of a host runs a [`Mapper`]. One of them is elected, the leader: it scouts the network with
+//! packets that come back, breadth first, makes a [`Map`] of what answers, and sends it to all hosts. Then it looks at
+//! every cable and every host at regular intervals, and scouts again when one does not answer.
 //!
 //! This is what `mx_mapper` of Myrinet Express does in section II of *Improving the Performance of an Event Builder
 //! with Adaptive Routing* (CMS, 2007): scouting at regular intervals, election by the addresses of the interfaces,

@@ -2,7 +2,7 @@
 
 use crate::{
     Address, Map, Message, Route, Transmit, back,
-    probing::{Answer, Probing, Purpose, Sending},
+    probing::{ProbeAnswer, ProbeKind, ProbeTransmit, Probing},
     survey::Survey,
 };
 use alloc::{boxed::Box, collections::VecDeque, sync::Arc, vec::Vec};
@@ -13,9 +13,10 @@ use evb_core::{Span, Time};
 pub struct Settings {
     /// Largest number of ports of a switch.
     pub ports: u16,
-    /// Time from the end of one look at the network to the next one.
+    /// Time from the end of one check of the network to the next one.
     pub interval: Span,
-    /// Time without a word of its leader after which a host takes it for gone; longer than it takes to explore the network.
+    /// Time without a word of its leader after which a host takes it for gone; longer than it takes to explore the
+    /// network.
     pub patience: Span,
     /// Time after which a probe is sent again, or has failed.
     pub timeout: Span,
@@ -32,7 +33,7 @@ pub struct Settings {
 pub struct Mapper {
     settings: Settings,
     address: Address,
-    role: Role,
+    role: MapperRole,
     /// The number of the next probe.
     number: u32,
     now: Time,
@@ -42,25 +43,25 @@ pub struct Mapper {
     surveys: u64,
 }
 
-enum Role {
+enum MapperRole {
     /// It has just been made.
     Starts,
     /// It leads, as far as it knows.
-    Leads(Work, Probing),
+    Leads(LeaderTask, Probing),
     /// Another mapper leads. It was heard at that time.
     Follows(Address, Time),
 }
 
 /// The work of a leader.
-enum Work {
+enum LeaderTask {
     /// It explores the network.
     Survey(Box<Survey>),
-    /// It gives the map to all hosts.
-    Tell(Arc<Map>),
-    /// It waits, and then looks whether all is as on the map.
+    /// It sends the map to all hosts.
+    Publish(Arc<Map>),
+    /// It waits until the next check of the map.
     Wait(Arc<Map>, Time),
-    /// It looks whether all is as on the map.
-    Look(Arc<Map>),
+    /// It checks the map against the network.
+    Check(Arc<Map>),
 }
 
 impl Mapper {
@@ -70,7 +71,7 @@ impl Mapper {
         Self {
             settings,
             address,
-            role: Role::Starts,
+            role: MapperRole::Starts,
             number: 0,
             now: Time::ZERO,
             answers: VecDeque::new(),
@@ -84,8 +85,8 @@ impl Mapper {
     #[must_use]
     pub fn leader(&self) -> Address {
         match self.role {
-            Role::Starts | Role::Leads(..) => self.address,
-            Role::Follows(leader, _) => leader,
+            MapperRole::Starts | MapperRole::Leads(..) => self.address,
+            MapperRole::Follows(leader, _) => leader,
         }
     }
 
@@ -108,17 +109,17 @@ impl Mapper {
             Message::Scout { number, mapper, route } => {
                 self.hear_of(mapper, now);
                 let silent_for = match self.role {
-                    Role::Follows(_, heard) => now.since(heard),
-                    Role::Starts | Role::Leads(..) => Span::ZERO,
+                    MapperRole::Follows(_, heard) => now.since(heard),
+                    MapperRole::Starts | MapperRole::Leads(..) => Span::ZERO,
                 };
                 let message = Message::Reply { number, host: self.address, leader: self.leader(), silent_for };
                 self.answers.push_back(Transmit { route: back(&route).collect(), message });
             }
-            Message::Loop { number, mapper } if mapper == self.address => self.answer(number, Answer::Done),
+            Message::Loop { number, mapper } if mapper == self.address => self.answer(number, ProbeAnswer::Done),
             Message::Loop { .. } => {}
             Message::Reply { number, host, leader, silent_for } => {
                 self.hear_of(leader, Time(now.0.saturating_sub(silent_for.0)));
-                self.answer(number, Answer::Host(host));
+                self.answer(number, ProbeAnswer::Host(host));
             }
             Message::Map { number, map, route } => {
                 self.hear_of(map.leader, now);
@@ -128,7 +129,7 @@ impl Mapper {
                         .push_back(Transmit { route: back(&route).collect(), message: Message::Taken { number } });
                 }
             }
-            Message::Taken { number } => self.answer(number, Answer::Done),
+            Message::Taken { number } => self.answer(number, ProbeAnswer::Done),
         }
         self.go_on();
     }
@@ -137,18 +138,18 @@ impl Mapper {
     pub fn handle_timeout(&mut self, now: Time) {
         self.now = now;
         match &mut self.role {
-            Role::Starts => self.begin_to_lead(),
-            Role::Follows(_, heard) if now.since(*heard) >= self.settings.patience => self.begin_to_lead(),
-            Role::Follows(..) => {}
-            Role::Leads(work, probing) => {
+            MapperRole::Starts => self.begin_to_lead(),
+            MapperRole::Follows(_, heard) if now.since(*heard) >= self.settings.patience => self.begin_to_lead(),
+            MapperRole::Follows(..) => {}
+            MapperRole::Leads(work, probing) => {
                 probing.pass(now);
-                if let Work::Wait(map, at) = work
+                if let LeaderTask::Wait(map, at) = work
                     && *at <= now
                 {
                     let map = map.clone();
-                    let hosts = map.hosts().map(|(_, route)| (Purpose::Scout, route));
-                    let probes: Vec<_> = hosts.chain(map.loops().map(|route| (Purpose::Loop, route))).collect();
-                    self.lead(Work::Look(map), probes);
+                    let hosts = map.hosts().map(|(_, route)| (ProbeKind::Scout, route));
+                    let probes: Vec<_> = hosts.chain(map.loops().map(|route| (ProbeKind::Loop, route))).collect();
+                    self.lead(LeaderTask::Check(map), probes);
                 }
             }
         }
@@ -160,13 +161,15 @@ impl Mapper {
         if let Some(answer) = self.answers.pop_front() {
             return Some(answer);
         }
-        let Role::Leads(work, probing) = &mut self.role else { return None };
-        let Sending { number, purpose, route } = probing.send(self.settings, self.now)?;
+        let MapperRole::Leads(work, probing) = &mut self.role else { return None };
+        let ProbeTransmit { number, purpose, route } = probing.send(self.settings, self.now)?;
         let mapper = self.address;
         let message = match (purpose, work) {
-            (Purpose::Map, Work::Tell(map)) => Message::Map { number, map: map.clone(), route: route.clone() },
-            (Purpose::Loop, _) => Message::Loop { number, mapper },
-            (Purpose::Scout | Purpose::Map, _) => Message::Scout { number, mapper, route: route.clone() },
+            (ProbeKind::Map, LeaderTask::Publish(map)) => {
+                Message::Map { number, map: map.clone(), route: route.clone() }
+            }
+            (ProbeKind::Loop, _) => Message::Loop { number, mapper },
+            (ProbeKind::Scout | ProbeKind::Map, _) => Message::Scout { number, mapper, route: route.clone() },
         };
         Some(Transmit { route, message })
     }
@@ -180,10 +183,10 @@ impl Mapper {
     #[must_use]
     pub fn poll_timeout(&self) -> Time {
         match &self.role {
-            Role::Starts => Time::ZERO,
-            Role::Follows(_, heard) => *heard + self.settings.patience,
-            Role::Leads(Work::Wait(_, at), _) => *at,
-            Role::Leads(_, probing) => probing.deadline().unwrap_or(Time::MAX),
+            MapperRole::Starts => Time::ZERO,
+            MapperRole::Follows(_, heard) => *heard + self.settings.patience,
+            MapperRole::Leads(LeaderTask::Wait(_, at), _) => *at,
+            MapperRole::Leads(_, probing) => probing.deadline().unwrap_or(Time::MAX),
         }
     }
 
@@ -192,14 +195,14 @@ impl Mapper {
         let is_gone = self.now.since(at) >= self.settings.patience;
         let is_better = leader < self.leader() && !is_gone;
         match &mut self.role {
-            Role::Follows(known, heard) if *known == leader => *heard = at.max(*heard),
-            role if is_better => *role = Role::Follows(leader, at),
+            MapperRole::Follows(known, heard) if *known == leader => *heard = at.max(*heard),
+            role if is_better => *role = MapperRole::Follows(leader, at),
             _ => {}
         }
     }
 
-    fn answer(&mut self, number: u32, answer: Answer) {
-        if let Role::Leads(_, probing) = &mut self.role {
+    fn answer(&mut self, number: u32, answer: ProbeAnswer) {
+        if let MapperRole::Leads(_, probing) = &mut self.role {
             probing.answer(number, answer);
         }
     }
@@ -207,23 +210,23 @@ impl Mapper {
     /// Does what follows from the answers that are there.
     fn go_on(&mut self) {
         loop {
-            let Role::Leads(work, probing) = &mut self.role else { return };
+            let MapperRole::Leads(work, probing) = &mut self.role else { return };
             match work {
-                Work::Survey(survey) if probing.is_done() || survey.is_enough(probing.answers()) => {
+                LeaderTask::Survey(survey) if probing.is_done() || survey.is_enough(probing.answers()) => {
                     let answers: Vec<_> = probing.answers().collect();
                     match survey.take(&answers) {
                         Some(map) => self.tell(Arc::new(map)),
                         None => self.probe(),
                     }
                 }
-                Work::Tell(map) if probing.is_done() => {
-                    let work = Work::Wait(map.clone(), self.now + self.settings.interval);
+                LeaderTask::Publish(map) if probing.is_done() => {
+                    let work = LeaderTask::Wait(map.clone(), self.now + self.settings.interval);
                     self.lead(work, []);
                     return;
                 }
-                Work::Look(map) if !is_like(map, probing.answers()) => self.survey(),
-                Work::Look(map) if probing.is_done() => {
-                    let work = Work::Wait(map.clone(), self.now + self.settings.interval);
+                LeaderTask::Check(map) if !is_like(map, probing.answers()) => self.survey(),
+                LeaderTask::Check(map) if probing.is_done() => {
+                    let work = LeaderTask::Wait(map.clone(), self.now + self.settings.interval);
                     self.lead(work, []);
                     return;
                 }
@@ -242,35 +245,35 @@ impl Mapper {
         self.surveys += 1;
         let survey = Survey::new(self.address, self.settings.ports);
         let probes = survey.probes();
-        self.lead(Work::Survey(Box::new(survey)), probes);
+        self.lead(LeaderTask::Survey(Box::new(survey)), probes);
     }
 
     /// Sends the probes of the present task of the survey.
     fn probe(&mut self) {
-        if let Role::Leads(Work::Survey(survey), probing) = &mut self.role {
+        if let MapperRole::Leads(LeaderTask::Survey(survey), probing) = &mut self.role {
             *probing = Probing::new(self.settings, self.number, survey.probes());
             self.number = probing.next_number();
         }
     }
 
-    /// Gives a new map to all, itself first.
+    /// Sends a new map to all hosts, itself first.
     fn tell(&mut self, map: Arc<Map>) {
         self.map = Some(map.clone());
-        let probes: Vec<_> = map.hosts().map(|(_, route)| (Purpose::Map, route)).collect();
-        self.lead(Work::Tell(map), probes);
+        let probes: Vec<_> = map.hosts().map(|(_, route)| (ProbeKind::Map, route)).collect();
+        self.lead(LeaderTask::Publish(map), probes);
     }
 
-    fn lead(&mut self, work: Work, probes: impl IntoIterator<Item = (Purpose, Route)>) {
+    fn lead(&mut self, work: LeaderTask, probes: impl IntoIterator<Item = (ProbeKind, Route)>) {
         let probing = Probing::new(self.settings, self.number, probes);
         self.number = probing.next_number();
-        self.role = Role::Leads(work, probing);
+        self.role = MapperRole::Leads(work, probing);
     }
 }
 
 /// True if the answers of a look, as far as they are there, are those of the map: each host at its place, and then
 /// each cable.
-fn is_like(map: &Map, answers: impl Iterator<Item = Option<Answer>>) -> bool {
-    let hosts = map.hosts().map(|(address, _)| Answer::Host(address));
-    let expected = hosts.chain(core::iter::repeat(Answer::Done));
+fn is_like(map: &Map, answers: impl Iterator<Item = Option<ProbeAnswer>>) -> bool {
+    let hosts = map.hosts().map(|(address, _)| ProbeAnswer::Host(address));
+    let expected = hosts.chain(core::iter::repeat(ProbeAnswer::Done));
     answers.zip(expected).all(|(answer, expected)| answer.is_none_or(|answer| answer == expected))
 }

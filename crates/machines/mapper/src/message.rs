@@ -10,7 +10,7 @@ pub type Turn = i16;
 /// A source route: one turn for each switch on the way.
 pub type Route = Vec<Turn>;
 
-/// The way back along a route.
+/// The reverse of a route.
 ///
 /// ```
 /// assert_eq!(evb_mapper::back(&[3, -1]).collect::<Vec<_>>(), [1, -3]);
@@ -53,7 +53,7 @@ pub enum Message {
         /// Time since it heard of that leader.
         silent_for: Span,
     },
-    /// The leader gives a host the map.
+    /// The leader sends a host the map.
     Map {
         /// The number of the probe.
         number: u32,
@@ -72,7 +72,7 @@ pub enum Message {
 /// A message on its way out of a mapper.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transmit {
-    /// The way that it takes.
+    /// Its route.
     pub route: Route,
     /// The message.
     pub message: Message,

@@ -6,7 +6,7 @@ use evb_core::Time;
 
 /// The purpose of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Purpose {
+pub(crate) enum ProbeKind {
     /// It looks for a host.
     Scout,
     /// It looks for a way.
@@ -17,7 +17,7 @@ pub(crate) enum Purpose {
 
 /// What came of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Answer {
+pub(crate) enum ProbeAnswer {
     /// A host answered.
     Host(Address),
     /// It came back, or it was taken.
@@ -28,18 +28,18 @@ pub(crate) enum Answer {
 
 /// A probe to be sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Sending {
+pub(crate) struct ProbeTransmit {
     pub(crate) number: u32,
-    pub(crate) purpose: Purpose,
+    pub(crate) purpose: ProbeKind,
     pub(crate) route: Route,
 }
 
 struct Probe {
-    purpose: Purpose,
+    purpose: ProbeKind,
     route: Route,
     /// How often it may still be sent.
     tries: u32,
-    answer: Option<Answer>,
+    answer: Option<ProbeAnswer>,
 }
 
 /// Probes that are sent together.
@@ -56,7 +56,7 @@ pub(crate) struct Probing {
 
 impl Probing {
     /// Probes with numbers from `first` on.
-    pub(crate) fn new(settings: Settings, first: u32, probes: impl IntoIterator<Item = (Purpose, Route)>) -> Self {
+    pub(crate) fn new(settings: Settings, first: u32, probes: impl IntoIterator<Item = (ProbeKind, Route)>) -> Self {
         let tries = settings.tries;
         let probe = |(purpose, route)| Probe { purpose, route, tries, answer: None };
         let probes: Vec<_> = probes.into_iter().map(probe).collect();
@@ -69,7 +69,7 @@ impl Probing {
     }
 
     /// The answers in the order of the probes; none where it is not known yet.
-    pub(crate) fn answers(&self) -> impl Iterator<Item = Option<Answer>> + '_ {
+    pub(crate) fn answers(&self) -> impl Iterator<Item = Option<ProbeAnswer>> + '_ {
         self.probes.iter().map(|probe| probe.answer)
     }
 
@@ -79,7 +79,7 @@ impl Probing {
     }
 
     /// The next probe to send, if there is room for one under way.
-    pub(crate) fn send(&mut self, settings: Settings, now: Time) -> Option<Sending> {
+    pub(crate) fn send(&mut self, settings: Settings, now: Time) -> Option<ProbeTransmit> {
         if self.under_way.len() >= settings.window {
             return None;
         }
@@ -88,11 +88,11 @@ impl Probing {
         probe.tries -= 1;
         self.under_way.push_back((now + settings.timeout, index));
         let number = self.first.wrapping_add(index as u32);
-        Some(Sending { number, purpose: probe.purpose, route: probe.route.clone() })
+        Some(ProbeTransmit { number, purpose: probe.purpose, route: probe.route.clone() })
     }
 
     /// Takes an answer; those to other probes and second ones have no effect.
-    pub(crate) fn answer(&mut self, number: u32, answer: Answer) {
+    pub(crate) fn answer(&mut self, number: u32, answer: ProbeAnswer) {
         let index = number.wrapping_sub(self.first) as usize;
         if let Some(Probe { answer: place @ None, .. }) = self.probes.get_mut(index) {
             *place = Some(answer);
@@ -108,7 +108,7 @@ impl Probing {
             self.under_way.pop_front();
             match self.probes[index].tries {
                 0 => {
-                    self.probes[index].answer = Some(Answer::Silence);
+                    self.probes[index].answer = Some(ProbeAnswer::Silence);
                     self.open -= 1;
                 }
                 _ => self.unsent.push_back(index),

@@ -2,13 +2,13 @@
 //!
 //! Behind every port of a switch the mapper looks for a host, by a scout, and for a switch, by a message that turns
 //! round there and comes back. A switch has no name, so one that was found by a new cable may be known already. Its
-//! hosts tell: each has an address. A switch without hosts is compared with those known. A message goes to it by the new
-//! route, and from there back by the route of the other one. As turns are counted from the port where a message comes
-//! in, it comes back only if it is the same switch.
+//! hosts tell: each has an address. A switch without hosts is compared with those known. A message goes to it by the
+//! new route, and from there back by the route of the other one. As turns are counted from the port where a message
+//! comes in, it comes back only if it is the same switch.
 
 use crate::{
     Address, Far, Map, MappedSwitch, Route, Turn, back,
-    probing::{Answer, Purpose},
+    probing::{ProbeAnswer, ProbeKind},
 };
 use alloc::{
     collections::{BTreeMap, VecDeque},
@@ -19,7 +19,7 @@ use alloc::{
 const MOST_SWITCHES: usize = 4096;
 
 /// A port of a known switch.
-type Place = (usize, Turn);
+type SwitchPort = (usize, Turn);
 
 /// An exploration under way.
 pub(crate) struct Survey {
@@ -27,22 +27,22 @@ pub(crate) struct Survey {
     /// Largest number of ports of a switch.
     ports: Turn,
     switches: Vec<MappedSwitch>,
-    hosts: BTreeMap<Address, Place>,
+    hosts: BTreeMap<Address, SwitchPort>,
     /// Switches behind whose ports no switch was looked for.
     unexplored: VecDeque<usize>,
     /// Ports behind which there is a switch that may be known or not.
-    found: VecDeque<Place>,
-    task: Task,
+    found: VecDeque<SwitchPort>,
+    task: SurveyTask,
 }
 
 /// What the probes under way are for.
-enum Task {
+enum SurveyTask {
     /// Hosts at a switch: that of the mapper, or the one behind a port.
-    Hosts(Option<Place>, Vec<Turn>),
+    Hosts(Option<SwitchPort>, Vec<Turn>),
     /// Switches behind the ports of a switch.
     Switches(usize, Vec<Turn>),
     /// The switch behind a port, compared with those at port 0 of known ones: with each, its port that it would be.
-    Compare(Place, Vec<(usize, Turn)>),
+    Compare(SwitchPort, Vec<(usize, Turn)>),
 }
 
 impl Survey {
@@ -56,53 +56,53 @@ impl Survey {
             hosts: BTreeMap::new(),
             unexplored: VecDeque::new(),
             found: VecDeque::new(),
-            task: Task::Hosts(None, turns(ports, &BTreeMap::new())),
+            task: SurveyTask::Hosts(None, turns(ports, &BTreeMap::new())),
         }
     }
 
     /// The probes of the present task.
-    pub(crate) fn probes(&self) -> Vec<(Purpose, Route)> {
+    pub(crate) fn probes(&self) -> Vec<(ProbeKind, Route)> {
         let (purpose, routes): (_, Vec<Route>) = match &self.task {
-            Task::Hosts(place, turns) => {
+            SurveyTask::Hosts(place, turns) => {
                 let there = self.route(*place);
-                (Purpose::Scout, turns.iter().map(|&turn| [&there[..], &[turn]].concat()).collect())
+                (ProbeKind::Scout, turns.iter().map(|&turn| [&there[..], &[turn]].concat()).collect())
             }
-            Task::Switches(switch, turns) => {
+            SurveyTask::Switches(switch, turns) => {
                 let switch = &self.switches[*switch];
-                (Purpose::Loop, turns.iter().map(|&turn| switch.there_and_back(turn)).collect())
+                (ProbeKind::Loop, turns.iter().map(|&turn| switch.there_and_back(turn)).collect())
             }
-            Task::Compare(place, others) => {
+            SurveyTask::Compare(place, others) => {
                 let there = self.route(Some(*place));
                 let route = |&(other, turn): &(usize, Turn)| {
                     let home = back(&self.switches[other].path);
                     there.iter().copied().chain([turn]).chain(home).collect()
                 };
-                (Purpose::Loop, others.iter().map(route).collect())
+                (ProbeKind::Loop, others.iter().map(route).collect())
             }
         };
         routes.into_iter().map(|route| (purpose, route)).collect()
     }
 
     /// True if these answers are enough, though some may come yet: they tell which switch it is.
-    pub(crate) fn is_enough(&self, answers: impl Iterator<Item = Option<Answer>>) -> bool {
+    pub(crate) fn is_enough(&self, answers: impl Iterator<Item = Option<ProbeAnswer>>) -> bool {
         match &self.task {
-            Task::Hosts(Some(_), _) => self.known_host(answers).is_some(),
-            Task::Compare(..) => answers.into_iter().any(|answer| answer == Some(Answer::Done)),
-            Task::Hosts(None, _) | Task::Switches(..) => false,
+            SurveyTask::Hosts(Some(_), _) => self.known_host(answers).is_some(),
+            SurveyTask::Compare(..) => answers.into_iter().any(|answer| answer == Some(ProbeAnswer::Done)),
+            SurveyTask::Hosts(None, _) | SurveyTask::Switches(..) => false,
         }
     }
 
     /// Takes the answers to the probes of the task, and begins the next one; the map if there is none.
-    pub(crate) fn take(&mut self, answers: &[Option<Answer>]) -> Option<Map> {
-        match core::mem::replace(&mut self.task, Task::Switches(0, Vec::new())) {
-            Task::Hosts(place, turns) => self.take_hosts(place, &turns, answers),
-            Task::Switches(switch, turns) => {
-                let switches = turns.iter().zip(answers).filter(|&(_, answer)| *answer == Some(Answer::Done));
+    pub(crate) fn take(&mut self, answers: &[Option<ProbeAnswer>]) -> Option<Map> {
+        match core::mem::replace(&mut self.task, SurveyTask::Switches(0, Vec::new())) {
+            SurveyTask::Hosts(place, turns) => self.take_hosts(place, &turns, answers),
+            SurveyTask::Switches(switch, turns) => {
+                let switches = turns.iter().zip(answers).filter(|&(_, answer)| *answer == Some(ProbeAnswer::Done));
                 self.found.extend(switches.map(|(&turn, _)| (switch, turn)));
                 self.go_on()
             }
-            Task::Compare(place, others) => {
-                match others.iter().zip(answers).find(|&(_, answer)| *answer == Some(Answer::Done)) {
+            SurveyTask::Compare(place, others) => {
+                match others.iter().zip(answers).find(|&(_, answer)| *answer == Some(ProbeAnswer::Done)) {
                     Some((&(other, turn), _)) => self.join(place, (other, -turn)),
                     None => self.add(Some(place), BTreeMap::new()),
                 }
@@ -111,13 +111,18 @@ impl Survey {
         }
     }
 
-    fn take_hosts(&mut self, place: Option<Place>, turns: &[Turn], answers: &[Option<Answer>]) -> Option<Map> {
+    fn take_hosts(
+        &mut self,
+        place: Option<SwitchPort>,
+        turns: &[Turn],
+        answers: &[Option<ProbeAnswer>],
+    ) -> Option<Map> {
         if let (Some(place), Some((index, (switch, port)))) = (place, self.known_host(answers.iter().copied())) {
             self.join(place, (switch, port - turns[index]));
             return self.go_on();
         }
-        let host = |(&turn, answer): (&Turn, &Option<Answer>)| match answer {
-            &Some(Answer::Host(address)) => Some((turn, address)),
+        let host = |(&turn, answer): (&Turn, &Option<ProbeAnswer>)| match answer {
+            &Some(ProbeAnswer::Host(address)) => Some((turn, address)),
             _ => None,
         };
         let hosts: BTreeMap<_, _> = turns.iter().zip(answers).filter_map(host).collect();
@@ -131,23 +136,23 @@ impl Survey {
     }
 
     /// The first answer of a host whose place is known: its index, and that place.
-    fn known_host(&self, answers: impl Iterator<Item = Option<Answer>>) -> Option<(usize, Place)> {
+    fn known_host(&self, answers: impl Iterator<Item = Option<ProbeAnswer>>) -> Option<(usize, SwitchPort)> {
         let place = |(index, answer)| match answer {
-            Some(Answer::Host(address)) => self.hosts.get(&address).map(|&place| (index, place)),
+            Some(ProbeAnswer::Host(address)) => self.hosts.get(&address).map(|&place| (index, place)),
             _ => None,
         };
         answers.enumerate().find_map(place)
     }
 
     /// Compares the switch behind a port with all known ones without hosts; returns false if there is none.
-    fn begin_to_compare(&mut self, place: Place) -> bool {
+    fn begin_to_compare(&mut self, place: SwitchPort) -> bool {
         let turns = turns(self.ports, &BTreeMap::from([(0, Far::Switch(place.0, place.1))]));
         let has_hosts = |switch: &MappedSwitch| switch.ports.values().any(|far| matches!(far, Far::Host(_)));
         let others = (0..self.switches.len()).filter(|&index| !has_hosts(&self.switches[index]));
         let others: Vec<_> = others.flat_map(|index| turns.iter().map(move |&turn| (index, turn))).collect();
         let any = !others.is_empty();
         if any {
-            self.task = Task::Compare(place, others);
+            self.task = SurveyTask::Compare(place, others);
         }
         any
     }
@@ -157,30 +162,30 @@ impl Survey {
         while let Some((switch, port)) = self.found.pop_front() {
             if !self.switches[switch].ports.contains_key(&port) && self.switches.len() < MOST_SWITCHES {
                 let turns = turns(self.ports, &BTreeMap::from([(0, Far::Switch(switch, port))]));
-                self.task = Task::Hosts(Some((switch, port)), turns);
+                self.task = SurveyTask::Hosts(Some((switch, port)), turns);
                 return None;
             }
         }
         if let Some(switch) = self.unexplored.pop_front() {
-            self.task = Task::Switches(switch, turns(self.ports, &self.switches[switch].ports));
+            self.task = SurveyTask::Switches(switch, turns(self.ports, &self.switches[switch].ports));
             return None;
         }
         Some(Map { leader: self.address, switches: core::mem::take(&mut self.switches) })
     }
 
     /// The route to the switch behind a port, or to the first one.
-    fn route(&self, place: Option<Place>) -> Route {
+    fn route(&self, place: Option<SwitchPort>) -> Route {
         place.map(|(switch, port)| self.switches[switch].to(port)).unwrap_or_default()
     }
 
     /// A cable leads from a port of a known switch to a port of another one.
-    fn join(&mut self, one: Place, other: Place) {
+    fn join(&mut self, one: SwitchPort, other: SwitchPort) {
         self.switches[one.0].ports.insert(one.1, Far::Switch(other.0, other.1));
         self.switches[other.0].ports.insert(other.1, Far::Switch(one.0, one.1));
     }
 
     /// Adds a new switch with its hosts. Its port 0 leads to a port of a known one, or to the mapper.
-    fn add(&mut self, place: Option<Place>, hosts: BTreeMap<Turn, Address>) {
+    fn add(&mut self, place: Option<SwitchPort>, hosts: BTreeMap<Turn, Address>) {
         let (index, path) = (self.switches.len(), self.route(place));
         let own = [(0, self.address)].into_iter().filter(|_| place.is_none());
         let hosts: Vec<_> = hosts.into_iter().chain(own).collect();

@@ -36,7 +36,7 @@ struct World {
     mappers: Vec<Mapper>,
     maps: Vec<Option<Arc<Map>>>,
     dead: BTreeSet<usize>,
-    /// One message in so many is lost; none if 0.
+    /// One message in this many is lost; no message if 0.
     lose_one_in: u64,
     sent: u64,
     under_way: BinaryHeap<Reverse<(Time, u64, usize)>>,

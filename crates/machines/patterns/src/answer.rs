@@ -2,7 +2,7 @@
 
 use crate::{
     TrafficCommand, TrafficMessage,
-    role::{Out, Role},
+    role::{Outbox, TrafficRole},
 };
 use evb_core::{NodeId, Time};
 
@@ -10,10 +10,10 @@ use evb_core::{NodeId, Time};
 /// limit.
 pub(crate) struct Answering;
 
-impl Role for Answering {
-    fn handle_command(&mut self, _now: Time, _command: TrafficCommand, _out: &mut Out) {}
+impl TrafficRole for Answering {
+    fn handle_command(&mut self, _now: Time, _command: TrafficCommand, _out: &mut Outbox) {}
 
-    fn handle_message(&mut self, _now: Time, from: NodeId, message: TrafficMessage, out: &mut Out) {
+    fn handle_message(&mut self, _now: Time, from: NodeId, message: TrafficMessage, out: &mut Outbox) {
         match message {
             TrafficMessage::Ask { event: number, born } | TrafficMessage::Data { number, born } => {
                 out.send(from.into(), TrafficMessage::Data { number, born });

@@ -1,6 +1,6 @@
 //! The cycles of a node: their numbers, their times and their limit.
 
-use crate::{TrafficCommand, TrafficEvent, role::Out};
+use crate::{TrafficCommand, TrafficEvent, role::Outbox};
 use evb_core::Time;
 
 /// The cycles that a node begins and ends.
@@ -22,7 +22,9 @@ impl Cycles {
     pub(crate) fn handle_command(&mut self, now: Time, command: TrafficCommand) -> bool {
         match command {
             TrafficCommand::Start { messages, .. } => {
-                (self.running, self.limit, self.born) = (true, messages.unwrap_or(u64::MAX), now);
+                self.running = true;
+                self.limit = messages.unwrap_or(u64::MAX);
+                self.born = now;
                 true
             }
             TrafficCommand::Stop => {
@@ -47,14 +49,14 @@ impl Cycles {
         self.begun > self.ended
     }
 
-    /// Returns true if all cycles that may begin have ended, or the node was stopped. A cycle that is open then ends only
-    /// if the other nodes have begun it, too.
+    /// Returns true if all cycles that may begin have ended, or the node was stopped. A cycle that is open then ends
+    /// only if the other nodes have begun it, too.
     pub(crate) fn are_done(&self) -> bool {
         !self.running || self.ended >= self.limit
     }
 
     /// Ends the oldest open cycle; the time of the next one begins to count.
-    pub(crate) fn end(&mut self, now: Time, out: Option<&mut Out>) {
+    pub(crate) fn end(&mut self, now: Time, out: Option<&mut Outbox>) {
         self.ended += 1;
         if let Some(out) = out {
             out.tell(TrafficEvent::Ended { number: self.ended, born: self.born });

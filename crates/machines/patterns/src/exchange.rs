@@ -6,7 +6,7 @@ use crate::{
     TrafficCommand, TrafficMessage,
     cycles::Cycles,
     each::OneFromEach,
-    role::{Out, Role},
+    role::{Outbox, TrafficRole},
 };
 use evb_core::{NodeId, NodeRange, Time};
 
@@ -29,7 +29,7 @@ impl Exchange {
         Self { node, others, data: OneFromEach::new(others), unsent: 0, cycles: Cycles::new(), tells }
     }
 
-    fn begin(&mut self, now: Time, out: &mut Out) {
+    fn begin(&mut self, now: Time, out: &mut Outbox) {
         let Some(number) = self.cycles.begin() else { return };
         // What it has itself it need not send.
         self.data.add(self.node);
@@ -39,7 +39,7 @@ impl Exchange {
         }
     }
 
-    fn go_on(&mut self, now: Time, out: &mut Out) {
+    fn go_on(&mut self, now: Time, out: &mut Outbox) {
         if self.cycles.is_open() && self.unsent == 0 && self.data.take() {
             self.cycles.end(now, self.tells.then_some(&mut *out));
             self.begin(now, out);
@@ -47,8 +47,8 @@ impl Exchange {
     }
 }
 
-impl Role for Exchange {
-    fn handle_command(&mut self, now: Time, command: TrafficCommand, out: &mut Out) {
+impl TrafficRole for Exchange {
+    fn handle_command(&mut self, now: Time, command: TrafficCommand, out: &mut Outbox) {
         if self.cycles.handle_command(now, command) {
             self.begin(now, out);
         }
@@ -58,7 +58,7 @@ impl Role for Exchange {
         }
     }
 
-    fn handle_message(&mut self, now: Time, from: NodeId, message: TrafficMessage, out: &mut Out) {
+    fn handle_message(&mut self, now: Time, from: NodeId, message: TrafficMessage, out: &mut Outbox) {
         if matches!(message, TrafficMessage::Data { .. }) {
             self.data.add(from);
             self.go_on(now, out);

@@ -6,11 +6,11 @@ use crate::{
     TrafficCommand, TrafficEvent, TrafficMessage,
     cycles::Cycles,
     each::OneFromEach,
-    role::{Out, Role},
+    role::{Outbox, TrafficRole},
 };
 use evb_core::{NodeId, NodeRange, Span, Time};
 
-/// The way in which the receiver gets the next data.
+/// The request for the next data.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Request {
     /// The receiver asks each sender before it computes.
@@ -37,7 +37,7 @@ impl Farm {
         Self { senders, work, request, data, computing: false, cycles: Cycles::new() }
     }
 
-    fn ask(&mut self, now: Time, out: &mut Out) {
+    fn ask(&mut self, now: Time, out: &mut Outbox) {
         if let Some(event) = self.cycles.begin() {
             let message = TrafficMessage::Ask { event, born: now };
             self.senders.iter().for_each(|sender| out.send(sender.into(), message));
@@ -45,20 +45,17 @@ impl Farm {
     }
 
     /// Takes complete sets of messages until the receiver computes.
-    fn go_on(&mut self, now: Time, out: &mut Out) {
+    fn go_on(&mut self, now: Time, out: &mut Outbox) {
         while !self.computing && self.data.take() {
             if self.request == Request::Each {
                 self.ask(now, out);
             }
             self.computing = self.work > Span::ZERO;
-            match self.computing {
-                true => out.tell(TrafficEvent::Compute { span: self.work }),
-                false => self.end(now, out),
-            }
+            if self.computing { out.tell(TrafficEvent::Compute { span: self.work }) } else { self.end(now, out) }
         }
     }
 
-    fn end(&mut self, now: Time, out: &mut Out) {
+    fn end(&mut self, now: Time, out: &mut Outbox) {
         self.cycles.end(now, Some(&mut *out));
         if self.request == Request::Next {
             out.send(self.senders, TrafficMessage::Next);
@@ -66,8 +63,8 @@ impl Farm {
     }
 }
 
-impl Role for Farm {
-    fn handle_command(&mut self, now: Time, command: TrafficCommand, out: &mut Out) {
+impl TrafficRole for Farm {
+    fn handle_command(&mut self, now: Time, command: TrafficCommand, out: &mut Outbox) {
         if self.cycles.handle_command(now, command) && self.request == Request::Each {
             self.ask(now, out);
         }
@@ -78,7 +75,7 @@ impl Role for Farm {
         }
     }
 
-    fn handle_message(&mut self, now: Time, from: NodeId, message: TrafficMessage, out: &mut Out) {
+    fn handle_message(&mut self, now: Time, from: NodeId, message: TrafficMessage, out: &mut Outbox) {
         if matches!(message, TrafficMessage::Data { .. }) {
             self.data.add(from);
             self.go_on(now, out);

@@ -1,7 +1,7 @@
 //! Second-level trigger: processors gather the data of an event from some of the buffers.
 //!
 //! The processors and buffers of an event are drawn from its number and the seed. So every node knows them without a
-//! message. The driver tells every node of an event when it arrives, by a clock that the nodes share.
+//! message. The driver announces each event to every node when it arrives, by a clock that the nodes share.
 //!
 //! This is the traffic alone, as on the test beds of 1998: several processors may share an event, and buffers may send
 //! without being asked. The regions of interest of the event builder add an event manager, filters, storage and the
@@ -10,7 +10,7 @@
 use crate::{
     Pattern, TrafficCommand, TrafficConfig, TrafficEvent, TrafficMessage,
     message::MOST_WAITING,
-    role::{Out, Role},
+    role::{Outbox, TrafficRole},
 };
 use alloc::{collections::BTreeMap, vec::Vec};
 use evb_core::{NodeId, NodeRange, Time, distinct, some_of, stream};
@@ -23,13 +23,13 @@ pub(crate) struct Gathering {
     config: TrafficConfig,
     node: NodeId,
     running: bool,
-    /// The last event that the node was told of.
+    /// The last event that the driver has announced.
     last: u64,
     /// Events after which no more come.
     limit: u64,
     /// Events that this processor gathers, by number: arrival time, and number of buffers whose data are missing.
     open: BTreeMap<u64, (Time, u16)>,
-    /// Data that came before the node was told of their event: the number of the event, and that of the buffers.
+    /// Data that came before the announcement of their event: the number of the event, and that of the buffers.
     early: BTreeMap<u64, u16>,
     /// Data that this buffer has sent and that have not left its host.
     under_way: usize,
@@ -49,8 +49,8 @@ impl Gathering {
         }
     }
 
-    /// Begins an event: a processor asks or waits, a buffer sends data that nobody asks for.
-    fn begin(&mut self, now: Time, number: u64, out: &mut Out) {
+    /// Begins an event: a processor asks or waits, a buffer sends data without a request.
+    fn begin(&mut self, now: Time, number: u64, out: &mut Outbox) {
         let Pattern::Gather { ask, .. } = self.config.pattern else { return };
         self.last = number;
         let early = self.early.remove(&number).unwrap_or(0);
@@ -74,13 +74,13 @@ impl Gathering {
         }
     }
 
-    fn send_data(&mut self, to: NodeId, number: u64, born: Time, out: &mut Out) {
+    fn send_data(&mut self, to: NodeId, number: u64, born: Time, out: &mut Outbox) {
         self.under_way += 1;
         out.send(to.into(), TrafficMessage::Data { number, born });
     }
 
     /// Takes the data of one buffer; returns an event if they were the last ones. A buffer whose clock is ahead sends
-    /// data of an event that this node is not told of yet.
+    /// data of an event that is not announced to this node yet.
     fn take_data(&mut self, number: u64) -> Option<TrafficEvent> {
         if number > self.last && self.early.len() < MOST_WAITING {
             *self.early.entry(number).or_insert(0) += 1;
@@ -97,11 +97,12 @@ impl Gathering {
     }
 }
 
-impl Role for Gathering {
-    fn handle_command(&mut self, now: Time, command: TrafficCommand, out: &mut Out) {
+impl TrafficRole for Gathering {
+    fn handle_command(&mut self, now: Time, command: TrafficCommand, out: &mut Outbox) {
         match command {
             TrafficCommand::Start { messages, .. } => {
-                (self.running, self.limit) = (true, messages.unwrap_or(u64::MAX));
+                self.running = true;
+                self.limit = messages.unwrap_or(u64::MAX);
             }
             TrafficCommand::Stop => self.running = false,
             TrafficCommand::Offer { number } if self.running => self.begin(now, number, out),
@@ -110,7 +111,7 @@ impl Role for Gathering {
         }
     }
 
-    fn handle_message(&mut self, _now: Time, from: NodeId, message: TrafficMessage, out: &mut Out) {
+    fn handle_message(&mut self, _now: Time, from: NodeId, message: TrafficMessage, out: &mut Outbox) {
         match message {
             TrafficMessage::Ask { event, born } => self.send_data(from, event, born, out),
             TrafficMessage::Data { number, .. } => out.events.extend(self.take_data(number)),

@@ -7,7 +7,7 @@ use crate::{
     farm::{Farm, Request},
     gather::Gathering,
     pinger::Pinger,
-    role::{Out, Receiver, Role},
+    role::{Outbox, Receiver, TrafficRole},
     sender::Sender,
     spread::Spread,
 };
@@ -17,8 +17,8 @@ use evb_core::{Machine, NodeId, NodeRange, Span, Time, Transmit};
 
 /// One node of the traffic.
 pub struct Traffic {
-    role: Box<dyn Role>,
-    out: Out,
+    role: Box<dyn TrafficRole>,
+    out: Outbox,
 }
 
 impl Traffic {
@@ -28,7 +28,7 @@ impl Traffic {
     /// The numbers in `config` must fit each other as [`TrafficConfig`] demands.
     pub fn new(config: &TrafficConfig, node: NodeId, own: Option<u16>) -> Self {
         let is_sender = config.senders.contains(node);
-        let role: Box<dyn Role> = match config.pattern {
+        let role: Box<dyn TrafficRole> = match config.pattern {
             _ if !is_sender && !config.receivers.contains(node) => Box::new(Receiver::new(None)),
             Pattern::Gather { .. } => Box::new(Gathering::new(config, node)),
             Pattern::TwoWay => Box::new(Exchange::new(node, partner(config, node), is_sender)),
@@ -43,11 +43,11 @@ impl Traffic {
             _ if is_sender => Box::new(Sender::new(config, node, own)),
             _ => Box::new(Receiver::new((config.pattern == Pattern::Stream).then_some(config.senders))),
         };
-        Self { role, out: Out::default() }
+        Self { role, out: Outbox::default() }
     }
 
-    /// Returns true if a node that was started has done all the messages or cycles that [`TrafficCommand::Start`] allows,
-    /// or those that it had begun when it was stopped. A node that only answers is always done.
+    /// Returns true if a node that was started has done all the messages or cycles that [`TrafficCommand::Start`]
+    /// allows, or those that it had begun when it was stopped. A node that only answers is always done.
     pub fn is_done(&self) -> bool {
         self.out.transmits.is_empty() && self.role.is_done()
     }

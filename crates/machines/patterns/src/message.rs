@@ -43,7 +43,7 @@ pub enum TrafficCommand {
         messages: Option<u64>,
     },
     /// A message to send has arrived. In [`Pattern::Gather`](crate::Pattern::Gather): event `number` has arrived; all
-    /// nodes are told, each event after those before it. Data may come to a processor before it is told of their event.
+    /// events are announced to all nodes in order. Data may come to a processor before their event is announced to it.
     Offer {
         /// The number of the event, from 1; used by [`Pattern::Gather`](crate::Pattern::Gather) only.
         number: u64,

@@ -2,7 +2,7 @@
 
 use crate::{
     TrafficCommand, TrafficEvent, TrafficMessage,
-    role::{Out, Role},
+    role::{Outbox, TrafficRole},
 };
 use alloc::collections::VecDeque;
 use evb_core::{NodeId, NodeRange, Time};
@@ -25,7 +25,7 @@ impl Pinger {
         Self { partner, depth, running: false, begun: 0, ended: 0, limit: 0, born: VecDeque::new() }
     }
 
-    fn begin(&mut self, now: Time, out: &mut Out) {
+    fn begin(&mut self, now: Time, out: &mut Outbox) {
         if self.running && self.begun < self.limit {
             self.begun += 1;
             self.born.push_back(now);
@@ -34,11 +34,12 @@ impl Pinger {
     }
 }
 
-impl Role for Pinger {
-    fn handle_command(&mut self, now: Time, command: TrafficCommand, out: &mut Out) {
+impl TrafficRole for Pinger {
+    fn handle_command(&mut self, now: Time, command: TrafficCommand, out: &mut Outbox) {
         match command {
             TrafficCommand::Start { messages, .. } => {
-                (self.running, self.limit) = (true, messages.unwrap_or(u64::MAX));
+                self.running = true;
+                self.limit = messages.unwrap_or(u64::MAX);
                 (0..self.depth).for_each(|_| self.begin(now, out));
             }
             TrafficCommand::Stop => self.running = false,
@@ -46,7 +47,7 @@ impl Role for Pinger {
         }
     }
 
-    fn handle_message(&mut self, now: Time, _from: NodeId, message: TrafficMessage, out: &mut Out) {
+    fn handle_message(&mut self, now: Time, _from: NodeId, message: TrafficMessage, out: &mut Outbox) {
         if matches!(message, TrafficMessage::Data { .. })
             && let Some(born) = self.born.pop_front()
         {

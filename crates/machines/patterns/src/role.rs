@@ -4,19 +4,19 @@ use crate::{TrafficCommand, TrafficEvent, TrafficMessage};
 use alloc::collections::VecDeque;
 use evb_core::{NodeId, NodeRange, Time, Transmit};
 
-/// The role of a node in a pattern. Its output goes into [`Out`].
-pub(crate) trait Role: Send {
-    fn handle_command(&mut self, now: Time, command: TrafficCommand, out: &mut Out);
+/// The role of a node in a pattern. Its output goes into [`Outbox`].
+pub(crate) trait TrafficRole: Send {
+    fn handle_command(&mut self, now: Time, command: TrafficCommand, out: &mut Outbox);
 
-    fn handle_message(&mut self, now: Time, from: NodeId, message: TrafficMessage, out: &mut Out);
+    fn handle_message(&mut self, now: Time, from: NodeId, message: TrafficMessage, out: &mut Outbox);
 
     /// The next message that is made on demand.
     fn poll_transmit(&mut self) -> Option<Transmit<TrafficMessage>> {
         None
     }
 
-    /// Returns true if a node that was started begins nothing more by itself, and what it has begun is over. A node that
-    /// only answers is always done.
+    /// Returns true if a node that was started begins nothing more by itself, and what it has begun is over. A node
+    /// that only answers is always done.
     fn is_done(&self) -> bool {
         true
     }
@@ -24,12 +24,12 @@ pub(crate) trait Role: Send {
 
 /// The output of a node: messages to send and events to report.
 #[derive(Default)]
-pub(crate) struct Out {
+pub(crate) struct Outbox {
     pub(crate) transmits: VecDeque<Transmit<TrafficMessage>>,
     pub(crate) events: VecDeque<TrafficEvent>,
 }
 
-impl Out {
+impl Outbox {
     pub(crate) fn send(&mut self, to: NodeRange, message: TrafficMessage) {
         self.transmits.push_back(Transmit { to, message });
     }
@@ -41,21 +41,21 @@ impl Out {
 
 /// A node that only receives.
 pub(crate) struct Receiver {
-    /// Nodes that are still to be told that the receiver is ready.
+    /// Nodes that wait for the message that the receiver is ready.
     starts: Option<NodeRange>,
 }
 
 impl Receiver {
-    /// A receiver that tells the nodes in `starts`, if any, that it is ready.
+    /// A receiver that sends the nodes in `starts`, if any, a message when it is ready.
     pub(crate) fn new(starts: Option<NodeRange>) -> Self {
         Self { starts }
     }
 }
 
-impl Role for Receiver {
-    fn handle_command(&mut self, _now: Time, _command: TrafficCommand, _out: &mut Out) {}
+impl TrafficRole for Receiver {
+    fn handle_command(&mut self, _now: Time, _command: TrafficCommand, _out: &mut Outbox) {}
 
-    fn handle_message(&mut self, _now: Time, _from: NodeId, _message: TrafficMessage, _out: &mut Out) {}
+    fn handle_message(&mut self, _now: Time, _from: NodeId, _message: TrafficMessage, _out: &mut Outbox) {}
 
     fn poll_transmit(&mut self) -> Option<Transmit<TrafficMessage>> {
         self.starts.take().map(|to| Transmit { to, message: TrafficMessage::Start })

@@ -1,9 +1,9 @@
-//! A node that sends data to receivers of its own choice.
+//! A node that chooses the receivers of its data.
 
 use crate::{
     Pattern, Start, TrafficCommand, TrafficConfig, TrafficEvent, TrafficMessage,
     message::MOST_WAITING,
-    role::{Out, Role},
+    role::{Outbox, TrafficRole},
 };
 use alloc::collections::VecDeque;
 use evb_core::{NodeId, Stream, Time, Transmit, below, stream};
@@ -87,19 +87,21 @@ impl Sender {
     }
 }
 
-impl Role for Sender {
-    fn handle_command(&mut self, now: Time, command: TrafficCommand, out: &mut Out) {
+impl TrafficRole for Sender {
+    fn handle_command(&mut self, now: Time, command: TrafficCommand, out: &mut Outbox) {
         self.now = now;
         match command {
             TrafficCommand::Start { saturating, messages } => {
-                (self.running, self.saturating) = (true, saturating);
+                self.running = true;
+                self.saturating = saturating;
                 self.limit = messages.unwrap_or(u64::MAX);
             }
             TrafficCommand::Offer { .. } => {
                 self.offers += 1;
-                match self.waiting() < MOST_WAITING {
-                    true => self.offered.push_back(now),
-                    false => out.tell(TrafficEvent::Refused),
+                if self.waiting() < MOST_WAITING {
+                    self.offered.push_back(now)
+                } else {
+                    out.tell(TrafficEvent::Refused)
                 }
             }
             TrafficCommand::Sent if !self.is_awaited => self.under_way = self.under_way.saturating_sub(1),
@@ -108,7 +110,7 @@ impl Role for Sender {
         }
     }
 
-    fn handle_message(&mut self, now: Time, _from: NodeId, message: TrafficMessage, _out: &mut Out) {
+    fn handle_message(&mut self, now: Time, _from: NodeId, message: TrafficMessage, _out: &mut Outbox) {
         self.now = now;
         match message {
             TrafficMessage::Start => self.missing_starts = self.missing_starts.saturating_sub(1),

@@ -3,7 +3,7 @@
 use crate::{
     TrafficCommand, TrafficMessage,
     cycles::Cycles,
-    role::{Out, Role},
+    role::{Outbox, TrafficRole},
 };
 use evb_core::{NodeId, NodeRange, Time};
 
@@ -23,19 +23,20 @@ impl Spread {
         Self { receivers, same, unsent: 0, cycles: Cycles::new() }
     }
 
-    fn begin(&mut self, now: Time, out: &mut Out) {
+    fn begin(&mut self, now: Time, out: &mut Outbox) {
         let Some(number) = self.cycles.begin() else { return };
         let message = TrafficMessage::Data { number, born: now };
-        match self.same {
-            true => out.send(self.receivers, message),
-            false => self.receivers.iter().for_each(|receiver| out.send(receiver.into(), message)),
+        if self.same {
+            out.send(self.receivers, message)
+        } else {
+            self.receivers.iter().for_each(|receiver| out.send(receiver.into(), message))
         }
         self.unsent = self.receivers.count;
     }
 }
 
-impl Role for Spread {
-    fn handle_command(&mut self, now: Time, command: TrafficCommand, out: &mut Out) {
+impl TrafficRole for Spread {
+    fn handle_command(&mut self, now: Time, command: TrafficCommand, out: &mut Outbox) {
         if self.cycles.handle_command(now, command) {
             self.begin(now, out);
         }
@@ -48,7 +49,7 @@ impl Role for Spread {
         }
     }
 
-    fn handle_message(&mut self, _now: Time, _from: NodeId, _message: TrafficMessage, _out: &mut Out) {}
+    fn handle_message(&mut self, _now: Time, _from: NodeId, _message: TrafficMessage, _out: &mut Outbox) {}
 
     fn is_done(&self) -> bool {
         self.cycles.are_done()

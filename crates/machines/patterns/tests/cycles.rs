@@ -11,11 +11,12 @@ const WORK: Span = Span(50);
 const PUSH: Pattern = Pattern::PushFarm { work: WORK };
 const PULL: Pattern = Pattern::PullFarm { work: WORK };
 
-/// All nodes of a pattern. A message needs 10, after its sender's messages before; computing is over when a test says so.
+/// All nodes of a pattern. A message needs 10, after its sender's messages before; computing is over when a test says
+/// so.
 struct Nodes {
     machines: Vec<(NodeId, Traffic)>,
     under_way: VecDeque<(NodeId, NodeId, TrafficMessage)>,
-    told: Vec<(NodeId, TrafficEvent)>,
+    events: Vec<(NodeId, TrafficEvent)>,
     /// Every data message: who sent it to whom, and its number.
     data: Vec<(u16, u16, u64)>,
     now: u64,
@@ -25,7 +26,7 @@ impl Nodes {
     fn new(config: &TrafficConfig) -> Self {
         let ids = config.senders.iter().chain(config.receivers.iter());
         let machines = ids.map(|id| (id, Traffic::new(config, id, None))).collect();
-        Self { machines, under_way: VecDeque::new(), told: Vec::new(), data: Vec::new(), now: 0 }
+        Self { machines, under_way: VecDeque::new(), events: Vec::new(), data: Vec::new(), now: 0 }
     }
 
     fn started(config: &TrafficConfig, cycles: u64) -> Self {
@@ -53,7 +54,7 @@ impl Nodes {
                 while let Some(transmit) = machine.poll_transmit() {
                     sent.extend(transmit.to.iter().map(|to| (*from, to, transmit.message)));
                 }
-                self.told.extend(std::iter::from_fn(|| machine.poll_event()).map(|event| (*from, event)));
+                self.events.extend(std::iter::from_fn(|| machine.poll_event()).map(|event| (*from, event)));
             }
             if sent.is_empty() {
                 return;
@@ -87,7 +88,7 @@ impl Nodes {
 
     /// The ended cycles: node, number and time.
     fn ended(&self) -> Vec<(u16, u64, u64)> {
-        let ended = self.told.iter().filter_map(|(node, event)| match event {
+        let ended = self.events.iter().filter_map(|(node, event)| match event {
             TrafficEvent::Ended { number, born } => Some((node.0, *number, born.0)),
             _ => None,
         });
@@ -95,7 +96,7 @@ impl Nodes {
     }
 
     fn computes(&self) -> usize {
-        self.told.iter().filter(|(_, event)| *event == TrafficEvent::Compute { span: WORK }).count()
+        self.events.iter().filter(|(_, event)| *event == TrafficEvent::Compute { span: WORK }).count()
     }
 }
 
@@ -214,15 +215,15 @@ fn a_push_farm_never_has_more_than_one_future_event() {
     assert_eq!(nodes.ended().len(), 4);
 }
 
-/// A sender of a farm with a clock of its own keeps to the window too, and what it cannot send is bounded.
+/// A sender of a farm with its own clock keeps to the window, too, and what it cannot send is bounded.
 #[test]
 fn a_sender_with_a_rate_waits_for_the_receiver() {
     let mut nodes = Nodes::new(&config(PUSH, 2, 1));
     nodes.command_all(TrafficCommand::Start { saturating: false, messages: None });
     (0..65_536).for_each(|_| nodes.command(1, TrafficCommand::Offer { number: 0 }));
-    assert_eq!((nodes.data.len(), nodes.told.len()), (2, 0));
+    assert_eq!((nodes.data.len(), nodes.events.len()), (2, 0));
     nodes.command(1, TrafficCommand::Offer { number: 0 });
-    assert_eq!(nodes.told, [(NodeId(1), TrafficEvent::Refused)]);
+    assert_eq!(nodes.events, [(NodeId(1), TrafficEvent::Refused)]);
 }
 
 #[test]
@@ -243,11 +244,11 @@ fn a_pull_farm_asks_for_the_next_event_before_it_computes() {
 }
 
 #[test]
-fn what_needs_no_computing_computes_nothing() {
+fn zero_work_computes_nothing() {
     for pattern in [Pattern::PushFarm { work: Span::ZERO }, Pattern::PullFarm { work: Span::ZERO }] {
         let mut nodes = Nodes::started(&config(pattern, 2, 1), 5);
         nodes.settle();
-        assert_eq!((nodes.computes(), nodes.ended().len(), nodes.told.len()), (0, 5, 5));
+        assert_eq!((nodes.computes(), nodes.ended().len(), nodes.events.len()), (0, 5, 5));
     }
 }
 

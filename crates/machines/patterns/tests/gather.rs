@@ -14,7 +14,7 @@ struct Nodes {
     messages: VecDeque<(NodeId, NodeId, TrafficMessage)>,
     /// Everything that was sent: from, to, what.
     sent: Vec<(NodeId, NodeId, TrafficMessage)>,
-    told: Vec<(NodeId, TrafficEvent)>,
+    events: Vec<(NodeId, TrafficEvent)>,
 }
 
 impl Nodes {
@@ -26,7 +26,7 @@ impl Nodes {
             machine
         };
         let machines = nodes.map(machine).collect();
-        Self { machines, messages: VecDeque::new(), sent: Vec::new(), told: Vec::new() }
+        Self { machines, messages: VecDeque::new(), sent: Vec::new(), events: Vec::new() }
     }
 
     fn command(&mut self, now: u64, command: TrafficCommand) {
@@ -41,7 +41,7 @@ impl Nodes {
                 self.messages.push_back(message);
                 self.sent.push(message);
             }
-            self.told.extend(std::iter::from_fn(|| machine.poll_event()).map(|event| (node, event)));
+            self.events.extend(std::iter::from_fn(|| machine.poll_event()).map(|event| (node, event)));
         }
     }
 
@@ -95,10 +95,10 @@ fn a_gathered_event_is_as_old_as_its_offer() {
     let mut nodes = Nodes::new(&gathering(3, 3, 1, true));
     nodes.command(40, TrafficCommand::Offer { number: 1 });
     for step in 0..6 {
-        assert_eq!(nodes.told, [], "after {step} of six messages");
+        assert_eq!(nodes.events, [], "after {step} of six messages");
         assert!(nodes.step(50 + step));
     }
-    assert!(matches!(nodes.told[..], [(_, TrafficEvent::Ended { number: 1, born: Time(40) })]), "{:?}", nodes.told);
+    assert!(matches!(nodes.events[..], [(_, TrafficEvent::Ended { number: 1, born: Time(40) })]), "{:?}", nodes.events);
 }
 
 /// In a real run nodes hear of an event one after the other, and data of buffers that are ahead come early.
@@ -112,20 +112,20 @@ fn data_that_come_before_their_event_count() {
     assert!(processors.iter().all(|processor| !processor.is_done()));
     nodes.drain();
     nodes.settle(5);
-    assert_eq!(nodes.told, [], "nobody knows of an event");
+    assert_eq!(nodes.events, [], "no event is announced");
     for number in 1..=2 {
         for processor in &mut nodes.machines[12..] {
             processor.handle_command(Time(7), TrafficCommand::Offer { number });
         }
     }
     nodes.drain();
-    let born: Vec<_> = nodes.told.iter().map(|(_, event)| *event).collect();
+    let born: Vec<_> = nodes.events.iter().map(|(_, event)| *event).collect();
     let ended = |number| TrafficEvent::Ended { number, born: Time(7) };
     assert!(born.contains(&ended(1)) && born.contains(&ended(2)) && born.len() == 2, "{born:?}");
 }
 
 #[test]
-fn who_gathers_differs_from_event_to_event_and_by_seed() {
+fn processors_differ_by_event_and_seed() {
     let choice = |seed| {
         let mut nodes = Nodes::new(&TrafficConfig { seed, ..gathering(1, 12, 2, false) });
         (1..=30).for_each(|number| nodes.command(1, TrafficCommand::Offer { number }));
@@ -156,7 +156,7 @@ fn processors_buffers_and_numbers_of_buffers_are_all_alike() {
 }
 
 #[test]
-fn what_is_too_much_is_refused_and_told() {
+fn overload_is_refused_and_reported() {
     const MOST_WAITING: u64 = 65_536;
     let config = config(Pattern::Gather { least: 1, most: 1, processors: 1, ask: true }, 1, 1);
     let mut processor = Traffic::new(&config, NodeId(2), None);
@@ -164,7 +164,7 @@ fn what_is_too_much_is_refused_and_told() {
     let mut offer = |number| processor.handle_command(Time(1), TrafficCommand::Offer { number });
     (1..=MOST_WAITING + 1).for_each(&mut offer);
     assert_eq!(std::iter::from_fn(|| processor.poll_event()).collect::<Vec<_>>(), [TrafficEvent::Refused]);
-    // The data of the refused event, which nobody asked for, say nothing.
+    // The unrequested data of the refused event are ignored.
     let data = |number| TrafficMessage::Data { number, born: Time(1) };
     processor.handle_message(Time(2), NodeId(1), data(MOST_WAITING + 1));
     assert_eq!(processor.poll_event(), None);
@@ -189,13 +189,13 @@ fn a_buffer_refuses_when_too_much_waits_to_leave_its_host() {
 }
 
 #[test]
-fn after_a_stop_nothing_begins_but_what_was_asked_for_is_sent() {
+fn after_a_stop_only_requested_data_are_sent() {
     let mut nodes = Nodes::new(&gathering(2, 2, 1, true));
     nodes.command(1, TrafficCommand::Offer { number: 1 });
     nodes.command(2, TrafficCommand::Stop);
     nodes.command(3, TrafficCommand::Offer { number: 2 });
     nodes.settle(4);
-    assert!(matches!(nodes.told[..], [(_, TrafficEvent::Ended { number: 1, .. })]), "{:?}", nodes.told);
+    assert!(matches!(nodes.events[..], [(_, TrafficEvent::Ended { number: 1, .. })]), "{:?}", nodes.events);
 }
 
 proptest! {
@@ -221,8 +221,8 @@ proptest! {
             prop_assert!((13..18).contains(&processor.0) && buffers.iter().all(|buffer| (1..13).contains(&buffer.0)));
         }
         // All have gathered: processors and buffers agree on who sends to whom.
-        let gathered: BTreeSet<_> = nodes.told.iter().map(|(node, _)| *node).collect();
+        let gathered: BTreeSet<_> = nodes.events.iter().map(|(node, _)| *node).collect();
         prop_assert_eq!(gathered, data.keys().copied().collect::<BTreeSet<_>>());
-        prop_assert_eq!(nodes.told.len(), usize::from(processors));
+        prop_assert_eq!(nodes.events.len(), usize::from(processors));
     }
 }

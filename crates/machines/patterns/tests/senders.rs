@@ -131,7 +131,7 @@ fn an_offered_message_is_as_old_as_its_offer_and_needs_no_window() {
 }
 
 #[test]
-fn more_than_can_wait_is_refused_and_told() {
+fn messages_beyond_the_limit_are_refused_and_reported() {
     let config = config(ROTATION, 1, 1);
     let mut machine = sender(&config, 0, None);
     machine.handle_command(Time(0), TrafficCommand::Start { saturating: false, messages: None });
@@ -187,7 +187,8 @@ proptest! {
         let (mut sent, mut under_way) = (0, 0);
         for (now, leave) in (0..).zip(leaving) {
             while let Some((to, message)) = send(&config, &mut machine) {
-                (sent, under_way) = (sent + 1, under_way + 1);
+                sent += 1;
+                under_way += 1;
                 let born = if let TrafficMessage::Data { born, .. } = message { born } else { Time::MAX };
                 prop_assert_eq!(message, TrafficMessage::Data { number: sent, born });
                 prop_assert!(to < receivers && born.0 <= now);

@@ -16,8 +16,8 @@ use core::ops::Range;
 use evb_core::{EventId, Machine, NodeId, NodeRange, SourceId, Time, Transmit, bits::BitSet, put};
 use hashbrown::HashMap;
 use history::History;
-use inquiry::{Inquiry, Window};
-use liveness::Standing;
+use inquiry::{Inquiry, InquiryWindow};
+use liveness::Membership;
 pub use mismatch::Mismatch;
 
 mod history;
@@ -56,7 +56,7 @@ pub enum BuilderCommand<B> {
     /// confirms that it still belongs to the run.
     Away,
     /// Nothing has moved for so long that nothing will. From now on, an event that has waited for the patience ends
-    /// with what is there. Missing fragments count as [`Fault::Cut`].
+    /// with the fragments that are there. Missing fragments count as [`Fault::Cut`].
     Cut,
     /// A node is gone. The death of a readout unit counts only when the event manager reports it.
     Lost(NodeId),
@@ -93,7 +93,7 @@ pub enum BuilderEvent<B> {
     /// The event manager is gone.
     Orphaned,
     /// The node was away and was not given up: it continues.
-    Stands,
+    Confirmed,
     /// The node was given up. Other builders build its events, and it must store nothing more.
     Fenced,
 }
@@ -138,18 +138,15 @@ impl BuilderCounts {
         }
     }
 
-    /// Counts a second copy of a fragment. It is no fault if the fragment was asked for.
+    /// Counts a second copy of a fragment. It is not a fault if the fragment was asked for.
     fn count_copy(&mut self, asked: bool) {
-        match asked {
-            true => self.repeated += 1,
-            false => self.faults.count(Fault::Duplicate),
-        }
+        if asked { self.repeated += 1 } else { self.faults.count(Fault::Duplicate) }
     }
 }
 
 /// The progress of the construction of an event.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Phase {
+enum EventPhase {
     /// It waits for fragments of the first phase.
     First,
     /// It waits for a decision.
@@ -162,7 +159,7 @@ enum Phase {
 struct Building<B> {
     /// The event manager has granted the event to this builder.
     granted: bool,
-    phase: Phase,
+    phase: EventPhase,
     /// The sources of the first phase: all if there is only one.
     first: Region,
     /// Number of sources that the phase waits for and whose fragments can still arrive.
@@ -187,17 +184,17 @@ impl<B> Building<B> {
     }
 
     fn is_collecting(&self) -> bool {
-        self.phase != Phase::Deciding
+        self.phase != EventPhase::Deciding
     }
 
     /// The fragment of this source is one of those that the phase waits for.
     fn awaits(&self, source: usize) -> bool {
-        self.is_collecting() && self.first.contains(source) == (self.phase == Phase::First)
+        self.is_collecting() && self.first.contains(source) == (self.phase == EventPhase::First)
     }
 
     /// The fragment of this source is one of those that were asked for so far.
     fn has_asked(&self, source: usize) -> bool {
-        self.phase == Phase::Rest || self.first.contains(source)
+        self.phase == EventPhase::Rest || self.first.contains(source)
     }
 
     /// Returns true if the phase waits for the fragment of this source.
@@ -208,7 +205,7 @@ impl<B> Building<B> {
     /// The event with what was asked for so far. The set is for another event.
     fn into_built(self, event: EventId, sets: &mut Vec<BitSet>) -> Built<B> {
         sets.push(self.there);
-        let asked = if self.phase == Phase::Rest { Region::ALL } else { self.first };
+        let asked = if self.phase == EventPhase::Rest { Region::ALL } else { self.first };
         let mut built = Built { event, complete: false, asked, fragments: self.fragments };
         built.complete = self.good && built.wanted().all(|(_, fragment)| fragment.is_some());
         built
@@ -224,11 +221,11 @@ pub struct BuilderMachine<B> {
     /// Earliest time at which a fragment may be asked for or an event may time out.
     next_look: Time,
     inquiries: Vec<Inquiry>,
-    window: Window,
+    window: InquiryWindow,
     asked: Recent<(EventId, SourceId)>,
     /// Damaged fragments, each with the checksum of its last copy.
     damaged: Vec<(EventId, SourceId, u32)>,
-    standing: Standing,
+    membership: Membership,
     /// Events under construction that are not granted yet.
     ungranted: u32,
     /// Events handed to the driver and not yet stored.
@@ -253,10 +250,10 @@ impl<B> BuilderMachine<B> {
         Self {
             alive: (0..config.readout_units).map(|_| true).collect(),
             inquiries: (0..config.readout_units).map(|_| Inquiry::default()).collect(),
-            window: Window::new(config.readout_units),
+            window: InquiryWindow::new(config.readout_units),
             asked: Recent::new(inquiry::MOST_REMEMBERED),
             damaged: Vec::new(),
-            standing: Standing::default(),
+            membership: Membership::default(),
             config,
             now: Time::ZERO,
             counts: BuilderCounts::default(),
@@ -281,7 +278,7 @@ impl<B> BuilderMachine<B> {
         &self.counts
     }
 
-    /// The fragments of an event under construction, by source; none if there is no such event.
+    /// The fragments of an event under construction, by source; empty if the event is not under construction.
     pub fn fragments(&self, event: EventId) -> &[Option<Fragment<B>>] {
         self.building.get(&event).map_or(&[], |building| &building.fragments)
     }
@@ -318,7 +315,7 @@ impl<B> BuilderMachine<B> {
     }
 
     /// Starts a phase of an event: it waits for those of its sources that are alive.
-    fn begin_phase(&mut self, building: &mut Building<B>, phase: Phase) {
+    fn begin_phase(&mut self, building: &mut Building<B>, phase: EventPhase) {
         self.look_after(self.first_limit());
         building.phase = phase;
         building.since = self.now;
@@ -344,7 +341,7 @@ impl<B> BuilderMachine<B> {
         self.counts.most_open = self.counts.most_open.max(self.building.len() as u64 + 1 + self.storing);
         let mut building = Building {
             granted,
-            phase: Phase::First,
+            phase: EventPhase::First,
             first: self.first_phase(event),
             waiting: 0,
             good: true,
@@ -354,7 +351,7 @@ impl<B> BuilderMachine<B> {
             fragments,
             there,
         };
-        self.begin_phase(&mut building, Phase::First);
+        self.begin_phase(&mut building, EventPhase::First);
         self.building.insert(event, building);
     }
 
@@ -390,7 +387,7 @@ impl<B> BuilderMachine<B> {
         }
     }
 
-    /// Puts a fragment into its event; gives it back if the event is not under construction.
+    /// Puts a fragment into its event; returns it if the event is not under construction.
     fn place(&mut self, fragment: Fragment<B>) -> Result<(), Fragment<B>> {
         let event = fragment.event;
         let Some(building) = self.building.get_mut(&event) else { return Err(fragment) };
@@ -404,7 +401,7 @@ impl<B> BuilderMachine<B> {
             self.counts.count_copy(asked);
             return Ok(());
         }
-        // Nobody waits for one that is dead, but what it has sent is good.
+        // A dead source is not waited for, but its fragments are good.
         if building.awaits(source) && self.alive[source] {
             building.waiting = building.waiting.saturating_sub(1);
         }
@@ -427,7 +424,7 @@ impl<B> BuilderMachine<B> {
             return false;
         } else if !self.first_phase(event).contains(source.index()) || self.is_full() {
             // No event begins with another source, and no more events can be on their way to us than we have asked for:
-            // what is beyond must be stray.
+            // any more are stray.
             Fault::Unexpected
         } else {
             self.ungranted += 1;
@@ -453,8 +450,8 @@ impl<B> BuilderMachine<B> {
             self.compare(event);
         }
         match self.building.get_mut(&event) {
-            Some(building) if decides && building.granted && building.phase == Phase::First => {
-                building.phase = Phase::Deciding;
+            Some(building) if decides && building.granted && building.phase == EventPhase::First => {
+                building.phase = EventPhase::Deciding;
                 let lacks = |(source, one): (usize, &Option<_>)| one.is_none() && building.first.contains(source);
                 let complete = building.good && !building.fragments.iter().enumerate().any(lacks);
                 self.events.push_back(BuilderEvent::Decide { event, complete });
@@ -470,8 +467,8 @@ impl<B> BuilderMachine<B> {
         let found = mismatch::compare(event, &mut building.fragments, &self.config.tolerant);
         building.good &= !found.spoils;
         self.counts.faults.add(Fault::Mismatch, found.count);
-        let told = found.first.filter(|_| found.spoils && self.mismatches.len() < mismatch::MOST_TOLD);
-        self.mismatches.extend(told);
+        let reported = found.first.filter(|_| found.spoils && self.mismatches.len() < mismatch::MOST_REPORTED);
+        self.mismatches.extend(reported);
     }
 
     fn decided(&mut self, event: EventId, accepted: bool) {
@@ -482,7 +479,7 @@ impl<B> BuilderMachine<B> {
             return self.reject(event);
         }
         let Some(mut building) = self.building.remove(&event) else { return };
-        self.begin_phase(&mut building, Phase::Rest);
+        self.begin_phase(&mut building, EventPhase::Rest);
         self.building.insert(event, building);
         self.accepted.push(event);
         self.conclude_if_ready(event);
@@ -504,7 +501,7 @@ impl<B> BuilderMachine<B> {
     fn close(&mut self, event: EventId) {
         let Some(building) = self.building.remove(&event) else { return };
         if !building.granted {
-            // Nobody ever asked us to build this: what came of it belongs nowhere.
+            // The event was never granted to this builder: its fragments are stray.
             self.ungranted -= 1;
             self.counts.faults.add(Fault::Unexpected, building.fragments.iter().flatten().count() as u64);
             self.spare.push(building.fragments);
@@ -566,22 +563,22 @@ impl<B> BuilderMachine<B> {
     }
 
     /// Requests the fragments of these events from the sources of a phase: one message to all if they are the same.
-    fn pull(&mut self, phase: Phase, events: Arc<[EventId]>) {
+    fn pull(&mut self, phase: EventPhase, events: Arc<[EventId]>) {
         let Some(Region::First(end)) = events.first().map(|&event| self.first_phase(event)) else {
             return self.pull_regions(phase, &events);
         };
-        let units = if phase == Phase::First { 0..end } else { end..self.config.readout_units };
+        let units = if phase == EventPhase::First { 0..end } else { end..self.config.readout_units };
         self.pull_from(units, events);
     }
 
     /// Sends each readout unit the events for which the phase asks it, as one message.
-    fn pull_regions(&mut self, phase: Phase, events: &[EventId]) {
+    fn pull_regions(&mut self, phase: EventPhase, events: &[EventId]) {
         let mut wanted = BTreeMap::<u16, Vec<EventId>>::new();
         for &event in events {
             let region = self.first_phase(event);
             let mut add = |unit| wanted.entry(unit).or_default().push(event);
             match (phase, &region) {
-                (Phase::First, Region::Drawn(units)) => units.iter().for_each(|&unit| add(unit)),
+                (EventPhase::First, Region::Drawn(units)) => units.iter().for_each(|&unit| add(unit)),
                 _ => (0..self.config.readout_units).filter(|&unit| !region.contains(unit.into())).for_each(add),
             }
         }
@@ -597,7 +594,7 @@ impl<B> BuilderMachine<B> {
     fn report(&mut self) {
         if !self.accepted.is_empty() {
             let accepted = core::mem::take(&mut self.accepted);
-            self.pull(Phase::Rest, accepted.into());
+            self.pull(EventPhase::Rest, accepted.into());
         }
         if !self.done.is_empty() {
             let done = core::mem::take(&mut self.done);
@@ -624,12 +621,14 @@ impl<B> Machine for BuilderMachine<B> {
             Message::Grant(events) if from == Config::EVENT_MANAGER => {
                 events.iter().for_each(|&event| self.grant(event));
                 if self.config.protocol != Protocol::Push {
-                    self.pull(Phase::First, events);
+                    self.pull(EventPhase::First, events);
                 }
             }
             Message::Answer { number, pending } => self.hear_answer(from, number, &pending),
             Message::Unit { node, alive } if from == Config::EVENT_MANAGER => self.set_alive(node, alive),
-            Message::Standing { number, stands } if from == Config::EVENT_MANAGER => self.hear_standing(number, stands),
+            Message::Membership { number, is_member } if from == Config::EVENT_MANAGER => {
+                self.handle_membership(number, is_member)
+            }
             _ => self.counts.faults.count(Fault::Unexpected),
         }
     }
@@ -658,14 +657,14 @@ impl<B> Machine for BuilderMachine<B> {
     }
 
     fn poll_transmit(&mut self) -> Option<Transmit<Message<B>>> {
-        if self.transmits.is_empty() && self.standing.is_firm() {
+        if self.transmits.is_empty() && self.membership.is_firm() {
             self.report();
         }
         self.transmits.pop_front()
     }
 
     fn poll_event(&mut self) -> Option<BuilderEvent<B>> {
-        if self.standing.is_firm() { self.events.pop_front() } else { self.standing.take_event() }
+        if self.membership.is_firm() { self.events.pop_front() } else { self.membership.take_event() }
     }
 
     fn poll_timeout(&self) -> Option<(Time, Timer)> {

@@ -1,6 +1,6 @@
 //! The typed configuration that the machines take; the experiment file resolves to it.
 
-use crate::First;
+use crate::FirstPhase;
 use alloc::{format, string::String, vec::Vec};
 use evb_core::{ByteCount, NodeId, NodeRange, SourceId, Span};
 use serde::{Deserialize, Serialize};
@@ -33,8 +33,9 @@ pub struct Config {
     pub group_timeout: Span,
     /// Events that one builder may have under construction.
     pub builder_slots: u32,
-    /// Events that all builders together may have under construction at first, at least 1. The event manager looks for the
-    /// number that is enough, which may be less than one for each builder. Without it, all slots may always be in use.
+    /// Events that all builders together may have under construction at first, at least 1. The event manager looks for
+    /// the number that is enough, which may be less than one for each builder. Without it, all slots may always be in
+    /// use.
     pub first_under_way: Option<u32>,
     /// Time that a builder waits for the fragments of an event before it asks for the missing ones.
     pub patience: Span,
@@ -54,7 +55,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// An event builder of so many units with the defaults of an experiment file: push, round robin, free running.
+    /// An event builder of this many units with the defaults of an experiment file: push, round robin, free running.
     ///
     /// # Panics
     /// If there is no readout unit or no builder unit.
@@ -91,17 +92,17 @@ impl Config {
     const CACHED_FRAGMENTS: u32 = 512;
     const FEWEST_CACHED: u32 = 16;
 
-    /// Events that all builders together should have under construction at first, or blocks of so many events: enough to keep
-    /// the cores of one machine busy, and one for each builder at least, since each may have a machine of its own. In push
-    /// there are more of them, because the event manager waits for each builder in turn.
+    /// Events that all builders together should have under construction at first, or blocks of this many events: enough
+    /// to keep the cores of one machine busy, and one for each builder at least, since each may be on a separate
+    /// machine. In push there are more of them, because the event manager waits for each builder in turn.
     pub fn usual_under_way(protocol: Protocol, builder_units: u16, block: u32) -> u32 {
         let events = if matches!(protocol, Protocol::Push) { 128 } else { 32 };
         let (in_all, builders) = ((events / block).max(Self::FEWEST_BLOCKS), u32::from(builder_units));
         builders * (in_all / builders).max(1)
     }
 
-    /// Lets the builders begin with so few events that their fragments stay in the caches of one processor, which all nodes share.
-    /// There may be fewer of them than builders.
+    /// Lets the builders begin with so few events that their fragments stay in the caches of one processor, which all
+    /// nodes share. There may be fewer of them than builders.
     pub fn share_caches(&mut self) {
         if let Some(first) = &mut self.first_under_way {
             let (builders, units) = (u32::from(self.builder_units), u32::from(self.readout_units));
@@ -176,8 +177,9 @@ pub enum Protocol {
     /// The builder pulls from some readout units first, and from the others when the event is accepted.
     Phased {
         /// Readout units of the first phase: at least 1, and at least one less than there are if there is a second one.
-        first: First,
-        /// The others are asked for accepted events. If false, an event is built of its first phase alone, and ends with it.
+        first: FirstPhase,
+        /// The others are asked for accepted events. If false, an event is built of its first phase alone, and ends
+        /// with it.
         rest: bool,
     },
 }
@@ -187,8 +189,8 @@ impl Protocol {
     #[must_use]
     pub const fn with_seed(self, seed: u64) -> Self {
         match self {
-            Self::Phased { first: First::Region { least, most, .. }, rest } => {
-                Self::Phased { first: First::Region { least, most, seed }, rest }
+            Self::Phased { first: FirstPhase::Region { least, most, .. }, rest } => {
+                Self::Phased { first: FirstPhase::Region { least, most, seed }, rest }
             }
             Self::Push | Self::Pull | Self::Phased { .. } => self,
         }
@@ -224,7 +226,7 @@ pub enum Assignment {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub enum Shaping {
-    /// Each fragment goes at once as a packet of its own.
+    /// Each fragment goes at once as a separate packet.
     None,
     /// Fragments for one builder wait until they fill a packet.
     Grouping {
@@ -239,9 +241,9 @@ pub enum Shaping {
         /// Bytes of a bucket.
         bucket: ByteCount,
         /// The rule by which readout units keep in step.
-        step: Step,
-        /// Bytes that are still on their way when the next bucket is asked for, by [`Step::Credit`] and
-        /// [`Step::Barrier`].
+        step: ShapingStep,
+        /// Bytes that are still on their way when the next bucket is asked for, by [`ShapingStep::Credit`] and
+        /// [`ShapingStep::Barrier`].
         lead: ByteCount,
         /// Longest time for which a unit waits for a slow one in its turn.
         slip: Span,
@@ -269,7 +271,7 @@ impl Shaping {
 /// The rule by which the readout units of a barrel shifter keep in step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Step {
+pub enum ShapingStep {
     /// A bucket goes when the one before it has left the network interface. The back-pressure of the network, if it has
     /// any, holds up the interface.
     Link,
@@ -286,7 +288,7 @@ pub enum Step {
     },
 }
 
-impl Step {
+impl ShapingStep {
     /// The name in experiment files and records.
     pub const fn name(self) -> &'static str {
         match self {
@@ -313,13 +315,13 @@ pub enum Trigger {
     FreeRunning,
     /// Triggers come from the driver, for example at a rate or from an accelerator.
     Driven,
-    /// Triggers come from the driver, and wait while triggers are inhibited. So event managers with the same triggers number
-    /// them alike, however busy each of them is.
+    /// Triggers come from the driver, and wait while triggers are inhibited. So event managers with the same triggers
+    /// number them alike, however busy each of them is.
     Deferred,
     /// Triggers follow the data: recordings up to their end, or live front ends.
     Data,
-    /// Triggers follow the data of all sources: an event begins when each has its fragment. The source that ends first ends
-    /// the run, but one that ends without a word is gone: events go on without it.
+    /// Triggers follow the data of all sources: an event begins when each has its fragment. The source that ends first
+    /// ends the run, but one that ends without a word is gone: events go on without it.
     AllData,
 }
 
@@ -327,7 +329,7 @@ pub enum Trigger {
 mod tests {
     use super::*;
 
-    /// Events that all builders have at first, with caches of their own and with the same ones.
+    /// Events that all builders have at first, with separate and with shared caches.
     fn first(readout_units: u16, builder_units: u16, slots: Option<u32>) -> [Option<u32>; 2] {
         let own = Config { first_under_way: slots, ..Config::new(readout_units, builder_units) };
         let mut same = own.clone();

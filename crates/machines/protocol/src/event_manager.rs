@@ -20,8 +20,8 @@ use open::OpenEvents;
 use pace::Pace;
 use roster::Roster;
 
-/// Number of new events from which readout units are told of them although builders leave events waiting: as many as a
-/// unit reads ahead.
+/// Number of new events from which they are announced to readout units although builders leave events waiting: as many
+/// as a unit reads ahead.
 const ANNOUNCED: u64 = 64;
 
 /// A command from the driver to the event manager.
@@ -29,8 +29,8 @@ const ANNOUNCED: u64 = 64;
 pub enum ManagerCommand {
     /// Start triggering.
     Start,
-    /// This many triggers have arrived ([`Trigger::Driven`]). A driver that looks at its clock now and then says when they
-    /// came: the latency of their events counts from there.
+    /// This many triggers have arrived ([`Trigger::Driven`]). A driver that looks at its clock now and then says when
+    /// they came: the latency of their events counts from there.
     Trigger {
         /// Their number.
         count: u64,
@@ -45,7 +45,8 @@ pub enum ManagerCommand {
     Resume,
     /// Take no more triggers, and finish the open events.
     Stop,
-    /// The last trigger has come: the run ends by its number of events. For a driver that counts other events than the machine.
+    /// The last trigger has come: the run ends by its number of events. For a driver that counts other events than the
+    /// machine.
     End,
     /// Events take another time from now on, since they are blocks of another size. Rates before and after say nothing
     /// about the number of events under way.
@@ -123,7 +124,7 @@ impl ManagerCounts {
     }
 }
 
-struct Readout {
+struct ReadoutState {
     alive: bool,
     busy: bool,
     through: u64,
@@ -132,7 +133,7 @@ struct Readout {
     last: bool,
 }
 
-impl Readout {
+impl ReadoutState {
     const fn new() -> Self {
         Self { alive: true, busy: false, through: 0, claim: 0, last: false }
     }
@@ -153,7 +154,7 @@ pub struct ManagerMachine<B> {
     open: OpenEvents,
     builders: Roster,
     pace: Pace,
-    readouts: Vec<Readout>,
+    readouts: Vec<ReadoutState>,
     alignment: Alignment,
     /// Readout units report the marks of their events.
     comparing: bool,
@@ -177,7 +178,7 @@ impl<B> ManagerMachine<B> {
         Self {
             builders: Roster::new(&config),
             pace: Pace::new(&config),
-            readouts: (0..config.readout_units).map(|_| Readout::new()).collect(),
+            readouts: (0..config.readout_units).map(|_| ReadoutState::new()).collect(),
             alignment: Alignment::new(&config),
             comparing: false,
             now: Time::ZERO,
@@ -467,8 +468,8 @@ impl<B> ManagerMachine<B> {
         }
     }
 
-    /// Number of new events from which readout units are told of them. Where builders leave events waiting, the units have
-    /// enough to do: a message for each trigger would only take their time.
+    /// Number of new events from which they are announced to readout units. Where builders leave events waiting, the
+    /// units have enough to do: a message for each trigger would only take their time.
     fn worth_announcing(&self) -> u64 {
         match self.config.trigger.is_driven() {
             // Triggers on demand are read out on demand: the assignment itself says that the event exists.
@@ -545,7 +546,8 @@ impl<B> ManagerMachine<B> {
                 if !core::mem::replace(&mut readout.alive, false) {
                     return;
                 }
-                (readout.busy, readout.last) = (false, true);
+                readout.busy = false;
+                readout.last = true;
                 self.transmit(self.config.builder_nodes(), Message::Unit { node, alive: false });
                 self.alignment.lose(index);
                 // Without any source there is nothing left to trigger for.
@@ -560,7 +562,7 @@ impl<B> ManagerMachine<B> {
     fn join(&mut self, node: NodeId) {
         let Some(index) = self.readout_index(node) else { return self.join_builder(node) };
         if !self.readouts[index].alive && self.config.numbered.is_empty() {
-            self.readouts[index] = Readout::new();
+            self.readouts[index] = ReadoutState::new();
             self.transmit(node.into(), Message::Resume { first: self.open.first() });
             self.transmit(node.into(), Message::Clear(self.open.ended().into()));
             self.transmit(self.config.builder_nodes(), Message::Unit { node, alive: true });
@@ -596,7 +598,8 @@ impl<B> Machine for ManagerMachine<B> {
             Message::Available { through, claim, last } => {
                 if let Some(index) = self.living_readout(from) {
                     let readout = &mut self.readouts[index];
-                    (readout.through, readout.last) = (through.0.max(readout.through), last || readout.last);
+                    readout.through = through.0.max(readout.through);
+                    readout.last = last || readout.last;
                     readout.claim = claim.0;
                     self.alignment.available(index, through, last);
                 }
@@ -608,8 +611,8 @@ impl<B> Machine for ManagerMachine<B> {
             }
             Message::Marks(marks) => self.alignment.marks(&marks),
             Message::Away { number } => {
-                let stands = self.builders.stands(from);
-                self.transmit(from.into(), Message::Standing { number, stands });
+                let is_member = self.builders.is_member(from);
+                self.transmit(from.into(), Message::Membership { number, is_member });
             }
             Message::Busy(busy) => {
                 if let Some(index) = self.living_readout(from) {

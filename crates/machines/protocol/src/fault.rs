@@ -34,7 +34,7 @@ pub enum Fault {
     Mismatch,
     /// A wrap of a front end's event counter. This is normal and is only counted.
     Wrapped,
-    /// A fragment of an event or from a source that nobody asked for.
+    /// A fragment that was not requested: of that event or from that source.
     Unexpected,
 }
 

@@ -37,7 +37,7 @@ mod tests {
     }
 
     #[test]
-    fn it_accepts_the_part_that_it_is_told_to() {
+    fn the_configured_part_is_accepted() {
         for seed in 0..20 {
             assert_eq!((accepted(seed, 0.0), accepted(seed, 1.0)), (0, 10_000));
             // Five standard deviations of a binomial distribution.

@@ -73,6 +73,9 @@
 
 extern crate alloc;
 
+#[macro_use]
+mod table;
+
 mod builder_unit;
 mod config;
 mod event_manager;
@@ -86,14 +89,15 @@ mod shaper;
 pub mod wire;
 
 pub use builder_unit::{BuilderCommand, BuilderCounts, BuilderEvent, BuilderMachine, Built, Mismatch};
-pub use config::{Assignment, Config, Protocol, Shaping, Step, Trigger};
+pub use config::{Assignment, Config, Protocol, Shaping, ShapingStep, Trigger};
+pub use evb_core::FragmentStatus;
 pub use event_manager::{ManagerCommand, ManagerCounts, ManagerEvent, ManagerMachine};
 pub use fault::{Fault, FaultCounts};
 pub use filter::Filter;
-pub use message::{Assigned, BlockSize, Completion, Ending, Fragment, FragmentStatus, Message, Piece, Sighted};
+pub use message::{Assigned, BlockSize, Completion, Ending, Fragment, Message, Piece, Sighted};
 pub use readout_unit::{Arrival, ReadoutCommand, ReadoutCounts, ReadoutEvent, ReadoutMachine};
 pub use recent::Recent;
-pub use region::{First, Region};
+pub use region::{FirstPhase, Region};
 
 /// The purpose of a machine's timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,8 @@
 //! The messages between the machines.
 
+use crate::wire::{Body, Field, HEAD_BYTES, Head, Layout, WireError};
 use alloc::{boxed::Box, sync::Arc, vec::Vec};
-use evb_core::{EventId, Mark, NodeId, Sighting, SourceId, Time};
+use evb_core::{EventId, FragmentStatus, Mark, NodeId, Sighting, SourceId, Time};
 
 /// One source's part of one event, or the statement that the source has none.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,22 +32,6 @@ pub struct Piece<B> {
     pub bytes: u32,
     /// The fragment, with the bytes of this piece only as its payload. Length and checksum are those of the whole.
     pub of: Fragment<B>,
-}
-
-/// The status of a fragment's payload.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum FragmentStatus {
-    /// Unchanged since the front end, and checked.
-    Good = 0,
-    /// Present, but with a wrong checksum or inner structure.
-    Corrupted = 1,
-    /// Absent: the readout unit says that it has none.
-    Missing = 2,
-    /// Cut off: the original was above the largest size.
-    Oversized = 3,
-    /// Good by itself, but its mark differs from that of the other fragments of its event.
-    Mismatched = 4,
 }
 
 /// A report of fragments whose events are not known yet.
@@ -111,149 +96,148 @@ pub enum Ending {
     Rejected = 2,
 }
 
-/// A message between machines. Lists are shared, so that a broadcast costs one list.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Message<B> {
-    /// Builder to event manager: the builder can take this many more events.
-    Request {
-        /// Number of events.
-        slots: u32,
-    },
-    /// Builder to event manager: these events are stored, or rejected.
-    Done(Arc<[Completion]>),
-    /// Readout unit to event manager: fragments up to this event are available.
-    Available {
-        /// The last event with a fragment.
-        through: EventId,
-        /// The last event that the source claims after a leap of its counter; equal to `through` without a leap. It
-        /// counts only if another source has it, too.
-        claim: EventId,
-        /// No more fragments will come.
-        last: bool,
-    },
-    /// Readout unit to event manager: a question for the events of these fragments.
-    Sighted(Arc<Sighted>),
-    /// Event manager to one readout unit: the event of position 0 of a segment.
-    Align {
-        /// The segment that the answer is for.
-        segment: u32,
-        /// The event of position 0. A value below 1 means that the run begins after it. `None` means that the events
-        /// cannot be found out.
-        first: Option<i64>,
-    },
-    /// Event manager to all readout units: report the marks of your events, or stop doing so.
-    Compare(bool),
-    /// Readout unit to event manager: marks of events that were not reported before.
-    Marks(Arc<[(EventId, Mark)]>),
-    /// Readout unit to event manager: the buffer is above the busy threshold, or free again.
-    Busy(bool),
-    /// Event manager to all readout units: events up to this one are triggered.
-    Readout {
-        /// The last triggered event.
-        through: EventId,
-    },
-    /// Event manager to all readout units (push): send these events to their builders.
-    Assign(Arc<[Assigned]>),
-    /// Event manager to one builder: the builder owns these events.
-    Grant(Arc<[EventId]>),
-    /// Builder to readout unit (pull and phased): send me these events.
-    Pull(Arc<[EventId]>),
-    /// Builder to readout unit: the fragments of these events have not arrived.
-    Ask {
-        /// The number of the question, counted from 1.
-        number: u32,
-        /// The last question whose answer has arrived, 0 for none. A fragment sent before that answer has arrived or is
-        /// lost.
-        heard: u32,
-        /// The events, at least one.
-        events: Arc<[EventId]>,
-    },
-    /// Readout unit to builder: the answer to a question. It travels behind the fragments that were sent before it.
-    Answer {
-        /// The number of the question.
-        number: u32,
-        /// Events of the question whose fragments are not read yet. They are sent later.
-        pending: Arc<[EventId]>,
-    },
-    /// Builder to event manager: the node did not run for a long time, and asks whether it still belongs to the run.
-    Away {
-        /// The number of the question.
-        number: u32,
-    },
-    /// Event manager to builder: the answer to [`Message::Away`].
-    Standing {
-        /// The number of the question.
-        number: u32,
-        /// True if the builder was not given up.
-        stands: bool,
-    },
-    /// Event manager to all builders: a readout unit is dead, or has come back. A builder believes nobody else, since
-    /// it may itself be the one that was cut off.
-    Unit {
-        /// The readout unit.
-        node: NodeId,
-        /// True if the readout unit is alive.
-        alive: bool,
-    },
-    /// Event manager to a readout unit that has come back: the events before this one have ended.
-    Resume {
-        /// The first event that has not ended.
-        first: EventId,
-    },
-    /// Event manager to all readout units: these events have ended and may be forgotten.
-    Clear(Arc<[EventId]>),
-    /// Readout unit to builder: one fragment.
-    Fragment(Fragment<B>),
-    /// Readout unit to builder: several fragments in one packet.
-    Packet(Vec<Fragment<B>>),
-    /// Readout unit to builder: bytes of a fragment that does not fit into one bucket.
-    Piece(Box<Piece<B>>),
-    /// Readout unit to builder: the end of a bucket.
-    Slot {
-        /// Nothing was in the bucket.
-        empty: bool,
-        /// The round, when units keep step by rounds; else 0.
-        round: u64,
-    },
-    /// Builder to readout unit: the next bucket may come.
-    Credit {
-        /// The last bucket of every readout unit was empty.
-        calm: bool,
-    },
-    /// Builder to event manager: its bucket of a round has come.
-    Taken {
-        /// The round.
-        round: u64,
-        /// Nothing was in the bucket.
-        empty: bool,
-    },
-    /// Event manager to all readout units: a round begins.
-    Round {
-        /// The number of the round, counted from 1.
-        number: u64,
-        /// The last bucket of every readout unit for every builder was empty.
-        calm: bool,
-    },
-    /// Event manager to all units, and builder to readout units: the number of events in a block, from a block on. It comes
-    /// before every message about these blocks, on each way. Builders pass it on for that, before they ask for events.
-    BlockSize(BlockSize),
-    /// Readout unit to event manager: a question for its time.
-    TimeAsked {
-        /// The unit's time.
-        asked: Time,
-    },
-    /// Event manager to readout unit: the answer to [`Message::TimeAsked`].
-    TimeTold {
-        /// The unit's time of the question.
-        asked: Time,
-        /// The manager's time of the answer.
-        manager: Time,
-    },
-}
-
-impl<B> Message<B> {
-    /// Returns true if the message must keep its order with fragments. An answer must not overtake them.
-    pub const fn is_data(&self) -> bool {
-        matches!(self, Self::Fragment(_) | Self::Packet(_) | Self::Piece(_) | Self::Slot { .. } | Self::Answer { .. })
+messages! {
+    /// A message between machines. Lists are shared, so that a broadcast costs one list.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    kinds {
+        /// Readout unit to builder: one fragment.
+        data 10 Fragment(fragment: Fragment<B> => body),
+        /// Builder to event manager: the builder can take this many more events.
+        control 1 Request {
+            /// Number of events.
+            slots: u32 => length,
+        },
+        /// Builder to event manager: these events are stored, or rejected.
+        control 2 Done(completions: Arc<[Completion]> => body),
+        /// Readout unit to event manager: fragments up to this event are available.
+        control 3 Available {
+            /// The last event with a fragment.
+            through: EventId => event,
+            /// The last event that the source claims after a leap of its counter; equal to `through` without a leap. It
+            /// counts only if another source has it, too.
+            claim: EventId => second,
+            /// No more fragments will come.
+            last: bool => flag,
+        },
+        /// Readout unit to event manager: the buffer is above the busy threshold, or free again.
+        control 4 Busy(busy: bool => flag),
+        /// Event manager to all readout units: events up to this one are triggered.
+        control 5 Readout {
+            /// The last triggered event.
+            through: EventId => event,
+        },
+        /// Event manager to all readout units (push): send these events to their builders.
+        control 6 Assign(assigned: Arc<[Assigned]> => body),
+        /// Event manager to one builder: the builder owns these events.
+        control 7 Grant(events: Arc<[EventId]> => body),
+        /// Builder to readout unit (pull and phased): send me these events.
+        control 8 Pull(events: Arc<[EventId]> => body),
+        /// Event manager to all readout units: these events have ended and may be forgotten.
+        control 9 Clear(events: Arc<[EventId]> => body),
+        /// Readout unit to event manager: a question for the events of these fragments.
+        control 11 Sighted(sighted: Arc<Sighted> => body),
+        /// Event manager to one readout unit: the event of position 0 of a segment.
+        control 12 Align {
+            /// The segment that the answer is for.
+            segment: u32 => length,
+            /// The event of position 0. A value below 1 means that the run begins after it. `None` means that the
+            /// events cannot be determined.
+            first: Option<i64> => (flag, event),
+        },
+        /// Event manager to all readout units: report the marks of your events, or stop doing so.
+        control 13 Compare(wanted: bool => flag),
+        /// Readout unit to event manager: marks of events that were not reported before.
+        control 14 Marks(marks: Arc<[(EventId, Mark)]> => body),
+        /// Builder to readout unit: the fragments of these events have not arrived.
+        control 15 Ask {
+            /// The number of the question, counted from 1.
+            number: u32 => checksum,
+            /// The last question whose answer has arrived, 0 for none. A fragment sent before that answer has arrived
+            /// or is lost.
+            heard: u32 => mark,
+            /// The events, at least one.
+            events: Arc<[EventId]> => body,
+        },
+        /// Readout unit to builder: the answer to a question. It travels behind the fragments that were sent before it.
+        data 16 Answer {
+            /// The number of the question.
+            number: u32 => checksum,
+            /// Events of the question whose fragments are not read yet. They are sent later.
+            pending: Arc<[EventId]> => body,
+        },
+        /// Builder to event manager: the node did not run for a long time, and asks whether it still belongs to the
+        /// run.
+        control 17 Away {
+            /// The number of the question.
+            number: u32 => checksum,
+        },
+        /// Event manager to builder: the answer to [`Message::Away`].
+        control 18 Membership {
+            /// The number of the question.
+            number: u32 => checksum,
+            /// True if the builder was not given up.
+            is_member: bool => flag,
+        },
+        /// Event manager to a readout unit that has come back: the events before this one have ended.
+        control 19 Resume {
+            /// The first event that has not ended.
+            first: EventId => event,
+        },
+        /// Event manager to all builders: a readout unit is dead, or has come back. A builder believes only the event
+        /// manager, since the builder may itself be the one that was cut off.
+        control 20 Unit {
+            /// The readout unit.
+            node: NodeId => source,
+            /// True if the readout unit is alive.
+            alive: bool => flag,
+        },
+        /// Readout unit to builder: bytes of a fragment that does not fit into one bucket.
+        data 21 Piece(piece: Box<Piece<B>> => body),
+        /// Readout unit to builder: the end of a bucket.
+        data 22 Slot {
+            /// Nothing was in the bucket.
+            empty: bool => flag,
+            /// The round, when units keep step by rounds; else 0.
+            round: u64 => event,
+        },
+        /// Builder to readout unit: the next bucket may come.
+        control 23 Credit {
+            /// The last bucket of every readout unit was empty.
+            calm: bool => flag,
+        },
+        /// Builder to event manager: its bucket of a round has come.
+        control 24 Taken {
+            /// The round.
+            round: u64 => event,
+            /// Nothing was in the bucket.
+            empty: bool => flag,
+        },
+        /// Event manager to all readout units: a round begins.
+        control 25 Round {
+            /// The number of the round, counted from 1.
+            number: u64 => event,
+            /// The last bucket of every readout unit for every builder was empty.
+            calm: bool => flag,
+        },
+        /// Readout unit to event manager: a question for its time.
+        control 26 TimeRequest {
+            /// The unit's time, in picoseconds on the wire.
+            asked: Time => event,
+        },
+        /// Event manager to readout unit: the answer to [`Message::TimeRequest`].
+        control 27 TimeAnswer {
+            /// The unit's time of the question.
+            asked: Time => event,
+            /// The manager's time of the answer.
+            manager: Time => second,
+        },
+        /// Event manager to all units, and builder to readout units: the number of events in a block, from a block on.
+        /// It comes before every message about these blocks, on each route. Builders forward it for that, before they
+        /// ask for events.
+        control 28 BlockSize(size: BlockSize => (event, second, length)),
+    }
+    packet {
+        /// Readout unit to builder: several fragments in one packet. On the wire they travel one after another.
+        Packet(fragments: Vec<Fragment<B>>)
     }
 }

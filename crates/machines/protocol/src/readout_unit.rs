@@ -7,10 +7,10 @@
 use crate::shaper::Shaper;
 use crate::{Assigned, Config, Fault, FaultCounts, Fragment, FragmentStatus, Message, Protocol, Timer, Trigger};
 use alloc::{collections::VecDeque, vec::Vec};
-use asked::{Asker, Sent};
+use asked::{Asker, LastTransmission};
 use evb_core::{EventId, MAX_GAP, Machine, Mark, NodeId, Recording, SourceId, Time, Transmit};
-use events::Events;
-use stream::Stream;
+use events::EventTable;
+use stream::LiveStream;
 
 mod asked;
 mod events;
@@ -137,7 +137,7 @@ impl ReadoutCounts {
 }
 
 /// The state of one event.
-struct Held<B> {
+struct HeldEvent<B> {
     fragment: Option<Fragment<B>>,
     /// The driver was asked to read the fragment.
     asked: bool,
@@ -146,15 +146,15 @@ struct Held<B> {
     /// The builder that waits for the fragment.
     wanted_by: Option<NodeId>,
     /// The last transmission of the fragment.
-    sent: Option<Sent>,
+    sent: Option<LastTransmission>,
     /// The fragment is there, and no builder has wanted it yet.
     early: bool,
 }
 
 // A simulation of hundreds of units has millions of them.
-const _: () = assert!(Events::<Held<u64>>::EVENT_BYTES == 48);
+const _: () = assert!(EventTable::<HeldEvent<u64>>::EVENT_BYTES == 48);
 
-impl<B> Default for Held<B> {
+impl<B> Default for HeldEvent<B> {
     fn default() -> Self {
         Self { fragment: None, asked: false, postponed: false, wanted_by: None, sent: None, early: false }
     }
@@ -166,7 +166,7 @@ pub struct ReadoutMachine<B> {
     source: SourceId,
     now: Time,
     /// The stream of a live source.
-    stream: Option<Stream<B>>,
+    stream: Option<LiveStream<B>>,
     /// Number of events before position 1 of a source that is read on demand.
     before: i64,
     /// Positions of a recording whose events are not known yet: the number before its first leap, and the total.
@@ -179,7 +179,7 @@ pub struct ReadoutMachine<B> {
     /// Some events have just become known to have no fragment.
     skipped: bool,
     counts: ReadoutCounts,
-    held: Events<Held<B>>,
+    held: EventTable<HeldEvent<B>>,
     /// Events requested or held.
     reserved: u64,
     /// Events to be read when the buffer has room, in the order of their requests. Some may be over.
@@ -201,7 +201,7 @@ pub struct ReadoutMachine<B> {
 
 impl<B> ReadoutMachine<B> {
     /// Memory per event beside the payload, in bytes.
-    pub const EVENT_BYTES: usize = Events::<Held<B>>::EVENT_BYTES;
+    pub const EVENT_BYTES: usize = EventTable::<HeldEvent<B>>::EVENT_BYTES;
 }
 
 impl<B: Clone + Default> ReadoutMachine<B> {
@@ -214,7 +214,7 @@ impl<B: Clone + Default> ReadoutMachine<B> {
             config,
             source,
             now: Time::ZERO,
-            stream: live_bits.map(Stream::new),
+            stream: live_bits.map(LiveStream::new),
             before: 0,
             unaligned: None,
             end: None,
@@ -222,7 +222,7 @@ impl<B: Clone + Default> ReadoutMachine<B> {
             compared: EventId(0),
             skipped: false,
             counts: ReadoutCounts::default(),
-            held: Events::from(1),
+            held: EventTable::from(1),
             reserved: 0,
             postponed: VecDeque::new(),
             bytes_held: 0,
@@ -258,7 +258,7 @@ impl<B: Clone + Default> ReadoutMachine<B> {
     }
 
     /// Returns true if the fragments of [`ReadoutEvent::Read`] are needed now: a builder waits for one, or fewer than
-    /// `ahead` are there that none has wanted yet. What is read long before that leaves the caches again.
+    /// `ahead` are there that no builder has wanted yet. A fragment that is read long before leaves the caches again.
     pub const fn wants_reading(&self, ahead: u64) -> bool {
         self.wanted > 0 || self.early < ahead
     }
@@ -272,7 +272,7 @@ impl<B: Clone + Default> ReadoutMachine<B> {
     }
 
     /// The entry of `event`, created if it is new. `None` for an event that is over or absurdly far ahead.
-    fn entry(&mut self, event: EventId) -> Option<&mut Held<B>> {
+    fn entry(&mut self, event: EventId) -> Option<&mut HeldEvent<B>> {
         let index = usize::try_from(event.0.checked_sub(self.held.first())?).ok()?;
         // The event manager keeps open events within this span; a live source may be one gap ahead of it.
         if index >= (Config::SPAN_FACTOR + 1) * self.config.buffer_events as usize + MAX_GAP as usize {
@@ -402,7 +402,7 @@ impl<B: Clone + Default> ReadoutMachine<B> {
         let (event, length) = (fragment.event, u64::from(fragment.length));
         let is_missing = fragment.status == FragmentStatus::Missing;
         let Some(held) = self.entry(event) else {
-            // In phases an event may end before a unit that nobody asked has its fragment.
+            // In phases an event may end before a unit that was not asked has its fragment.
             let is_late = !matches!(self.config.protocol, Protocol::Phased { .. });
             self.counts.faults.add(Fault::Late, is_late.into());
             return false;
@@ -485,9 +485,10 @@ impl<B: Clone + Default> ReadoutMachine<B> {
     fn report_state(&mut self) {
         let manager = Config::EVENT_MANAGER.into();
         let fill = self.fill_percent();
-        let busy = match self.busy {
-            true => fill > u64::from(self.config.free_percent),
-            false => fill >= u64::from(self.config.busy_percent),
+        let busy = if self.busy {
+            fill > u64::from(self.config.free_percent)
+        } else {
+            fill >= u64::from(self.config.busy_percent)
         };
         if busy != self.busy {
             self.busy = busy;

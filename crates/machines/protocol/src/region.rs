@@ -11,11 +11,11 @@ const REGIONS: u64 = 3;
 /// The choice of the readout units of the first phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum First {
-    /// The same units for every event: so many, from the first one.
+pub enum FirstPhase {
+    /// The same units for every event: this many, from the first one.
     Units(u16),
-    /// A region of interest, drawn by seed and event number. So every node knows it without a message, and a builder that
-    /// builds an event again asks the same units.
+    /// A region of interest, drawn by seed and event number. So every node knows it without a message, and a builder
+    /// that builds an event again asks the same units.
     Region {
         /// Fewest units of a region, at least 1.
         least: u16,
@@ -26,7 +26,7 @@ pub enum First {
     },
 }
 
-impl First {
+impl FirstPhase {
     /// The units of an event, out of this number of units.
     pub fn of(self, event: EventId, units: u16) -> Region {
         match self {
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn a_region_depends_on_seed_and_event_alone_and_keeps_its_bounds() {
-        let region = |seed, event| First::Region { least: 3, most: 6, seed }.of(EventId(event), 8);
+        let region = |seed, event| FirstPhase::Region { least: 3, most: 6, seed }.of(EventId(event), 8);
         let units = |event| (0..8).filter(|&unit| region(1, event).contains(unit)).count();
         assert!((1..=100).all(|event| (3..=6).contains(&units(event)) && region(1, event) == region(1, event)));
         let regions = |seed| (1..=100).map(move |event| region(seed, event)).collect::<Vec<_>>();
@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn the_first_units_are_the_same_for_every_event() {
-        let region = First::Units(3).of(EventId(7), 8);
+        let region = FirstPhase::Units(3).of(EventId(7), 8);
         assert!((0..8).all(|unit| region.contains(unit) == (unit < 3)));
         assert!((0..60_000).all(|unit| Region::ALL.contains(unit)));
     }

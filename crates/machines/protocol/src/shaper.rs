@@ -5,7 +5,7 @@ use alloc::{collections::VecDeque, vec::Vec};
 use evb_core::{NodeId, Span, Time, Transmit};
 
 /// A packet that is being filled for one builder.
-struct Filling<B> {
+struct OpenPacket<B> {
     builder: NodeId,
     fragments: Vec<Fragment<B>>,
     bytes: u64,
@@ -16,7 +16,7 @@ struct Filling<B> {
 pub(crate) struct Shaper<B> {
     /// Bytes that fill a packet, and the longest wait; `None` sends each fragment by itself.
     packet: Option<(u64, Span)>,
-    filling: Vec<Filling<B>>,
+    filling: Vec<OpenPacket<B>>,
     out: VecDeque<Transmit<Message<B>>>,
 }
 
@@ -27,7 +27,7 @@ impl<B> Shaper<B> {
             Shaping::None | Shaping::BarrelShifter { .. } | Shaping::RateDivision { .. } => None,
             Shaping::Grouping { packet, timeout } => Some((packet.0, timeout)),
         };
-        let empty = |builder| Filling { builder, fragments: Vec::new(), bytes: 0, deadline: Time::MAX };
+        let empty = |builder| OpenPacket { builder, fragments: Vec::new(), bytes: 0, deadline: Time::MAX };
         Self { packet, filling: builders.map(empty).collect(), out: VecDeque::new() }
     }
 
@@ -70,7 +70,8 @@ impl<B> Shaper<B> {
     fn close(&mut self, builder: usize) {
         let filling = &mut self.filling[builder];
         let fragments = core::mem::take(&mut filling.fragments);
-        (filling.bytes, filling.deadline) = (0, Time::MAX);
+        filling.bytes = 0;
+        filling.deadline = Time::MAX;
         if !fragments.is_empty() {
             self.out.push_back(Transmit { to: filling.builder.into(), message: Message::Packet(fragments) });
         }
@@ -89,7 +90,8 @@ impl<B> Shaper<B> {
     pub(crate) fn forget(&mut self, builder: NodeId) {
         for filling in self.filling.iter_mut().filter(|filling| filling.builder == builder) {
             filling.fragments.clear();
-            (filling.bytes, filling.deadline) = (0, Time::MAX);
+            filling.bytes = 0;
+            filling.deadline = Time::MAX;
         }
         self.out.retain(|transmit| transmit.to != builder.into());
     }

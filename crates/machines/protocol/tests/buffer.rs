@@ -39,7 +39,7 @@ fn clear(unit: &mut ReadoutMachine<()>, event: u64) {
 }
 
 #[test]
-fn what_has_room_is_read_from_the_own_place_in_the_list_on() {
+fn assigned_events_are_read_from_the_units_own_position() {
     assert_eq!(asked(&mut unit(60)), [2, 3, 4, 5, 6, 1]);
 }
 

@@ -1,7 +1,7 @@
 //! Boards that count in their own ways, lose, repeat, swap and renumber fragments, join late and are power-cycled: no
 //! complete event ever holds fragments of two triggers, and every fragment is accounted for.
 //!
-//! The whole event builder in one loop without time: whoever has something to say is heard at once.
+//! The whole event builder in one loop without time: every message is delivered at once.
 
 use evb_core::{EventId, Machine, Mark, NodeId, SourceId, Span, Stream, Time, stream};
 use evb_protocol::*;
@@ -83,7 +83,7 @@ impl Bench {
             let unit = random.next_u64() as usize % boards.len();
             idle += 1;
             if idle == PATIENCE / 2 {
-                // Nobody can go on: builders give up what does not come.
+                // No node can continue: builders give up missing fragments.
                 self.give_up();
             }
             if ended[unit] || !self.readouts[unit].has_room() {
@@ -109,7 +109,7 @@ impl Bench {
         self.result
     }
 
-    /// Delivers one fragment. Builders give up what does not come when there is no room for it.
+    /// Delivers one fragment. Builders give up missing fragments when there is no room for more.
     fn push(&mut self, unit: usize, sent: Sent) {
         if !self.readouts[unit].has_room() {
             self.give_up();
@@ -123,7 +123,7 @@ impl Bench {
         self.settle();
     }
 
-    /// Hands on what the machines have to say until nobody has anything to say.
+    /// Delivers the output of the machines until there is none.
     fn settle(&mut self) {
         loop {
             let mut moved = false;
@@ -249,7 +249,7 @@ fn counters_start_anywhere() {
 }
 
 /// Three boards with three different counters, of which one joins late and one is power-cycled twice. Every trigger
-/// that all boards have gives a complete event, as long as a mark beside the counter tells the triggers apart.
+/// that all boards have makes a complete event, as long as a mark beside the counter distinguishes the triggers.
 #[test]
 fn boards_with_different_counters_come_together_by_their_marks() {
     for (case, first) in FIRST.into_iter().enumerate() {
@@ -282,7 +282,7 @@ fn without_marks_a_power_cycled_board_stays_out() {
 
 /// All boards say that they start to count again after the same event: a marker that all carry.
 #[test]
-fn a_restart_of_all_boards_goes_on() {
+fn a_run_continues_after_a_restart_of_all_boards() {
     let boards = [0; 2].map(|_| {
         let mut sent = [board(1, 16, 1..=100, |_| None), board(1, 16, 101..=250, |_| None)].concat();
         sent[100].restarted = true;
@@ -305,7 +305,7 @@ fn one_leap_makes_no_phantom_events() {
     }
 }
 
-/// A source that lost thousands of fragments goes on at the place given by its counter, since the other sources are
+/// A source that lost thousands of fragments continues at the place given by its counter, since the other sources are
 /// there already.
 #[test]
 fn a_long_gap_is_closed_by_value() {

@@ -1,4 +1,4 @@
-//! Triggers of a driver: readout units are told of them at once, unless builders leave events waiting.
+//! Triggers of a driver: they are announced to readout units at once, unless builders leave events waiting.
 
 use evb_core::{EventId, Machine, NodeId, Time, Transmit};
 use evb_protocol::*;
@@ -19,13 +19,13 @@ fn manager() -> ManagerMachine<()> {
     manager
 }
 
-/// What the readout unit is told after so many triggers that come one by one: the last triggered event of each message.
+/// The announcements to the readout unit after this many single triggers: the last triggered event of each message.
 fn announced(manager: &mut ManagerMachine<()>, triggers: u64) -> Vec<u64> {
-    let told = (0..triggers).flat_map(|_| {
+    let announced = (0..triggers).flat_map(|_| {
         manager.handle_command(Time::ZERO, ManagerCommand::Trigger { count: 1, at: Time::ZERO });
         drain(manager)
     });
-    told.collect()
+    announced.collect()
 }
 
 fn drain(manager: &mut ManagerMachine<()>) -> Vec<u64> {

@@ -51,7 +51,7 @@ fn a_builder_that_does_not_ask_is_left_out_in_the_end() {
 }
 
 #[test]
-fn nobody_waits_for_a_dead_builder() {
+fn a_dead_builder_is_not_waited_for() {
     let mut manager = manager();
     manager.handle_command(Time::ZERO, ManagerCommand::Lost(BUILDERS[0]));
     manager.handle_message(Time::ZERO, BUILDERS[1], Message::Request { slots: 1 });
@@ -59,7 +59,7 @@ fn nobody_waits_for_a_dead_builder() {
 }
 
 #[test]
-fn events_of_the_last_builder_are_given_to_nobody() {
+fn events_of_the_last_builder_are_not_reassigned() {
     let mut manager = manager();
     let lose = |manager: &mut ManagerMachine<()>, builder| {
         manager.handle_command(Time::ZERO, ManagerCommand::Lost(builder));

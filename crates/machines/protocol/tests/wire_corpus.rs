@@ -5,12 +5,12 @@ mod wire_check;
 use evb_core::{EventId, Mark, NodeId, Sighting, SourceId, Time};
 use evb_protocol::{
     Assigned, BlockSize, Completion, Ending, Fragment, FragmentStatus, Message, Piece, Sighted,
-    wire::{Body, HEAD_BYTES, WireError, decode, encode},
+    wire::{Body, HEAD_BYTES, MessageKind, WireError, decode, encode},
 };
 use std::{env, fs, path::PathBuf, sync::Arc};
 use wire_check::check;
 
-/// Head and body, one behind the other.
+/// Head and body in one buffer.
 fn encoded(message: Message<Vec<u8>>) -> Vec<u8> {
     let mut bytes = Vec::new();
     encode(message, |head, body| {
@@ -69,11 +69,11 @@ fn good() -> Vec<(&'static str, Vec<u8>)> {
         ("taken", Message::Taken { round: 1 << 33, empty: false }),
         ("round", Message::Round { number: 9, calm: true }),
         ("block-size", Message::BlockSize(BlockSize { from: EventId(1 << 33), first: EventId(1 << 39), events: 64 })),
-        ("time-asked", Message::TimeAsked { asked: Time(u64::MAX) }),
-        ("time-told", Message::TimeTold { asked: Time(0x0102_0304_0506_0708), manager: Time(9) }),
+        ("time-request", Message::TimeRequest { asked: Time(u64::MAX) }),
+        ("time-answer", Message::TimeAnswer { asked: Time(0x0102_0304_0506_0708), manager: Time(9) }),
         ("away", Message::Away { number: 1 }),
-        ("standing", Message::Standing { number: 1, stands: true }),
-        ("fenced", Message::Standing { number: 2, stands: false }),
+        ("member", Message::Membership { number: 1, is_member: true }),
+        ("not-member", Message::Membership { number: 2, is_member: false }),
         ("unit-gone", Message::Unit { node: NodeId(4), alive: false }),
         ("unit-back", Message::Unit { node: NodeId(u16::MAX), alive: true }),
         ("resume", Message::Resume { first: EventId(77) }),
@@ -105,7 +105,7 @@ fn sighted() -> Sighted {
     }
 }
 
-/// Bytes that are no message, with the reason.
+/// Malformed messages, each with the reason.
 fn bad() -> Vec<(&'static str, Vec<u8>, WireError)> {
     let good = |name| good().into_iter().find(|seed| seed.0 == name).expect("a seed of this name").1;
     let with = |name, at: usize, patch: &[u8]| {
@@ -135,16 +135,23 @@ fn bad() -> Vec<(&'static str, Vec<u8>, WireError)> {
 }
 
 #[test]
-fn what_is_no_message_is_refused_with_the_reason() {
+fn every_kind_of_message_has_a_seed() {
+    for &kind in MessageKind::ALL {
+        assert!(good().iter().any(|(_, bytes)| bytes[0] == kind as u8), "{kind:?} has no seed in `good`");
+    }
+}
+
+#[test]
+fn malformed_messages_are_rejected_with_the_reason() {
     for (name, bytes, error) in bad() {
         let (head, body) = bytes.split_first_chunk().expect("a whole head");
         assert_eq!(decode(head, body), Err(error), "{name}");
     }
 }
 
-/// Set `EVB_BLESS=1` to write the seeds anew after the format was changed on purpose.
+/// Set `EVB_BLESS=1` to rewrite the seeds after an intended change of the format.
 #[test]
-fn the_corpus_is_what_this_version_sends_and_reads_without_a_panic() {
+fn the_corpus_matches_this_version_and_is_read_without_a_panic() {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/wire");
     let bad = bad().into_iter().map(|(name, bytes, _)| (name, bytes));
     let short = [("empty", Vec::new()), ("head-cut", vec![1; HEAD_BYTES - 1])];
@@ -156,14 +163,14 @@ fn the_corpus_is_what_this_version_sends_and_reads_without_a_panic() {
         let committed = fs::read(&path).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert!(committed == bytes, "{name} differs: the wire format has changed");
     }
-    // Whatever fuzzing has added to the seeds runs too.
+    // Seeds that fuzzing has added run, too.
     for entry in fs::read_dir(folder).expect("a corpus") {
         check(&fs::read(entry.expect("an entry").path()).expect("a seed"));
     }
 }
 
 #[test]
-fn no_prefix_and_no_flipped_bit_of_a_message_upsets_the_reader() {
+fn prefixes_and_flipped_bits_are_read_without_a_panic() {
     for (_, bytes) in good() {
         (0..bytes.len()).for_each(|length| check(&bytes[..length]));
         for bit in 0..bytes.len() * 8 {

@@ -9,7 +9,7 @@ use evb_core::{NodeId, Span, Time};
 use evb_experiment::{Plan, Workload};
 use evb_fabric::{Arbitration, Control, End, EndpointId, Flow, Link, Network, NetworkConfig, SwitchId};
 use evb_patterns::Pattern;
-use evb_protocol::{Shaping, Step};
+use evb_protocol::{Shaping, ShapingStep};
 use std::sync::Arc;
 
 /// The parts of a network, each with some switches and the hosts on them.
@@ -177,7 +177,9 @@ fn least_wire(plan: &Plan) -> u64 {
     let is_control_apart = matches!(control, Control::Separate { .. });
     let least = match (&plan.workload, plan.building.shaping) {
         // All buckets have one size, and nothing else goes over the network.
-        (Workload::EventBuilding, Shaping::BarrelShifter { bucket, step: Step::Link, .. }) if is_control_apart => {
+        (Workload::EventBuilding, Shaping::BarrelShifter { bucket, step: ShapingStep::Link, .. })
+            if is_control_apart =>
+        {
             let last = bucket.0 % nic.packet.0;
             if last == 0 { nic.packet.0 } else { last }
         }

@@ -61,8 +61,11 @@ impl Body {
 
     /// True for messages by which readout units keep step.
     pub(crate) const fn is_step(&self) -> bool {
-        use ProtocolMessage::{Credit, Round, Taken, TimeAsked, TimeTold};
-        matches!(self, Self::Protocol(Credit { .. } | Round { .. } | Taken { .. } | TimeAsked { .. } | TimeTold { .. }))
+        use ProtocolMessage::{Credit, Round, Taken, TimeAnswer, TimeRequest};
+        matches!(
+            self,
+            Self::Protocol(Credit { .. } | Round { .. } | Taken { .. } | TimeRequest { .. } | TimeAnswer { .. })
+        )
     }
 
     /// Number of events that have ended when it has come.

@@ -7,7 +7,7 @@ use crate::{
 use evb_core::{Bandwidth, NodeId, NodeRange, Time};
 use evb_fabric::{Dma, NicConfig};
 use evb_protocol::wire;
-use evb_unit::shaping::{Part, Shaper, Slot};
+use evb_unit::shaping::{ShapedPart, Shaper, Slot};
 use std::collections::VecDeque;
 
 /// Most messages of readout units that wait in one interface, beside those whose packets go in turn. Further messages
@@ -253,7 +253,7 @@ impl Slots {
 }
 
 /// Takes a part of a message; returns the message and the number of bytes.
-fn take(messages: &mut Messages, part: Part<MessageId>) -> (MessageId, u32) {
+fn take(messages: &mut Messages, part: ShapedPart<MessageId>) -> (MessageId, u32) {
     let bytes = part.bytes as u32;
     messages.get_mut(part.item).unsent -= bytes;
     (part.item, bytes)

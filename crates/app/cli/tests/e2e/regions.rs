@@ -1,7 +1,7 @@
 //! Regions of interest: an event asks the readout units that seed and number draw, and a file has their fragments alone.
 
 use crate::support::{Lab, PROCESSES, THREADS, good, is_there, read_all};
-use evb::{Filter, First};
+use evb::{Filter, FirstPhase};
 use evb_core::EventId;
 use evb_record::Record;
 use std::fs;
@@ -32,7 +32,7 @@ const ONE_LINE: &str = "import evb_filter; evb_filter.run(lambda event: event.nu
 
 /// The readout units of an event's region.
 fn region(event: u64) -> Vec<u16> {
-    let region = First::Region { least: 2, most: 4, seed: SEED }.of(EventId(event), UNITS);
+    let region = FirstPhase::Region { least: 2, most: 4, seed: SEED }.of(EventId(event), UNITS);
     (0..UNITS).filter(|&unit| region.contains(unit.into())).collect()
 }
 

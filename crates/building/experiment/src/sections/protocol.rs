@@ -10,7 +10,7 @@ use crate::{
     tree::{Node, Value},
     view::View,
 };
-use evb_protocol::{Assignment, First, Protocol};
+use evb_protocol::{Assignment, FirstPhase, Protocol};
 
 pub(super) static PROTOCOL: Choice<Make<Protocol>> = Choice {
     tag: "type",
@@ -85,10 +85,10 @@ pub(super) const PHASED: &str = "phased";
 const REST: &str = "rest";
 
 /// The units that are asked first; the seed of a region comes later.
-fn first(view: View<'_>) -> First {
+fn first(view: View<'_>) -> FirstPhase {
     match view.maybe_integer("first") {
-        Some(first) => First::Units(first),
-        None => First::Region { least: view.integer("least"), most: view.integer("most"), seed: 0 },
+        Some(first) => FirstPhase::Units(first),
+        None => FirstPhase::Region { least: view.integer("least"), most: view.integer("most"), seed: 0 },
     }
 }
 

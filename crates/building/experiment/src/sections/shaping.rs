@@ -3,7 +3,7 @@
 use super::Rule;
 use crate::{choice::*, diagnostics::Problem, limits::*, schema::*, view::View};
 use evb_core::{Bandwidth, ByteCount, Span};
-use evb_protocol::{Shaping, Step};
+use evb_protocol::{Shaping, ShapingStep};
 
 pub(super) static SHAPING: Choice<Make<Shaping>> = choice(
     "shaping",
@@ -61,37 +61,37 @@ pub(super) static SHAPING: Choice<Make<Shaping>> = choice(
 );
 
 /// The step of a checked table. The length of a slot by the clock follows from the bucket.
-fn step(view: View<'_>) -> Step {
+fn step(view: View<'_>) -> ShapingStep {
     let step = STEP.at(view, "step");
-    if !matches!(step, Step::Clock { .. }) {
+    if !matches!(step, ShapingStep::Clock { .. }) {
         return step;
     }
     let rate: Bandwidth = view.quantity("rate");
     let guard = view.maybe_quantity("guard").unwrap_or(Span::ZERO);
     let slot = Span(rate.time_for(view.quantity::<ByteCount>("bucket").0).0 + guard.0);
-    Step::Clock { slot, guard }
+    ShapingStep::Clock { slot, guard }
 }
 
-static STEP: Words<Step> = Words(&[
+static STEP: Words<ShapingStep> = Words(&[
     word(
         "credit",
         "a bucket goes when its builder has given a credit for it, to one unit after the other",
-        Step::Credit,
+        ShapingStep::Credit,
     ),
     word(
         "barrier",
         "rounds: each readout unit sends a bucket to another builder, and the next round begins when all have come",
-        Step::Barrier,
+        ShapingStep::Barrier,
     ),
     word(
         "clock",
         "slots of the time, by clocks that the event manager's clock sets over the network",
-        Step::Clock { slot: Span::ZERO, guard: Span::ZERO },
+        ShapingStep::Clock { slot: Span::ZERO, guard: Span::ZERO },
     ),
     word(
         "link",
         "a bucket, filled up to its full size, goes when the one before it has left the network interface; only simulated",
-        Step::Link,
+        ShapingStep::Link,
     ),
 ]);
 
@@ -106,7 +106,7 @@ fn by_clock(view: View<'_>) -> Option<Problem> {
     if !view.has("shaping.step") {
         return None;
     }
-    let is_by_clock = matches!(STEP.at(view, "shaping.step"), Step::Clock { .. });
+    let is_by_clock = matches!(STEP.at(view, "shaping.step"), ShapingStep::Clock { .. });
     if is_by_clock && !view.has("shaping.rate") {
         let help =
             "add rate = ..., a little below what a link of a builder carries, such as \"11.5 MB/s\" on 100 Mbit/s";

@@ -14,7 +14,7 @@ use super::{Kept, storage_error};
 use crate::control::NodeError;
 use bytes::Bytes;
 use evb_core::SourceId;
-use evb_events::{FragmentRef, Status, WriteError, WriteSummary, Writer};
+use evb_events::{FragmentRef, WriteError, WriteSummary, Writer};
 use evb_filter::StreamId;
 use evb_protocol::{Built, Fragment, FragmentStatus};
 use evb_transport::Waker;
@@ -161,16 +161,10 @@ pub(crate) fn fragment_ref((source, fragment): (SourceId, Option<&Fragment<Bytes
     match fragment {
         Some(fragment) => FragmentRef {
             source: fragment.source,
-            status: match fragment.status {
-                FragmentStatus::Good => Status::Good,
-                FragmentStatus::Corrupted => Status::Corrupted,
-                FragmentStatus::Missing => Status::Missing,
-                FragmentStatus::Oversized => Status::Oversized,
-                FragmentStatus::Mismatched => Status::Mismatched,
-            },
+            status: fragment.status,
             checksum: fragment.checksum,
             bytes: &fragment.payload,
         },
-        None => FragmentRef { source, status: Status::Missing, checksum: 0, bytes: &NOTHING },
+        None => FragmentRef { source, status: FragmentStatus::Missing, checksum: 0, bytes: &NOTHING },
     }
 }

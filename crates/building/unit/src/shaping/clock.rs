@@ -17,8 +17,8 @@ const ANSWER: Span = Span::from_millis(200);
 
 /// The clock of a readout unit, set by that of the event manager.
 ///
-/// The unit asks for the time again and again. An answer is right to half of the time between question and answer
-/// (F. Cristian, Probabilistic clock synchronization, Distributed Computing 3 (1989) 146). The best of the last exchanges
+/// The unit asks for the time again and again. An answer is right to half of the time between question and answer (F.
+/// Cristian, Probabilistic clock synchronization, Distributed Computing 3 (1989) 146). The best of the last exchanges
 /// counts, so that clocks may drift.
 #[derive(Debug, Default)]
 pub(super) struct UnitClock {
@@ -48,7 +48,8 @@ impl UnitClock {
     pub(super) fn asks(&mut self, now: Time) -> bool {
         let is_due = now >= self.asks_at();
         if is_due {
-            (self.asked, self.is_answered) = (Some(now), false);
+            self.asked = Some(now);
+            self.is_answered = false;
         }
         is_due
     }
@@ -65,7 +66,7 @@ impl UnitClock {
     }
 
     /// Takes the answer to the question that was asked at `asked`: the manager's time then was `manager`.
-    pub(super) fn told(&mut self, now: Time, asked: Time, manager: Time) {
+    pub(super) fn set_time(&mut self, now: Time, asked: Time, manager: Time) {
         if self.asked != Some(asked) || self.is_answered {
             return;
         }
@@ -99,9 +100,9 @@ impl UnitClock {
 
 /// The time slots of one readout unit.
 ///
-/// In slot s of the manager's time, unit n sends to builder (n + s) mod L, at most as many bytes as the slot has time for.
-/// So a slot that is begun late, or in which fragments come late, does not run into the next one. Nothing is sent in the
-/// guard at its end.
+/// In slot s of the manager's time, unit n sends to builder (n + s) mod L, at most as many bytes as the slot has time
+/// for. So a slot that is begun late, or in which fragments come late, does not run into the next one. Nothing is sent
+/// in the guard at its end.
 #[derive(Debug)]
 pub(super) struct ClockSlots {
     pub(super) clock: UnitClock,
@@ -133,7 +134,7 @@ impl ClockSlots {
         Self { clock, unit, round, length, guard: guard.min(length), bytes, last: -1, busy_until: 0 }
     }
 
-    /// The room in the present slot; none if it has none, or the time is not known yet.
+    /// The room in the present slot, or `None` if it has none or the time is not known yet.
     pub(super) fn room(&self, now: Time) -> Option<Room> {
         let now = self.clock.of_manager(now)?;
         let slot = self.slot_at(now);
@@ -162,7 +163,7 @@ impl ClockSlots {
         self.clock.of_unit(self.times(next).start)
     }
 
-    /// The fewest bytes that are worth a message of their own.
+    /// The fewest bytes that are worth a separate message.
     fn least(&self) -> u64 {
         (self.bytes / 16).max(1)
     }
@@ -191,13 +192,13 @@ mod tests {
     /// A clock that is `behind` that of the manager, after exchanges with these one-way times.
     fn clock(behind: u64, ways: &[(u64, u64)]) -> (UnitClock, Time) {
         let (mut clock, mut now) = (UnitClock::default(), Time(0));
-        assert!(!clock.asks(now), "nobody answers yet");
+        assert!(!clock.asks(now), "the answer has not come yet");
         clock.begin();
         for &(there, back) in ways {
             assert!(clock.asks(now));
             let asked = now;
             now = Time(now.0 + there + back);
-            clock.told(now, asked, Time(asked.0 + behind + there));
+            clock.set_time(now, asked, Time(asked.0 + behind + there));
         }
         (clock, now)
     }
@@ -215,15 +216,15 @@ mod tests {
     fn answers_to_old_questions_do_not_count_and_a_lost_one_is_asked_again() {
         let mut clock = UnitClock { has_begun: true, ..UnitClock::default() };
         assert!(clock.asks(Time(5)) && !clock.asks(Time(6)));
-        clock.told(Time(9), Time(4), Time(1000));
+        clock.set_time(Time(9), Time(4), Time(1000));
         assert_eq!(clock.error(), None);
         assert!(clock.asks(Time(5) + ANSWER));
-        clock.told(Time(6) + ANSWER, Time(5), Time(1000));
+        clock.set_time(Time(6) + ANSWER, Time(5), Time(1000));
         assert_eq!(clock.error(), None, "the second question counts");
     }
 
     #[test]
-    fn a_slot_has_room_for_what_its_time_allows() {
+    fn a_slot_has_room_for_the_bytes_of_its_time() {
         let (clock, now) = clock(0, &[(0, 0); KEPT]);
         let (length, guard) = (Span(10 * MS), Span(2 * MS));
         let mut slots = ClockSlots { clock, ..ClockSlots::new(1, 4, length, guard, 800) };

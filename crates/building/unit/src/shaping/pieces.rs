@@ -3,15 +3,15 @@
 //! A packet of several fragments travels as its fragments, one after another: TCP has no packets, and a process has no
 //! wire. Grouping then holds fragments back until they are sent together.
 
-use super::Part;
+use super::ShapedPart;
 use bytes::{Bytes, BytesMut};
 use evb_core::NodeId;
 use evb_protocol::{Config, Fragment, Message, Piece, wire::HEAD_BYTES};
 
 /// The message for a part of a message: the message itself if the part is all of it, else a piece of its fragment.
-/// None for the first parts of a message that is no fragment: it goes with the last one.
-pub fn cut(part: Part<Message<Bytes>>) -> Option<Message<Bytes>> {
-    let Part { item, offset, bytes, last } = part;
+/// Returns `None` for all but the last part of a message without a payload: it travels with the last part.
+pub fn cut(part: ShapedPart<Message<Bytes>>) -> Option<Message<Bytes>> {
+    let ShapedPart { item, offset, bytes, last } = part;
     match item {
         Message::Fragment(fragment) if fragment.length > 0 && (offset > 0 || !last) => {
             let in_payload = |place: u64| place.saturating_sub(HEAD_BYTES as u64) as usize;
@@ -26,8 +26,8 @@ pub fn cut(part: Part<Message<Bytes>>) -> Option<Message<Bytes>> {
     }
 }
 
-/// The fragments of which a builder has pieces. A readout unit sends one fragment to a builder after the other, so there
-/// is at most one for each readout unit.
+/// The fragments of which a builder has pieces. A readout unit sends one fragment to a builder after the other, so
+/// there is at most one for each readout unit.
 pub struct Assembler {
     first_unit: NodeId,
     most: u32,

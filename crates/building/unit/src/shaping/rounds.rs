@@ -4,19 +4,20 @@
 //! which knows who is dead, begins the next round. Rounds have numbers, so a late report ends no other round.
 
 use evb_core::{NodeId, NodeRange, Span, Time};
-use evb_protocol::{Config, Shaping, Step};
+use evb_protocol::{Config, Shaping, ShapingStep};
 use std::collections::VecDeque;
 
-/// Index of the builder to which a readout unit sends in a round; none has it if it is not below the number of builders.
+/// Index of the builder to which a readout unit sends in a round; none has it if it is not below the number of
+/// builders.
 pub(super) const fn builder_of(unit: u16, round: u64, slots: u16) -> usize {
     ((unit as u64 + round) % slots as u64) as usize
 }
 
 /// The rounds of a barrel shifter: a round ends when the bucket of every readout unit has come.
 ///
-/// The event manager keeps them. In a round, readout unit n sends to builder (n + round) mod L, where L is the number of
-/// readout units or of builders, whichever is larger. Each builder reports its bucket, and the last report begins the next
-/// round. Pairs with a dead unit are not waited for, others at most as long as units wait for a slow one.
+/// The event manager keeps them. In a round, readout unit n sends to builder (n + round) mod L, where L is the number
+/// of readout units or of builders, whichever is larger. Each builder reports its bucket, and the last report begins
+/// the next round. Pairs with a dead unit are not waited for, others at most as long as units wait for a slow one.
 pub struct Rounds {
     units: NodeRange,
     builders: NodeRange,
@@ -40,7 +41,7 @@ pub struct Rounds {
 impl Rounds {
     /// The rounds of a configuration; none when it keeps step otherwise.
     pub fn new(config: &Config) -> Option<Self> {
-        let Shaping::BarrelShifter { step: Step::Barrier, slip, .. } = config.shaping else { return None };
+        let Shaping::BarrelShifter { step: ShapingStep::Barrier, slip, .. } = config.shaping else { return None };
         let (units, builders) = (config.readout_nodes(), config.builder_nodes());
         Some(Self {
             units,
@@ -86,10 +87,11 @@ impl Rounds {
         self.advance(now);
     }
 
-    /// Takes note that the deadline has passed: a bucket that has not come for long holds up nobody any more.
+    /// Handles the passed deadline: an overdue bucket no longer holds up the others.
     pub fn handle_timeout(&mut self, now: Time) {
         if self.deadline().is_some_and(|deadline| deadline <= now) {
-            (self.busy, self.awaited) = (true, vec![false; self.awaited.len()]);
+            self.busy = true;
+            self.awaited = vec![false; self.awaited.len()];
             self.advance(now);
         }
     }
@@ -112,13 +114,14 @@ impl Rounds {
         }
     }
 
-    /// Begins the next round in which somebody sends; none when nobody is left.
+    /// Begins the next round in which a unit sends, if any unit is left.
     fn begin(&mut self, now: Time) {
         for _ in 0..self.slots {
             self.number += 1;
             self.awaited = (0..self.builders.count).map(|builder| self.has_pair(builder)).collect();
             if self.awaited.contains(&true) {
-                (self.since, self.busy) = (now, false);
+                self.since = now;
+                self.busy = false;
                 self.out.push_back((self.number, self.calm_rounds >= self.slots));
                 return;
             }

@@ -2,7 +2,7 @@
 
 use super::clock::{ClockSlots, Room};
 use evb_core::{ByteCount, Span, Time};
-use evb_protocol::{Config, Shaping, Step, wire::HEAD_BYTES};
+use evb_protocol::{Config, Shaping, ShapingStep, wire::HEAD_BYTES};
 use evb_record::Slots;
 use std::collections::VecDeque;
 
@@ -24,7 +24,7 @@ pub struct Shaper<T> {
     packing: Packing,
     counts: Slots,
     /// Memory for the parts of a slot, to be used again.
-    spare: Vec<Part<T>>,
+    spare: Vec<ShapedPart<T>>,
 }
 
 /// A message, and its bytes that were not taken yet.
@@ -36,7 +36,7 @@ struct Queued<T> {
 
 /// The rule for the next bytes.
 enum Packing {
-    /// Packets of at most so many bytes to those builders in turn for which something waits.
+    /// Packets of at most this many bytes, to the builders in turn for which something waits.
     Packets { most: u64 },
     /// A bucket for every builder in turn, whenever the driver asks for it.
     Buckets { bytes: u64 },
@@ -67,7 +67,7 @@ struct Round {
 
 /// Bytes of a message that go in one slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Part<T> {
+pub struct ShapedPart<T> {
     /// The message.
     pub item: T,
     /// Bytes of the message that went before.
@@ -84,9 +84,9 @@ pub struct Slot<T> {
     /// Index of the builder.
     pub builder: usize,
     /// The parts, in order; none in an empty slot.
-    pub parts: Vec<Part<T>>,
-    /// Number of the parts before the end of the slot is told. The others are on their way while the next one is asked
-    /// for.
+    pub parts: Vec<ShapedPart<T>>,
+    /// Number of the parts before the report of the end of the slot. The others are on their way while the next one is
+    /// asked for.
     pub told_after: usize,
     /// The round of a barrier; else 0.
     pub round: u64,
@@ -99,15 +99,15 @@ impl<T: Clone> Shaper<T> {
         let packing = match config.shaping {
             Shaping::None | Shaping::Grouping { .. } => return None,
             Shaping::RateDivision { packet } => Packing::Packets { most: packet.0 },
-            Shaping::BarrelShifter { bucket, step: Step::Link, .. } => Packing::Buckets { bytes: bucket.0 },
-            Shaping::BarrelShifter { bucket, step: Step::Credit, lead, slip } => {
+            Shaping::BarrelShifter { bucket, step: ShapingStep::Link, .. } => Packing::Buckets { bytes: bucket.0 },
+            Shaping::BarrelShifter { bucket, step: ShapingStep::Credit, lead, slip } => {
                 let (bytes, lead) = (in_bucket(bucket), lead.0 % bucket.0.max(1));
                 Packing::Credits { bytes, lead, slip, credits: vec![None; builders] }
             }
-            Shaping::BarrelShifter { bucket, step: Step::Barrier, lead, .. } => {
+            Shaping::BarrelShifter { bucket, step: ShapingStep::Barrier, lead, .. } => {
                 Packing::Rounds { bytes: in_bucket(bucket), lead: lead.0, unit, last: 0, open: VecDeque::new() }
             }
-            Shaping::BarrelShifter { bucket, step: Step::Clock { slot, guard }, .. } => {
+            Shaping::BarrelShifter { bucket, step: ShapingStep::Clock { slot, guard }, .. } => {
                 let round = config.readout_units.max(config.builder_units);
                 Packing::Clock(Box::new(ClockSlots::new(unit, round, slot, guard, bucket.0)))
             }
@@ -191,9 +191,9 @@ impl<T: Clone> Shaper<T> {
     }
 
     /// Takes the answer of the event manager to the question that was asked at `asked`.
-    pub fn told_time(&mut self, now: Time, asked: Time, manager: Time) {
+    pub fn set_time(&mut self, now: Time, asked: Time, manager: Time) {
         if let Packing::Clock(slots) = &mut self.packing {
-            slots.clock.told(now, asked, manager);
+            slots.clock.set_time(now, asked, manager);
         }
     }
 
@@ -240,7 +240,7 @@ impl<T: Clone> Shaper<T> {
     }
 
     /// Takes back the memory of a slot's parts for the next slot.
-    pub fn reuse(&mut self, mut parts: Vec<Part<T>>) {
+    pub fn reuse(&mut self, mut parts: Vec<ShapedPart<T>>) {
         parts.clear();
         self.spare = parts;
     }
@@ -313,7 +313,7 @@ impl<T: Clone> Shaper<T> {
         matches!(self.packing, Packing::Clock(_))
     }
 
-    /// True when the end of each slot is to be told to its builder.
+    /// Returns true if the end of each slot is to be reported to its builder.
     pub const fn ends_slots(&self) -> bool {
         matches!(self.packing, Packing::Credits { .. } | Packing::Rounds { .. })
     }
@@ -347,17 +347,18 @@ fn in_bucket(bucket: ByteCount) -> u64 {
     bucket.0.saturating_sub(HEAD_BYTES as u64).max(1)
 }
 
-/// Takes the front of a queue, up to so many bytes, of one message only if `single`.
-fn fill<T: Clone>(queue: &mut VecDeque<Queued<T>>, most: u64, single: bool, parts: &mut Vec<Part<T>>) {
+/// Takes the front of a queue, up to `most` bytes, of one message only if `single`.
+fn fill<T: Clone>(queue: &mut VecDeque<Queued<T>>, most: u64, single: bool, parts: &mut Vec<ShapedPart<T>>) {
     let mut room = most;
     while room > 0
         && let Some(front) = queue.front_mut()
     {
         let bytes = (front.bytes - front.taken).min(room);
         let offset = front.taken;
-        (front.taken, room) = (offset + bytes, room - bytes);
+        front.taken = offset + bytes;
+        room -= bytes;
         let last = front.taken == front.bytes;
-        parts.push(Part { item: front.item.clone(), offset, bytes, last });
+        parts.push(ShapedPart { item: front.item.clone(), offset, bytes, last });
         if last {
             queue.pop_front();
         }

@@ -5,15 +5,15 @@
 //! some bytes before it, the lead, which hides the time of a credit without a second bucket under way.
 
 use evb_core::{NodeId, NodeRange, Span, Time};
-use evb_protocol::{Config, Shaping, Step};
+use evb_protocol::{Config, Shaping, ShapingStep};
 use std::collections::VecDeque;
 
 /// The turns of the readout units at one builder, each by a credit for one bucket.
 ///
 /// In slot s, readout unit n sends to builder (n + s) mod L, where L is the number of readout units or of builders,
-/// whichever is larger. So a builder hears the readout units in descending order. It gives the next credit when a
+/// whichever is larger. So a builder hears the readout units in descending order. It sends the next credit when a
 /// bucket has come whole, or when one has not come for long. Nothing depends on a common clock: a slow unit delays
-/// those that wait for it, and nobody else.
+/// only those that wait for it.
 pub struct Turns {
     units: NodeRange,
     /// Most buckets that are awaited at once.
@@ -36,7 +36,9 @@ pub struct Turns {
 impl Turns {
     /// The turns at the builder with this index; none when a configuration has no credits.
     pub fn new(config: &Config, builder: u16) -> Option<Self> {
-        let Shaping::BarrelShifter { step: Step::Credit, bucket, lead, slip } = config.shaping else { return None };
+        let Shaping::BarrelShifter { step: ShapingStep::Credit, bucket, lead, slip } = config.shaping else {
+            return None;
+        };
         let units = config.readout_nodes();
         Some(Self {
             units,
@@ -52,7 +54,7 @@ impl Turns {
         })
     }
 
-    /// Gives the first credits.
+    /// Sends the first credits.
     pub fn start(&mut self, now: Time) {
         self.give(now);
     }
@@ -68,11 +70,12 @@ impl Turns {
     /// Leaves out a readout unit that is gone.
     pub fn lose(&mut self, now: Time, unit: NodeId) {
         let Some(index) = self.index(unit) else { return };
-        (self.gone[index], self.given[index]) = (true, None);
+        self.gone[index] = true;
+        self.given[index] = None;
         self.give(now);
     }
 
-    /// Takes note that the deadline has passed: a bucket that has not come for long holds up nobody any more.
+    /// Handles the passed deadline: an overdue bucket no longer holds up the others.
     pub fn handle_timeout(&mut self, now: Time) {
         self.give(now);
     }
@@ -88,7 +91,7 @@ impl Turns {
         awaited.min()
     }
 
-    /// Gives credits in the order of the slots, until enough buckets are awaited.
+    /// Sends credits in the order of the slots, until enough buckets are awaited.
     fn give(&mut self, now: Time) {
         let calm = self.empty >= self.given.len();
         self.forget_overdue(now);

@@ -5,7 +5,7 @@
 //! fragment, and can never make an event complete. Any other fragment is kept out of all events.
 
 use super::{FedEntry, FedFault};
-use evb_core::{Apart, Numbering, Step};
+use evb_core::{Apart, Numbering, NumberingEvent};
 
 /// Bits of a level-1 id.
 pub(crate) const ID_BITS: u8 = 24;
@@ -30,11 +30,11 @@ fn number_good(entries: &mut [FedEntry]) {
     let mut segments = Segments { first: Some(ORIGIN), last: None, before: None, leapt: Vec::new() };
     while let Some(step) = numbering.pop() {
         match step {
-            Step::Placed { position, item } => segments.place(entries, position, item),
-            Step::Apart { item, reason: Apart::Repeated } => entries[item].fault = Some(FedFault::Repeated),
-            Step::Apart { item, reason: Apart::Misnumbered } => entries[item].fault = Some(FedFault::Order),
-            Step::Turn { number, .. } => segments.turn(entries, |id| numbering.ahead(id.into(), number)),
-            Step::Skipped(_) | Step::Wrapped => {}
+            NumberingEvent::Placed { position, item } => segments.place(entries, position, item),
+            NumberingEvent::Apart { item, reason: Apart::Repeated } => entries[item].fault = Some(FedFault::Repeated),
+            NumberingEvent::Apart { item, reason: Apart::Misnumbered } => entries[item].fault = Some(FedFault::Order),
+            NumberingEvent::Turn { number, .. } => segments.turn(entries, |id| numbering.ahead(id.into(), number)),
+            NumberingEvent::Skipped(_) | NumberingEvent::Wrapped => {}
         }
     }
 }

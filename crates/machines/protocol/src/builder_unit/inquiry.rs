@@ -15,7 +15,7 @@ use evb_core::{EventId, Span, Time};
 pub(super) const MOST_ASKED: usize = 256;
 /// Longest interval between questions about the same events, as a multiple of the patience.
 pub(super) const LONGEST_WAIT: u64 = 32;
-/// Most fragments that are remembered as asked for. A second copy of a remembered fragment is no fault.
+/// Most fragments that are remembered as asked for. A second copy of a remembered fragment is not a fault.
 pub(super) const MOST_REMEMBERED: usize = 1 << 14;
 
 /// Answers without a loss after which one more readout unit may be asked at a time.
@@ -26,7 +26,7 @@ const GOOD_ANSWERS: u32 = 8;
 /// The window starts with all readout units. A loss means that a switch drops packets because this builder gets more
 /// than the switch can hold; asking every unit again would fill it again. So each loss halves the window, and answers
 /// without a loss raise it slowly, as TCP does with its congestion window.
-pub(super) struct Window {
+pub(super) struct InquiryWindow {
     limit: u32,
     under_way: u32,
     good: u32,
@@ -34,7 +34,7 @@ pub(super) struct Window {
     held: VecDeque<usize>,
 }
 
-impl Window {
+impl InquiryWindow {
     /// A window that admits this many readout units.
     pub(super) const fn new(units: u16) -> Self {
         Self { limit: units as u32, under_way: 0, good: 0, held: VecDeque::new() }
@@ -68,7 +68,8 @@ impl Window {
         if lost {
             self.limit = (self.limit / 2).max(1);
         } else if self.good >= GOOD_ANSWERS {
-            (self.limit, self.good) = ((self.limit + 1).min(units as u32), 0);
+            self.limit = (self.limit + 1).min(units as u32);
+            self.good = 0;
         }
     }
 }
@@ -102,7 +103,7 @@ impl Inquiry {
         now: Time,
         patience: Span,
         lacking: Vec<EventId>,
-        window: &mut Window,
+        window: &mut InquiryWindow,
     ) -> Message<B> {
         if !self.is_under_way() {
             window.begin();
@@ -111,7 +112,9 @@ impl Inquiry {
         if oldest == self.oldest {
             self.wait = Span((self.wait.0 * 2).min(patience.0 * LONGEST_WAIT));
         } else {
-            (self.oldest, self.hurried, self.wait) = (oldest, false, patience);
+            self.oldest = oldest;
+            self.hurried = false;
+            self.wait = patience;
         }
         self.number += 1;
         self.due = now + self.wait;
@@ -120,7 +123,7 @@ impl Inquiry {
     }
 
     /// Limits the wait for an answer when all requested fragments are there: the answer may be lost.
-    pub(super) fn lapse(&mut self, now: Time, window: &mut Window) {
+    pub(super) fn lapse(&mut self, now: Time, window: &mut InquiryWindow) {
         if self.is_under_way() && self.due <= now {
             window.end();
             self.asked = Arc::default();
@@ -128,11 +131,13 @@ impl Inquiry {
     }
 
     /// Resets the state after a restart of the readout unit.
-    pub(super) fn forget(&mut self, window: &mut Window) {
+    pub(super) fn forget(&mut self, window: &mut InquiryWindow) {
         if self.is_under_way() {
             window.end();
         }
-        (self.heard, self.asked, self.due) = (0, Arc::default(), Time::ZERO);
+        self.heard = 0;
+        self.asked = Arc::default();
+        self.due = Time::ZERO;
     }
 
     /// Returns true if a question has no answer yet.
@@ -141,7 +146,7 @@ impl Inquiry {
     }
 
     /// Takes an answer. Returns the events of the question if it is the last one.
-    pub(super) fn hear(&mut self, number: u32, window: &mut Window) -> Option<Arc<[EventId]>> {
+    pub(super) fn hear(&mut self, number: u32, window: &mut InquiryWindow) -> Option<Arc<[EventId]>> {
         if number <= self.heard || number > self.number {
             return None;
         }
@@ -160,7 +165,8 @@ impl Inquiry {
     /// Allows the next question at once after a loss, but only once until something arrives.
     pub(super) const fn hurry(&mut self, now: Time) {
         if !self.hurried {
-            (self.hurried, self.due) = (true, now);
+            self.hurried = true;
+            self.due = now;
         }
     }
 }

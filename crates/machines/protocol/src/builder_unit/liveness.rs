@@ -13,19 +13,19 @@ use evb_core::{EventId, NodeId, SourceId, Span, Time, Transmit};
 
 /// The state of this builder in the run, as far as it knows.
 #[derive(Default)]
-pub(super) struct Standing {
+pub(super) struct Membership {
     /// Number of the last question to the event manager.
     number: u32,
     /// The last question has no answer yet.
     asking: bool,
     fenced: bool,
-    /// The driver has not been told about the fence.
+    /// The fence is not reported to the driver yet.
     news: bool,
     /// The event manager is gone.
     orphaned: bool,
 }
 
-impl Standing {
+impl Membership {
     /// Returns true if the builder may build and report.
     #[inline]
     pub(super) const fn is_firm(&self) -> bool {
@@ -95,18 +95,18 @@ impl<B> BuilderMachine<B> {
         self.look();
     }
 
-    /// The events under construction that match `is_such`, the oldest first.
-    fn select(&self, is_such: impl Fn(&Building<B>, Time) -> bool) -> Vec<EventId> {
-        let such = self.building.iter().filter(|(_, building)| is_such(building, self.now));
-        let mut events: Vec<_> = such.map(|(&event, _)| event).collect();
+    /// The events under construction that match `predicate`, the oldest first.
+    fn select(&self, predicate: impl Fn(&Building<B>, Time) -> bool) -> Vec<EventId> {
+        let selected = self.building.iter().filter(|(_, building)| predicate(building, self.now));
+        let mut events: Vec<_> = selected.map(|(&event, _)| event).collect();
         events.sort_unstable();
         events
     }
 
     /// Asks a source for its overdue fragments if no question to it is under way.
     fn inquire(&mut self, source: usize) {
-        // Without an event manager nothing is cleared, and what is not there yet may never have room.
-        if !self.alive[source] || self.standing.fenced || self.standing.orphaned {
+        // Without an event manager nothing is cleared, and missing fragments may never have room.
+        if !self.alive[source] || self.membership.fenced || self.membership.orphaned {
             return;
         }
         let patience = self.config.patience;
@@ -242,9 +242,9 @@ impl<B> BuilderMachine<B> {
 
     /// Takes note that the event manager is gone. Events that are complete are still built.
     pub(super) fn lose_manager(&mut self) {
-        self.standing.orphaned = true;
+        self.membership.orphaned = true;
         self.events.push_back(BuilderEvent::Orphaned);
-        if self.standing.asking {
+        if self.membership.asking {
             self.fence();
         }
     }
@@ -253,23 +253,23 @@ impl<B> BuilderMachine<B> {
 
     /// Asks the event manager whether this builder was given up while it did not run.
     pub(super) fn go_away(&mut self) {
-        if self.standing.fenced {
+        if self.membership.fenced {
             return;
         }
-        self.standing.asking = true;
-        self.standing.number += 1;
-        let number = self.standing.number;
+        self.membership.asking = true;
+        self.membership.number += 1;
+        let number = self.membership.number;
         self.tell_manager(Message::Away { number });
     }
 
-    pub(super) fn hear_standing(&mut self, number: u32, stands: bool) {
-        if !self.standing.asking || number != self.standing.number {
+    pub(super) fn handle_membership(&mut self, number: u32, is_member: bool) {
+        if !self.membership.asking || number != self.membership.number {
             return;
         }
-        match stands {
+        match is_member {
             true => {
-                self.standing.asking = false;
-                self.events.push_front(BuilderEvent::Stands);
+                self.membership.asking = false;
+                self.events.push_front(BuilderEvent::Confirmed);
             }
             false => self.fence(),
         }
@@ -277,9 +277,10 @@ impl<B> BuilderMachine<B> {
 
     /// Stops all building: the builder was given up.
     fn fence(&mut self) {
-        let fenced = replace(&mut self.standing.fenced, true);
-        self.standing.news |= !fenced;
-        (self.ungranted, self.next_look) = (0, Time::MAX);
+        let fenced = replace(&mut self.membership.fenced, true);
+        self.membership.news |= !fenced;
+        self.ungranted = 0;
+        self.next_look = Time::MAX;
         self.building.clear();
         self.events.clear();
     }

@@ -4,7 +4,7 @@ use crate::{Fragment, FragmentStatus};
 use evb_core::{EventId, Mark, SourceId};
 
 /// Most mismatches that are kept for the report.
-pub(super) const MOST_TOLD: usize = 8;
+pub(super) const MOST_REPORTED: usize = 8;
 
 /// Two fragments of one event that disagree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub struct Mismatch {
 
 /// The result of a comparison.
 #[derive(Default)]
-pub(super) struct Found {
+pub(super) struct Comparison {
     /// Fragments that disagree.
     pub(super) count: u64,
     /// The event cannot be complete.
@@ -28,14 +28,16 @@ pub(super) struct Found {
 }
 
 /// Compares the marks of good fragments. Those that disagree with the majority get the status
-/// [`FragmentStatus::Mismatched`]. Without a majority all get it, since nobody knows which are right. Fragments of
+/// [`FragmentStatus::Mismatched`]. Without a majority all get it, since any of them may be wrong. Fragments of
 /// `tolerant` sources keep their status and are only counted.
-pub(super) fn compare<B>(event: EventId, fragments: &mut [Option<Fragment<B>>], tolerant: &[SourceId]) -> Found {
-    let Some(Reference { expected, is_majority }) = reference(fragments, tolerant) else { return Found::default() };
+pub(super) fn compare<B>(event: EventId, fragments: &mut [Option<Fragment<B>>], tolerant: &[SourceId]) -> Comparison {
+    let Some(Reference { expected, is_majority }) = reference(fragments, tolerant) else {
+        return Comparison::default();
+    };
     let other = marks(fragments).find(|(_, mark)| *mark != expected.1);
     let first = other.map(|found| Mismatch { event, expected, found });
     let disagrees = |mark: Mark| !is_majority || mark != expected.1;
-    let mut found = Found { first, ..Found::default() };
+    let mut found = Comparison { first, ..Comparison::default() };
     for fragment in fragments.iter_mut().flatten().filter(|fragment| fragment.status == FragmentStatus::Good) {
         if fragment.mark.is_some_and(disagrees) {
             found.count += 1;
@@ -80,7 +82,7 @@ mod tests {
     use alloc::{vec, vec::Vec};
 
     /// The status of fragments with these marks after a comparison, and the result of the comparison.
-    fn compared(values: &[Option<u32>], tolerant: &[u16]) -> (Vec<FragmentStatus>, Found) {
+    fn compared(values: &[Option<u32>], tolerant: &[u16]) -> (Vec<FragmentStatus>, Comparison) {
         let event = EventId(7);
         let fragment = |(source, value): (u16, &Option<u32>)| Fragment {
             event,
@@ -98,12 +100,12 @@ mod tests {
     }
 
     #[test]
-    fn the_majority_is_right_and_without_one_nobody_is() {
+    fn marks_against_the_majority_are_mismatched_and_all_without_one() {
         assert_eq!(compared(&[Some(3), None, Some(3)], &[]).0, vec![Good; 3]);
         let (status, found) = compared(&[Some(3), Some(4), Some(3)], &[]);
         assert_eq!((status, found.count, found.spoils), (vec![Good, Mismatched, Good], 1, true));
-        let told = found.first.map(|mismatch| (mismatch.expected.1.value(), mismatch.found.1.value()));
-        assert_eq!(told, Some((3, 4)));
+        let values = found.first.map(|mismatch| (mismatch.expected.1.value(), mismatch.found.1.value()));
+        assert_eq!(values, Some((3, 4)));
         let (status, found) = compared(&[Some(3), None, Some(4)], &[]);
         assert_eq!((status, found.count), (vec![Mismatched, Good, Mismatched], 2));
     }

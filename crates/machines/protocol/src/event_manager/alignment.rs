@@ -40,7 +40,7 @@ pub(super) struct Aligned {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
+enum AlignmentState {
     /// The source has reported nothing yet.
     Silent,
     /// The source waits for an answer.
@@ -52,9 +52,9 @@ enum State {
 }
 
 /// A source that numbers its fragments itself.
-struct Source {
+struct SourceAlignment {
     unit: usize,
-    state: State,
+    state: AlignmentState,
     segment: u32,
     declared: bool,
     last: bool,
@@ -69,7 +69,7 @@ struct Source {
 
 /// The state of all sources that number their fragments themselves.
 pub(super) struct Alignment {
-    sources: Vec<Source>,
+    sources: Vec<SourceAlignment>,
     begun: bool,
     /// Marks of events, reported by aligned sources.
     marks: BTreeMap<EventId, Vec<Mark>>,
@@ -81,9 +81,9 @@ pub(super) struct Alignment {
 
 impl Alignment {
     pub(super) fn new(config: &Config) -> Self {
-        let source = |unit: usize| Source {
+        let source = |unit: usize| SourceAlignment {
             unit,
-            state: State::Silent,
+            state: AlignmentState::Silent,
             segment: 0,
             declared: false,
             last: false,
@@ -110,18 +110,20 @@ impl Alignment {
 
     /// Returns true if the marks of aligned sources are wanted.
     pub(super) fn wants_marks(&self) -> bool {
-        self.begun && self.sources.iter().any(|source| source.state == State::Waiting && source.has_marks())
+        self.begun && self.sources.iter().any(|source| source.state == AlignmentState::Waiting && source.has_marks())
     }
 
     /// Returns true if no other living source will have more events than this one.
     pub(super) fn is_last_of_all(&self, unit: usize) -> bool {
         let mut others = self.sources.iter().filter(|source| source.unit != unit);
-        others.all(|source| source.state == State::Gone || (source.state == State::Placed && source.last))
+        others.all(|source| {
+            source.state == AlignmentState::Gone || (source.state == AlignmentState::Placed && source.last)
+        })
     }
 
     /// Number of living sources.
     pub(super) fn alive(&self) -> usize {
-        self.sources.iter().filter(|source| source.state != State::Gone).count()
+        self.sources.iter().filter(|source| source.state != AlignmentState::Gone).count()
     }
 
     /// Takes a report of fragments that the readout unit cannot assign to events.
@@ -131,8 +133,13 @@ impl Alignment {
             source.seen.clear();
         }
         let Sighted { segment, declared, last, bits, after, number, .. } = *sighted;
-        (source.segment, source.declared, source.last, source.bits) = (segment, declared, last, bits.clamp(1, 64));
-        (source.after, source.number, source.state) = (after, number, State::Waiting);
+        source.segment = segment;
+        source.declared = declared;
+        source.last = last;
+        source.bits = bits.clamp(1, 64);
+        source.after = after;
+        source.number = number;
+        source.state = AlignmentState::Waiting;
         source.seen.extend(sighted.fragments.iter().map(|sighting| (sighting.position, sighting.mark)));
         while source.seen.len() > MOST_MARKS {
             source.seen.pop_first();
@@ -143,11 +150,12 @@ impl Alignment {
     /// Takes the last event that an aligned source has, and whether it is final.
     pub(super) fn available(&mut self, unit: usize, through: EventId, last: bool) {
         let Some(source) = self.sources.iter_mut().find(|source| source.unit == unit) else { return };
-        if last && source.state != State::Gone {
-            (source.state, source.last) = (State::Placed, true);
+        if last && source.state != AlignmentState::Gone {
+            source.state = AlignmentState::Placed;
+            source.last = true;
         }
         self.through.insert(unit, through);
-        self.dirty |= self.sources.iter().any(|source| source.state == State::Waiting);
+        self.dirty |= self.sources.iter().any(|source| source.state == AlignmentState::Waiting);
     }
 
     /// Takes the marks of events of an aligned source.
@@ -164,7 +172,7 @@ impl Alignment {
     /// Takes note that a readout unit is gone.
     pub(super) fn lose(&mut self, unit: usize) {
         if let Some(source) = self.sources.iter_mut().find(|source| source.unit == unit) {
-            source.state = State::Gone;
+            source.state = AlignmentState::Gone;
             self.dirty = true;
         }
     }
@@ -172,9 +180,10 @@ impl Alignment {
     /// The next answer. `triggered` is the last triggered event.
     pub(super) fn poll(&mut self, triggered: u64) -> Option<Aligned> {
         if core::mem::take(&mut self.dirty) {
-            match self.begun {
-                false => self.begin(),
-                true => self.bring_back(triggered),
+            if self.begun {
+                self.bring_back(triggered)
+            } else {
+                self.begin()
             }
             if !self.wants_marks() {
                 self.marks.clear();
@@ -185,20 +194,21 @@ impl Alignment {
 
     fn answer(&mut self, index: usize, first: Option<i64>) {
         let source = &mut self.sources[index];
-        (source.state, source.last) = (State::Placed, false);
+        source.state = AlignmentState::Placed;
+        source.last = false;
         source.seen.clear();
         self.answers.push_back(Aligned { unit: source.unit, segment: source.segment, first });
     }
 
     fn waiting(&self) -> Vec<usize> {
-        (0..self.sources.len()).filter(|&index| self.sources[index].state == State::Waiting).collect()
+        (0..self.sources.len()).filter(|&index| self.sources[index].state == AlignmentState::Waiting).collect()
     }
 
     // ---- the beginning
 
     /// Finds the first event that all sources have, once every living source has reported its first fragments.
     fn begin(&mut self) {
-        if self.sources.iter().any(|source| source.state == State::Silent) {
+        if self.sources.iter().any(|source| source.state == AlignmentState::Silent) {
             return;
         }
         let waiting = self.waiting();
@@ -241,13 +251,15 @@ impl Alignment {
     /// The event after which all sources have restarted from the same number, as at a marker that all carry.
     fn common_restart(&self, waiting: &[usize], triggered: u64) -> Option<i64> {
         let first = &self.sources[*waiting.first()?];
-        let agrees = |source: &Source| match source.state {
-            State::Gone => true,
+        let agrees = |source: &SourceAlignment| match source.state {
+            AlignmentState::Gone => true,
             // It had ended before.
-            State::Placed => source.last && self.through.get(&source.unit).is_none_or(|last| *last <= first.after),
-            State::Silent => false,
-            State::Waiting => {
-                let alike = |other: &Source| (other.after, other.number, other.declared);
+            AlignmentState::Placed => {
+                source.last && self.through.get(&source.unit).is_none_or(|last| *last <= first.after)
+            }
+            AlignmentState::Silent => false,
+            AlignmentState::Waiting => {
+                let alike = |other: &SourceAlignment| (other.after, other.number, other.declared);
                 alike(source) == alike(first) && source.offset_from(first) == Some(0)
             }
         };
@@ -255,9 +267,11 @@ impl Alignment {
     }
 
     /// Returns true if this source can never be aligned.
-    fn is_hopeless(&self, source: &Source) -> bool {
-        let others = || self.sources.iter().filter(|other| other.unit != source.unit && other.state == State::Placed);
-        let passed = |other: &Source| self.through.get(&other.unit).is_some_and(|through| *through > source.after);
+    fn is_hopeless(&self, source: &SourceAlignment) -> bool {
+        let others =
+            || self.sources.iter().filter(|other| other.unit != source.unit && other.state == AlignmentState::Placed);
+        let passed =
+            |other: &SourceAlignment| self.through.get(&other.unit).is_some_and(|through| *through > source.after);
         match source.has_marks() {
             // Others have gone on where this one has started again.
             false => others().any(passed),
@@ -266,7 +280,7 @@ impl Alignment {
     }
 }
 
-impl Source {
+impl SourceAlignment {
     fn has_marks(&self) -> bool {
         self.seen.values().any(Option::is_some)
     }
@@ -281,8 +295,8 @@ impl Source {
         if all > 0 && same == all || by_value == 0 && all == 0 {
             return Some(by_value);
         }
-        // Marks may come together further on, as long as there is room for more. Without them all that is to be feared is
-        // that one fragment with a wild number is the beginning.
+        // Marks may come together further on, as long as there is room for more. Without them all that is to be feared
+        // is that one fragment with a wild number is the beginning.
         let wanted = if self.has_marks() && other.has_marks() { self.capacity } else { 2 };
         let more_may_come = [self, other].iter().any(|source| !source.last && source.seen.len() < wanted);
         let marks = other.seen.iter().map(|(&position, mark)| (position as i64, *mark));
@@ -303,7 +317,7 @@ impl Source {
     }
 
     /// The event of position 0 among marked events: the place where enough marks agree and none disagrees, if there is
-    /// only one such place.
+    /// only one place of that kind.
     fn place(&self, marks: &BTreeMap<i64, Option<Mark>>) -> Option<i64> {
         let own = || self.seen.iter().filter_map(|(&position, mark)| Some((position as i64, (*mark)?)));
         let agrees = |first: i64| {

@@ -4,19 +4,19 @@ use alloc::{collections::VecDeque, vec::Vec};
 use evb_core::{EventId, NodeId, Span, Time};
 
 #[derive(Clone, Copy, PartialEq)]
-enum State {
+enum EventState {
     Waiting,
     Assigned(NodeId),
     Ended,
 }
 
 /// Bytes of one event.
-pub(super) const EVENT_BYTES: usize = size_of::<(Time, State)>();
+pub(super) const EVENT_BYTES: usize = size_of::<(Time, EventState)>();
 
 /// The open events, and the order of their assignment.
 pub(super) struct OpenEvents {
     /// Events in ascending order from `first`. An ended event stays until all before it have ended.
-    events: VecDeque<(Time, State)>,
+    events: VecDeque<(Time, EventState)>,
     first: u64,
     /// Events that have not ended.
     open: usize,
@@ -49,7 +49,7 @@ impl OpenEvents {
     /// The ended events that are newer than an open one.
     pub(super) fn ended(&self) -> Vec<EventId> {
         let numbered = (self.first..).map(EventId).zip(&self.events);
-        numbered.filter(|(_, (_, state))| *state == State::Ended).map(|(event, _)| event).collect()
+        numbered.filter(|(_, (_, state))| *state == EventState::Ended).map(|(event, _)| event).collect()
     }
 
     pub(super) const fn is_empty(&self) -> bool {
@@ -57,7 +57,7 @@ impl OpenEvents {
     }
 
     pub(super) fn trigger(&mut self, at: Time) {
-        self.events.push_back((at, State::Waiting));
+        self.events.push_back((at, EventState::Waiting));
         self.open += 1;
     }
 
@@ -77,7 +77,7 @@ impl OpenEvents {
         if self.returned.pop_front().is_none() {
             self.next_unassigned += 1;
         }
-        self.events[(event.0 - self.first) as usize].1 = State::Assigned(builder);
+        self.events[(event.0 - self.first) as usize].1 = EventState::Assigned(builder);
         Some(event)
     }
 
@@ -91,11 +91,12 @@ impl OpenEvents {
     /// Ends an event of `builder`. Returns the time since its trigger, or `None` if the builder does not have it.
     pub(super) fn end(&mut self, now: Time, event: EventId, builder: NodeId) -> Option<Span> {
         let index = usize::try_from(event.0.checked_sub(self.first)?).ok()?;
-        let (triggered, state) = self.events.get_mut(index).filter(|(_, state)| *state == State::Assigned(builder))?;
+        let (triggered, state) =
+            self.events.get_mut(index).filter(|(_, state)| *state == EventState::Assigned(builder))?;
         let latency = now.since(*triggered);
-        *state = State::Ended;
+        *state = EventState::Ended;
         self.open -= 1;
-        while self.events.front().is_some_and(|(_, state)| *state == State::Ended) {
+        while self.events.front().is_some_and(|(_, state)| *state == EventState::Ended) {
             self.events.pop_front();
             self.first += 1;
         }
@@ -105,10 +106,11 @@ impl OpenEvents {
     /// Takes back all events of a builder that is gone, and returns them.
     pub(super) fn take_back(&mut self, builder: NodeId) -> Vec<EventId> {
         let numbered = (self.first..).map(EventId).zip(&mut self.events);
-        let taken = numbered.filter(|(_, (_, state))| *state == State::Assigned(builder)).map(|(event, (_, state))| {
-            *state = State::Waiting;
-            event
-        });
+        let taken =
+            numbered.filter(|(_, (_, state))| *state == EventState::Assigned(builder)).map(|(event, (_, state))| {
+                *state = EventState::Waiting;
+                event
+            });
         let taken: Vec<_> = taken.collect();
         self.returned.extend(&taken);
         self.returned.make_contiguous().sort_unstable();

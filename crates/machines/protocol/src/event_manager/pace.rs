@@ -1,11 +1,11 @@
-//! The number of events under construction: fixed, or found while the run goes.
+//! The number of events under construction: fixed, or found during the run.
 //!
-//! Every builder has as many as the others, or where that is too much, only some builders have one at a time. Events that
-//! wait for each other leave the caches and become old, and bring nothing. Too few leave cores and network idle.
-//! Only the event manager sees all of them: a builder alone would gain by more events at the cost of the others. It tries
-//! half of them, then some fewer, and keeps to what hardly lowers the rate, since latency falls with their number. It tries
-//! half as many more, and keeps them if the rate rises by a fifth of that. A rate that triggers set, and not the builders,
-//! says nothing.
+//! Every builder has as many as the others, or where that is too much, only some builders have one at a time. Events
+//! that wait for each other leave the caches and become old, and bring nothing. Too few leave cores and network idle.
+//! Only the event manager sees all of them: a builder alone would gain by more events at the cost of the others. It
+//! tries half of them, then some fewer, and keeps to what hardly lowers the rate, since latency falls with their
+//! number. It tries half as many more, and keeps them if the rate rises by a fifth of that. A rate that triggers set,
+//! and not the builders, says nothing.
 //!
 //! Half comes first because the rate has a plateau: 128 x 128 units on two cores are as slow with three quarters of far
 //! too many events. The latency relative to the shortest one, by which TCP Vegas judges, depends on the sizes of
@@ -20,7 +20,8 @@ const FRAGMENTS: u64 = 16_384;
 const EVENTS: u64 = 64;
 /// Rounds of the events under way by which a rate is measured.
 const ROUNDS: u64 = 4;
-/// Times that another number must be good enough beside the usual one, measured in turns: a single measurement may be luck.
+/// Times that another number must be good enough beside the usual one, measured in turns: a single measurement may be
+/// luck.
 const PAIRS: u32 = 3;
 /// Events of each builder that are not measured, and measurements before the first try: memory that is new is slow.
 const WARM_EVENTS: u64 = 16;
@@ -39,7 +40,7 @@ struct Rate {
 }
 
 impl Rate {
-    /// Returns true if this rate is at least so many hundredths of another one.
+    /// Returns true if this rate is at least this percentage of another one.
     fn reaches(self, percent: u64, of: Self) -> bool {
         let product =
             |events: u64, span: Span, factor: u64| u128::from(events) * u128::from(span.0) * u128::from(factor);
@@ -47,9 +48,9 @@ impl Rate {
     }
 }
 
-/// The way in which another number of events is tried.
+/// The number of events that is tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+enum Trial {
     /// Half of them. While they are far too many for the caches, some fewer make no difference that can be measured.
     Half,
     /// Three of four.
@@ -60,17 +61,17 @@ enum Way {
 
 /// The purpose of a measurement.
 #[derive(Clone, Copy, Debug)]
-enum Step {
+enum Measurement {
     /// None: this many follow before the next try.
     Rest(u32),
-    /// The usual rate, before another number is tried, which has been as good so many times.
-    Usual(Way, u32),
+    /// The usual rate, before another number is tried, which has been as good this many times.
+    Usual(Trial, u32),
     /// The rate with another number of events. The usual number and its rate are given.
-    Tried { way: Way, passed: u32, from: u64, usual: Rate },
+    Tried { trial: Trial, passed: u32, from: u64, usual: Rate },
 }
 
-/// The number of events that all builders together may have under construction: a multiple of the number of builders, or less
-/// than that.
+/// The number of events that all builders together may have under construction: a multiple of the number of builders,
+/// or less than that.
 pub(super) struct Pace {
     builders: u64,
     /// Events by which a rate is measured at least.
@@ -78,7 +79,7 @@ pub(super) struct Pace {
     most: u64,
     limit: u64,
     is_fixed: bool,
-    step: Step,
+    step: Measurement,
     /// Measurements of the next rest.
     pause: u32,
     /// Events that are not counted, since they began before the number was changed.
@@ -97,7 +98,8 @@ impl Pace {
         Self::between([first, most], builders, events)
     }
 
-    /// The first and the largest number of events of all builders, and the number of events by which a rate is measured.
+    /// The first and the largest number of events of all builders, and the number of events by which a rate is
+    /// measured.
     fn between([first, most]: [u64; 2], builders: u64, events: u64) -> Self {
         Self {
             builders,
@@ -105,7 +107,7 @@ impl Pace {
             most,
             limit: first,
             is_fixed: first == most,
-            step: Step::Rest(WARM_UP),
+            step: Measurement::Rest(WARM_UP),
             pause: FIRST_REST,
             earlier: WARM_EVENTS * builders,
             since: Time::ZERO,
@@ -119,7 +121,7 @@ impl Pace {
         self.limit
     }
 
-    /// Returns true if the number never changes. Nobody needs to tell it of ended events then.
+    /// Returns true if the number never changes. Then ended events need not be reported to it.
     pub(super) const fn is_fixed(&self) -> bool {
         self.is_fixed
     }
@@ -138,35 +140,42 @@ impl Pace {
             return;
         }
         let (before, is_limiting) = (self.limit, self.awaited * 2 >= self.events);
-        self.go_on(Rate { events: self.events, span }, is_limiting);
-        (self.events, self.awaited, self.earlier) = (0, 0, before.max(self.limit));
+        self.advance(Rate { events: self.events, span }, is_limiting);
+        self.begin_measurement(before);
         self.since = now;
     }
 
     /// Begins the measurement anew: events take another time from now on. A number that is being tried is given up.
     pub(super) fn restart(&mut self) {
         let before = self.limit;
-        self.give_up(Step::Usual(Way::Half, 0));
-        (self.events, self.awaited, self.earlier) = (0, 0, before.max(self.limit));
+        self.give_up(Measurement::Usual(Trial::Half, 0));
+        self.begin_measurement(before);
     }
 
-    fn go_on(&mut self, rate: Rate, is_limiting: bool) {
+    /// Begins a measurement. Events that began before it, with the number `before` or the present one, are not counted.
+    fn begin_measurement(&mut self, before: u64) {
+        self.events = 0;
+        self.awaited = 0;
+        self.earlier = before.max(self.limit);
+    }
+
+    fn advance(&mut self, rate: Rate, is_limiting: bool) {
         match self.step {
-            // The triggers set the rate: whatever is tried changes nothing.
-            _ if !is_limiting => self.give_up(Step::Usual(Way::Half, 0)),
-            Step::Rest(0) => self.step = Step::Usual(Way::Half, 0),
-            Step::Rest(more) => self.step = Step::Rest(more - 1),
-            Step::Usual(way, passed) => self.try_another(way, passed, rate),
-            Step::Tried { way, passed, from, usual } if self.is_worth_it(from, usual, rate) => {
+            // The triggers set the rate: no trial changes it.
+            _ if !is_limiting => self.give_up(Measurement::Usual(Trial::Half, 0)),
+            Measurement::Rest(0) => self.step = Measurement::Usual(Trial::Half, 0),
+            Measurement::Rest(more) => self.step = Measurement::Rest(more - 1),
+            Measurement::Usual(trial, passed) => self.try_another(trial, passed, rate),
+            Measurement::Tried { trial, passed, from, usual } if self.is_worth_it(from, usual, rate) => {
                 if passed + 1 < PAIRS {
-                    return self.give_up(Step::Usual(way, passed + 1));
+                    return self.give_up(Measurement::Usual(trial, passed + 1));
                 }
-                self.step = Step::Usual(way, 0);
+                self.step = Measurement::Usual(trial, 0);
                 self.pause = FIRST_REST;
             }
-            Step::Tried { way: Way::Half, .. } => self.give_up(Step::Usual(Way::Fewer, 0)),
-            Step::Tried { way: Way::Fewer, .. } => self.give_up(Step::Usual(Way::More, 0)),
-            Step::Tried { way: Way::More, .. } => {
+            Measurement::Tried { trial: Trial::Half, .. } => self.give_up(Measurement::Usual(Trial::Fewer, 0)),
+            Measurement::Tried { trial: Trial::Fewer, .. } => self.give_up(Measurement::Usual(Trial::More, 0)),
+            Measurement::Tried { trial: Trial::More, .. } => {
                 let rest = self.rest();
                 self.give_up(rest);
             }
@@ -180,38 +189,38 @@ impl Pace {
     }
 
     /// Goes back to the usual number of events.
-    fn give_up(&mut self, step: Step) {
-        if let Step::Tried { from, .. } = self.step {
+    fn give_up(&mut self, step: Measurement) {
+        if let Measurement::Tried { from, .. } = self.step {
             self.limit = from;
         }
         self.step = step;
     }
 
-    fn try_another(&mut self, way: Way, passed: u32, usual: Rate) {
+    fn try_another(&mut self, trial: Trial, passed: u32, usual: Rate) {
         let (from, builders) = (self.limit, self.builders);
         // Those of each builder, where all have some.
         let each = from / builders;
-        self.limit = match way {
-            Way::Half if from <= builders => from.div_ceil(2),
-            Way::Half => builders * each.div_ceil(2),
-            Way::Fewer if from <= builders => (from - from.div_ceil(4)).max(1),
-            Way::Fewer => from - builders * each.div_ceil(4),
-            Way::More if from < builders => builders.min(from + from.div_ceil(2)),
-            Way::More => self.most.min(from + builders * each.div_ceil(2)),
+        self.limit = match trial {
+            Trial::Half if from <= builders => from.div_ceil(2),
+            Trial::Half => builders * each.div_ceil(2),
+            Trial::Fewer if from <= builders => (from - from.div_ceil(4)).max(1),
+            Trial::Fewer => from - builders * each.div_ceil(4),
+            Trial::More if from < builders => builders.min(from + from.div_ceil(2)),
+            Trial::More => self.most.min(from + builders * each.div_ceil(2)),
         };
-        self.step = match way {
-            _ if self.limit != from => Step::Tried { way, passed, from, usual },
-            Way::Half => Step::Usual(Way::Fewer, 0),
-            Way::Fewer => Step::Usual(Way::More, 0),
-            Way::More => self.rest(),
+        self.step = match trial {
+            _ if self.limit != from => Measurement::Tried { trial, passed, from, usual },
+            Trial::Half => Measurement::Usual(Trial::Fewer, 0),
+            Trial::Fewer => Measurement::Usual(Trial::More, 0),
+            Trial::More => self.rest(),
         };
     }
 
     /// The wait before the next try, each time longer.
-    fn rest(&mut self) -> Step {
+    fn rest(&mut self) -> Measurement {
         let rest = self.pause;
         self.pause = LONGEST_REST.min(2 * rest);
-        Step::Rest(rest)
+        Measurement::Rest(rest)
     }
 }
 
@@ -219,8 +228,8 @@ impl Pace {
 mod tests {
     use super::*;
 
-    /// The usual number after many events of builders that together need `room` events to be busy: with fewer the rate is as
-    /// many times lower.
+    /// The usual number after many events of builders that together need `room` events to be busy: with fewer the rate
+    /// is as many times lower.
     fn settle(first: u64, most: u64, builders: u64, room: u64) -> u64 {
         settle_at(Pace::between([first * builders, most * builders], builders, 256), |limit| {
             1_000_000 * room / room.min(limit)
@@ -237,7 +246,7 @@ mod tests {
             }
         }
         match pace.step {
-            Step::Tried { from, .. } => from,
+            Measurement::Tried { from, .. } => from,
             _ => pace.limit(),
         }
     }
@@ -273,7 +282,7 @@ mod tests {
     fn rates_of_different_events_are_not_compared() {
         let mut pace = Pace::between([16, 64], 1, 256);
         let mut now = 0;
-        while !matches!(pace.step, Step::Tried { .. }) {
+        while !matches!(pace.step, Measurement::Tried { .. }) {
             now += 1_000_000;
             pace.ended(Time(now), true);
         }

@@ -8,7 +8,7 @@ use crate::{Assignment, Config};
 use alloc::vec::Vec;
 use evb_core::{EventId, NodeId, NodeRange};
 
-pub(super) struct Builder {
+pub(super) struct BuilderState {
     alive: bool,
     /// Events that the builder can still take.
     credits: u32,
@@ -18,8 +18,8 @@ pub(super) struct Builder {
     pub(super) granted: Vec<EventId>,
 }
 
-impl Builder {
-    /// Events that the builder can take, if it may have so many open ones.
+impl BuilderState {
+    /// Events that the builder can take, if it may have this many open ones.
     const fn room(&self, limit: u32) -> u32 {
         let may = limit.saturating_sub(self.assigned);
         if may < self.credits { may } else { self.credits }
@@ -36,13 +36,13 @@ pub(super) struct Roster {
     all: u64,
     /// Open events of all builders.
     assigned: u64,
-    builders: Vec<Builder>,
+    builders: Vec<BuilderState>,
     turn: usize,
 }
 
 impl Roster {
     pub(super) fn new(config: &Config) -> Self {
-        let builder = || Builder { alive: true, credits: 0, assigned: 0, granted: Vec::new() };
+        let builder = || BuilderState { alive: true, credits: 0, assigned: 0, granted: Vec::new() };
         let mut roster = Self {
             nodes: config.builder_nodes(),
             assignment: config.assignment,
@@ -67,8 +67,8 @@ impl Roster {
         self.builders.iter().filter(|builder| builder.alive).count()
     }
 
-    /// Sets the number of open events that all builders together may have. All may have as many as the others; where there are
-    /// more builders than events, those in turn have one.
+    /// Sets the number of open events that all builders together may have. All may have as many as the others; where
+    /// there are more builders than events, those in turn have one.
     pub(super) fn limit(&mut self, events: u64) {
         let builders = self.builders.len() as u64;
         self.each = u32::try_from(events.div_ceil(builders.max(1))).unwrap_or(u32::MAX);
@@ -91,18 +91,18 @@ impl Roster {
         self.assigned < self.all && self.builders[index].room(self.each) > 0
     }
 
-    pub(super) fn get_mut(&mut self, node: NodeId) -> Option<&mut Builder> {
+    pub(super) fn get_mut(&mut self, node: NodeId) -> Option<&mut BuilderState> {
         let index = usize::from(node.0.checked_sub(self.nodes.first.0)?);
         self.builders.get_mut(index)
     }
 
     /// All builders with their nodes.
-    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (NodeId, &mut Builder)> {
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (NodeId, &mut BuilderState)> {
         self.nodes.iter().zip(&mut self.builders)
     }
 
     /// Takes a builder's request for events. Its credits never exceed its slots, whatever it asks for. Returns false if
-    /// the node is no living builder.
+    /// the node is not a living builder.
     pub(super) fn request(&mut self, node: NodeId, events: u32) -> bool {
         let slots = self.slots;
         let builder = self.get_mut(node).filter(|builder| builder.alive);
@@ -180,7 +180,7 @@ impl Roster {
     }
 
     /// Returns true if a node is a living builder.
-    pub(super) fn stands(&mut self, node: NodeId) -> bool {
+    pub(super) fn is_member(&mut self, node: NodeId) -> bool {
         self.get_mut(node).is_some_and(|builder| builder.alive)
     }
 
@@ -195,7 +195,7 @@ impl Roster {
     pub(super) fn lose(&mut self, node: NodeId) -> bool {
         let Some(builder) = self.get_mut(node).filter(|builder| builder.alive) else { return false };
         let assigned = builder.assigned;
-        *builder = Builder { alive: false, credits: 0, assigned: 0, granted: Vec::new() };
+        *builder = BuilderState { alive: false, credits: 0, assigned: 0, granted: Vec::new() };
         self.assigned -= u64::from(assigned);
         true
     }

@@ -4,7 +4,7 @@
 //! received is therefore lost, and is sent again. A fragment that was sent later is under way, and the next answer
 //! travels behind it. So a question costs a slow network only itself, and a repeated question causes no second copy.
 
-use super::{Held, ReadoutMachine};
+use super::{HeldEvent, ReadoutMachine};
 use crate::{Fault, Fragment, FragmentStatus, Message};
 use alloc::vec::Vec;
 use core::num::NonZeroU32;
@@ -21,13 +21,13 @@ pub(super) struct Asker {
 
 /// The transmission of a fragment.
 #[derive(Clone, Copy, PartialEq)]
-pub(super) struct Sent {
+pub(super) struct LastTransmission {
     to: NodeId,
     /// Number of the answer that the fragment travels before, from 1.
     before: NonZeroU32,
 }
 
-impl Sent {
+impl LastTransmission {
     pub(super) fn is_to(self, node: NodeId) -> bool {
         self.to == node
     }
@@ -49,8 +49,8 @@ impl<B: Clone + Default> ReadoutMachine<B> {
     }
 
     /// The transmission of a fragment that goes to this builder now.
-    pub(super) fn sent_now(&self, to: NodeId, builder: usize) -> Sent {
-        Sent { to, before: NonZeroU32::MIN.saturating_add(self.askers[builder].answered) }
+    pub(super) fn sent_now(&self, to: NodeId, builder: usize) -> LastTransmission {
+        LastTransmission { to, before: NonZeroU32::MIN.saturating_add(self.askers[builder].answered) }
     }
 
     /// Answers a question. The builder has received the answer with number `heard`.
@@ -73,10 +73,10 @@ impl<B: Clone + Default> ReadoutMachine<B> {
             self.refuse(event, builder);
             return false;
         }
-        // What is absurdly far ahead is nobody's fragment yet.
+        // An event absurdly far ahead has no fragment yet.
         let Some(held) = self.entry(event) else { return true };
         match *held {
-            Held { fragment: Some(_), sent, .. } => {
+            HeldEvent { fragment: Some(_), sent, .. } => {
                 let is_under_way = sent.is_some_and(|sent| sent.is_to(builder) && sent.before.get() > heard);
                 if !is_under_way {
                     self.counts.repeated += u64::from(sent.is_some_and(|sent| sent.is_to(builder)));
@@ -109,7 +109,7 @@ impl<B: Clone + Default> ReadoutMachine<B> {
         Fragment { event, source, length: 0, checksum: 0, mark: None, status: FragmentStatus::Missing, payload }
     }
 
-    /// Joins a run that goes on after a restart of this unit: earlier events are over.
+    /// Joins the present run after a restart of this unit: earlier events are over.
     pub(super) fn resume(&mut self, first: EventId) {
         while self.held.first() < first.0 {
             match self.held.len() {

@@ -10,9 +10,9 @@ use core::array;
 /// Events in a block: few enough that those which are over hardly hold memory beside one that is open for long.
 const BLOCK: usize = 8;
 
-/// The states of consecutive events. A count among them would make their memory a little longer than a size that allocators
-/// have.
-struct Block<T> {
+/// The states of consecutive events. A count among them would make their memory a little longer than a size that
+/// allocators have.
+struct EventBlock<T> {
     /// Number of events that are not over.
     left: u8,
     /// Their states; no memory, if they are all over.
@@ -21,7 +21,7 @@ struct Block<T> {
 
 /// The states of consecutive events. An event that is over has none, and most of its memory is free, also when an older
 /// event is still open.
-pub(super) struct Events<T> {
+pub(super) struct EventTable<T> {
     /// The oldest event that is not over.
     first: u64,
     /// The event behind the last known one.
@@ -29,10 +29,10 @@ pub(super) struct Events<T> {
     /// The first event of the first block.
     start: u64,
     /// The states from `start` on.
-    blocks: VecDeque<Block<T>>,
+    blocks: VecDeque<EventBlock<T>>,
 }
 
-impl<T: Default> Events<T> {
+impl<T: Default> EventTable<T> {
     /// Memory of an event, in bytes.
     pub(super) const EVENT_BYTES: usize = size_of::<Option<T>>();
 
@@ -69,7 +69,7 @@ impl<T: Default> Events<T> {
         let index = event.checked_sub(self.start)? as usize;
         while self.blocks.len() <= index / BLOCK {
             let states = Box::new(array::from_fn(|_| Some(T::default())));
-            self.blocks.push_back(Block { left: BLOCK as u8, states: Some(states) });
+            self.blocks.push_back(EventBlock { left: BLOCK as u8, states: Some(states) });
         }
         self.end = self.end.max(event + 1);
         self.blocks[index / BLOCK].states.as_mut()?[index % BLOCK].as_mut()
@@ -128,7 +128,7 @@ mod tests {
         /// Against a set of the events that are over.
         #[test]
         fn knows_which_events_are_over(steps in proptest::collection::vec((any::<bool>(), 0_u64..60), 0..300)) {
-            let (mut events, mut over, mut end) = (Events::<u64>::from(5), BTreeSet::new(), 5);
+            let (mut events, mut over, mut end) = (EventTable::<u64>::from(5), BTreeSet::new(), 5);
             for (ends, ahead) in steps {
                 let event = events.first() + ahead;
                 if let Some(state) = events.entry(event) {
@@ -155,8 +155,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_over_holds_no_memory_behind_an_old_event() {
-        let mut events = Events::<u64>::from(1);
+    fn ended_events_hold_no_memory_behind_an_old_one() {
+        let mut events = EventTable::<u64>::from(1);
         for event in 1..1000 {
             events.entry(event);
             if event > 1 {

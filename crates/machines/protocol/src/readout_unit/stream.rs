@@ -1,4 +1,4 @@
-//! The numbers that a live source gives to its fragments, and their events.
+//! The numbers of the fragments of a live source, and their events.
 //!
 //! The numbers of a source form segments. Within a segment they follow each other by value. Between two segments the
 //! source has restarted its counter, or the counter has leapt. The event manager, which hears of all sources, decides
@@ -7,13 +7,13 @@
 use super::{Arrival, ReadoutEvent, ReadoutMachine};
 use crate::{Config, Fault, Fragment, FragmentStatus, Message, Sighted};
 use alloc::{collections::VecDeque, sync::Arc};
-use evb_core::{Apart, EventId, Numbering, Recording, Sighting, Step, Transmit};
+use evb_core::{Apart, EventId, Numbering, NumberingEvent, Recording, Sighting, Transmit};
 
 /// Most fragments in one message to the event manager.
-const MOST_TOLD: usize = 256;
+const MOST_REPORTED: usize = 256;
 
 /// A live source, as its readout unit follows it.
-pub(super) struct Stream<B> {
+pub(super) struct LiveStream<B> {
     bits: u8,
     numbering: Numbering<Arrival<B>>,
     segment: u32,
@@ -27,7 +27,7 @@ pub(super) struct Stream<B> {
     /// Fragments whose event is not known, by position in the segment.
     waiting: VecDeque<(u64, Arrival<B>)>,
     /// Number of waiting fragments that were reported to the event manager, and whether their end was.
-    told: (usize, bool),
+    reported: (usize, bool),
     /// The next fragment belongs to another segment, and this segment still waits for its answer.
     blocked: bool,
     ended: bool,
@@ -41,7 +41,7 @@ pub(super) struct Stream<B> {
     leap: Option<(EventId, EventId)>,
 }
 
-impl<B> Stream<B> {
+impl<B> LiveStream<B> {
     /// A stream of numbers of `bits` bits.
     pub(super) const fn new(bits: u8) -> Self {
         Self {
@@ -53,7 +53,7 @@ impl<B> Stream<B> {
             first: None,
             hopeless: false,
             waiting: VecDeque::new(),
-            told: (0, false),
+            reported: (0, false),
             blocked: false,
             ended: false,
             gone: false,
@@ -97,8 +97,8 @@ impl<B> Stream<B> {
     }
 
     /// The next step of the numbering. A turn has to wait for the answer about the segment before it.
-    fn next(&mut self) -> Option<Step<Arrival<B>>> {
-        self.blocked = self.asks() && matches!(self.numbering.peek(), Some(Step::Turn { .. }));
+    fn next(&mut self) -> Option<NumberingEvent<Arrival<B>>> {
+        self.blocked = self.asks() && matches!(self.numbering.peek(), Some(NumberingEvent::Turn { .. }));
         if self.blocked { None } else { self.numbering.pop() }
     }
 
@@ -107,15 +107,15 @@ impl<B> Stream<B> {
         if !self.asks() {
             return None;
         }
-        let new = self.waiting.iter().skip(self.told.0).take(MOST_TOLD);
+        let new = self.waiting.iter().skip(self.reported.0).take(MOST_REPORTED);
         let fragments: Arc<[_]> =
             new.map(|(position, arrival)| Sighting { position: *position, mark: arrival.mark }).collect();
-        let told = self.told.0 + fragments.len();
-        let last = (self.ended || self.blocked) && told == self.waiting.len();
-        if self.told == (told, last) {
+        let reported = self.reported.0 + fragments.len();
+        let last = (self.ended || self.blocked) && reported == self.waiting.len();
+        if self.reported == (reported, last) {
             return None;
         }
-        self.told = (told, last);
+        self.reported = (reported, last);
         let Self { segment, declared, bits, number, last: after, .. } = *self;
         Some(Arc::new(Sighted { segment, declared, last, bits, after, number, fragments }))
     }
@@ -146,18 +146,20 @@ impl<B: Clone + Default> ReadoutMachine<B> {
 
     /// Takes the steps of the numbering.
     fn follow(&mut self) {
-        while let Some(step) = self.stream.as_mut().and_then(Stream::next) {
+        while let Some(step) = self.stream.as_mut().and_then(LiveStream::next) {
             match step {
-                Step::Placed { position, item } => self.place(position, item),
-                Step::Apart { item, reason: Apart::Repeated } => self.set_apart(item, Fault::Duplicate),
-                Step::Apart { item, reason: Apart::Misnumbered } => self.set_apart(item, Fault::OutOfSequence),
-                Step::Turn { declared, number } => self.turn(declared, number),
-                Step::Skipped(count) => {
+                NumberingEvent::Placed { position, item } => self.place(position, item),
+                NumberingEvent::Apart { item, reason: Apart::Repeated } => self.set_apart(item, Fault::Duplicate),
+                NumberingEvent::Apart { item, reason: Apart::Misnumbered } => {
+                    self.set_apart(item, Fault::OutOfSequence)
+                }
+                NumberingEvent::Turn { declared, number } => self.turn(declared, number),
+                NumberingEvent::Skipped(count) => {
                     self.counts.skipped += count;
                     self.counts.faults.count(Fault::OutOfSequence);
                     self.skipped = true;
                 }
-                Step::Wrapped => self.counts.faults.count(Fault::Wrapped),
+                NumberingEvent::Wrapped => self.counts.faults.count(Fault::Wrapped),
             }
         }
         if core::mem::take(&mut self.skipped) {
@@ -175,7 +177,7 @@ impl<B: Clone + Default> ReadoutMachine<B> {
             None if stream.hopeless => self.set_apart(arrival, Fault::OutOfStep),
             None => {
                 stream.waiting.push_back((position, arrival));
-                // At the beginning the source waits for the others; later nobody must wait for it.
+                // At the beginning the source waits for the others; later no builder must wait for it.
                 if stream.segment > 0 && stream.waiting.len() >= self.config.buffer_events as usize {
                     self.give_up();
                 }
@@ -189,7 +191,8 @@ impl<B: Clone + Default> ReadoutMachine<B> {
         let Some(stream) = self.stream.as_mut().filter(|_| event.0 > 0) else {
             return self.set_apart(arrival, Fault::Early);
         };
-        (stream.last, stream.last_number) = (stream.last.max(event), Some(arrival.number));
+        stream.last = stream.last.max(event);
+        stream.last_number = Some(arrival.number);
         let Arrival { length, checksum, mark, status, payload, .. } = arrival;
         let taken = self.take(Fragment { event, source: self.source, length, checksum, mark, status, payload });
         self.counts.apart += u64::from(!taken);
@@ -208,17 +211,21 @@ impl<B: Clone + Default> ReadoutMachine<B> {
         let reach = self.counts.through.0 + u64::from(self.config.buffer_events);
         let Some(stream) = &mut self.stream else { return };
         let ahead = stream.last_number.filter(|_| !declared).and_then(|last| stream.numbering.ahead(last, number));
-        // So many fragments were lost, if the others are there already, or nearly. A leap beyond that proves nothing.
+        // The skipped fragments were lost if the others have theirs, or nearly. A larger leap proves nothing.
         let to = ahead.map(|ahead| EventId(stream.last.0 + ahead)).filter(|to| to.0 <= reach);
         let before = stream.leap.map_or(stream.last, |(from, _)| from);
         stream.segment += 1;
-        (stream.number, stream.declared, stream.hopeless, stream.told) = (number, declared, false, (0, false));
+        stream.number = number;
+        stream.declared = declared;
+        stream.hopeless = false;
+        stream.reported = (0, false);
         stream.first = to.map(|to| to.0 as i64);
         stream.leap = to.map(|to| (before, to));
         self.skipped = true;
     }
 
-    /// Takes the answer of the event manager: the event that a segment begins with, or none if it will never be known.
+    /// Takes the answer of the event manager: the event that a segment begins with, or `None` if it will never be
+    /// known.
     pub(super) fn align(&mut self, segment: u32, first: Option<i64>) {
         let Some(stream) = &mut self.stream else { return self.align_recorded(first) };
         if first.is_none() && stream.leap.is_some() {
@@ -267,7 +274,8 @@ impl<B: Clone + Default> ReadoutMachine<B> {
             }
         }
         if let Some(stream) = &mut self.stream {
-            (stream.last, stream.first) = (from, None);
+            stream.last = from;
+            stream.first = None;
         }
         self.give_up();
         self.settle_end();
@@ -311,7 +319,7 @@ impl<B: Clone + Default> ReadoutMachine<B> {
     /// Reports fragments that wait for their events, and the marks that are wanted for other sources.
     pub(super) fn report_sightings(&mut self) {
         let to = Config::EVENT_MANAGER.into();
-        if let Some(sighted) = self.stream.as_mut().and_then(Stream::sighted) {
+        if let Some(sighted) = self.stream.as_mut().and_then(LiveStream::sighted) {
             self.transmits.push_back(Transmit { to, message: Message::Sighted(sighted) });
         }
         if !self.comparing {
@@ -319,7 +327,7 @@ impl<B: Clone + Default> ReadoutMachine<B> {
         }
         let held = self.held.iter_from((self.compared.0 + 1).max(self.held.first()));
         let marks = held.filter_map(|(event, held)| Some((EventId(event), held.fragment.as_ref()?.mark?)));
-        let marks: Arc<[_]> = marks.take(MOST_TOLD).collect();
+        let marks: Arc<[_]> = marks.take(MOST_REPORTED).collect();
         if let Some((last, _)) = marks.last() {
             self.compared = *last;
             self.transmits.push_back(Transmit { to, message: Message::Marks(marks) });

@@ -1,7 +1,7 @@
 //! A small virtual-time driver: all nodes of an event builder, run control, a network with delays, and injected faults.
 //!
 //! It is the least that can drive the machines; nothing in it is fast. One heap holds the happenings, ordered by time
-//! and by the order in which they were planned, so that one seed gives one history. Its notes on a run are for checkers
+//! and by the order in which they were planned, so that one seed makes one history. Its notes on a run are for checkers
 //! that know nothing of the machines.
 
 mod node;

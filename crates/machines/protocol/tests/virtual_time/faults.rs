@@ -91,7 +91,7 @@ fn first_failure(first: u64, count: u64, bug: Option<Bug>) -> Option<(u64, Strin
 }
 
 #[test]
-fn promises_hold_whatever_goes_wrong() {
+fn promises_hold_under_any_faults() {
     let (first, count) = (number("EVB_FIRST_SEED", 0), number("EVB_SEEDS", 500));
     let bug = env::var("EVB_BUG").ok().map(|name| {
         let planted = Bug::ALL.into_iter().find(|(known, _)| *known == name);

@@ -122,7 +122,7 @@ fn expected(scenario: &Scenario, event: EventId) -> (Ending, BTreeSet<u16>) {
 /// Fragments that are lost, late or renumbered on their way cost time and no event. A fragment that is bad at its
 /// source spoils its own event and no other.
 #[test]
-fn harmed_fragments_spoil_their_own_event_and_no_other() {
+fn damaged_fragments_spoil_only_their_own_event() {
     for seed in 0..histories() {
         let mut random = random(seed, 3);
         let mut draw = Draw(&mut random);
@@ -281,7 +281,7 @@ fn a_small_buffer_holds_its_bytes_and_costs_no_event() {
 
 /// A time limit ends events that lack something, counts what it cut, and nothing else.
 #[test]
-fn a_deadline_cuts_what_is_late_and_counts_it() {
+fn a_deadline_cuts_late_fragments_and_counts_them() {
     let (mut cut, mut kept) = (0, 0);
     for seed in 0..histories() {
         let mut random = random(seed, 11);
@@ -329,9 +329,9 @@ fn deferred_triggers_wait_for_a_full_event_builder_and_none_is_turned_away() {
 #[test]
 fn a_stopped_run_drains() {
     let phased = |first| Protocol::Phased { first, rest: true };
-    let region = First::Region { least: 1, most: 3, seed: 1 };
-    let ways = [(1, Protocol::Push), (2, Protocol::Pull), (4, phased(First::Units(1))), (8, phased(region))];
-    for (seed, protocol) in ways {
+    let region = FirstPhase::Region { least: 1, most: 3, seed: 1 };
+    let variants = [(1, Protocol::Push), (2, Protocol::Pull), (4, phased(FirstPhase::Units(1))), (8, phased(region))];
+    for (seed, protocol) in variants {
         let config = Config { events: None, protocol, ..base_config() };
         let scenario = Scenario { stop_at: Some(Span::from_micros(700)), ..scenario(seed, config) };
         let outcome = keep(&scenario);

@@ -49,7 +49,7 @@ pub(crate) struct Outcome {
     /// Nodes that were given up, with the time of that and the time of their return.
     pub(crate) gone: Vec<(NodeId, Time, Time)>,
     pub(crate) end: Time,
-    /// All nodes were told to begin.
+    /// All nodes were ordered to begin.
     pub(crate) started: bool,
     /// Run control calls it over.
     pub(crate) over: bool,
@@ -61,7 +61,7 @@ pub(crate) struct Outcome {
     pub(crate) cut: bool,
     /// A node began something else before everything had come to rest.
     pub(crate) superseded: bool,
-    /// Times at which the event manager was told of pauses; `resumes` has the planned times of their ends.
+    /// Times at which pauses were reported to the event manager; `resumes` has the planned times of their ends.
     pub(crate) pauses: Vec<Time>,
     pub(crate) resumes: Vec<Time>,
 }

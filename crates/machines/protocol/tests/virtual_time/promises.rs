@@ -57,12 +57,12 @@ fn pauses(_: &Scenario, outcome: &Outcome) -> Kept {
     Ok(())
 }
 
-/// After the last fault the run goes on and comes to its end, and nothing is left behind.
+/// After the last fault the run continues to its end, and nothing is left behind.
 fn progress(_: &Scenario, outcome: &Outcome) -> Kept {
     ensure(outcome.drained && !outcome.stood_still, || format!("it does not drain: {} open", outcome.manager.open()))?;
-    // Those who are told to begin another run have no time to let go of everything.
+    // Nodes that are ordered to begin another run have no time to release everything.
     let left = |nodes: &BTreeSet<NodeId>| !nodes.is_empty() && !outcome.superseded;
-    ensure(!left(&outcome.building), || format!("{:?} have events that nobody will end", outcome.building))?;
+    ensure(!left(&outcome.building), || format!("{:?} have events that will never end", outcome.building))?;
     ensure(!left(&outcome.holding), || format!("{:?} hold fragments of events that are over", outcome.holding))
 }
 
@@ -112,8 +112,8 @@ fn evidence(scenario: &Scenario, outcome: &Outcome) -> Kept {
     Ok(())
 }
 
-/// True for an event without a builder: its number chose one, and that one was gone when the event ended. The builder may
-/// have stored it without a report.
+/// True for an event without a builder: its number chose one, and that one was gone when the event ended. The builder
+/// may have stored it without a report.
 fn is_unbuilt(scenario: &Scenario, outcome: &Outcome, event: EventId) -> bool {
     let (_, builder, end) = outcome.ended[&event][0];
     let by_number = scenario.config.assignment == Assignment::ByNumber && builder == scenario.owner(event);
@@ -167,7 +167,7 @@ fn bounds(scenario: &Scenario, outcome: &Outcome) -> Kept {
 fn questions(scenario: &Scenario, outcome: &Outcome) -> Kept {
     let repeated: u64 = outcome.readouts.iter().map(|unit| unit.repeated).sum();
     let harmed = outcome.harmed > 0 || scenario.harm_one_in > 0;
-    // A builder lets go of what nobody grants for long, and asks for it when it is granted after all.
+    // A builder drops events that are not granted for long, and asks for them if they are granted after all.
     let let_go = outcome.faults.get(Fault::Unexpected);
     ensure(harmed || repeated <= let_go, || format!("{repeated} fragments were sent again, and none was lost"))?;
     ensure(harmed || outcome.repeated == 0, || format!("{} second copies came, and none was lost", outcome.repeated))?;

@@ -3,11 +3,11 @@
 use crate::{planted::Bug, schedule::Fault as Trouble};
 use evb_control::Command;
 use evb_core::{EventId, NodeId, Span, Time, stream};
-use evb_protocol::{Config, Filter, First, Protocol};
+use evb_protocol::{Config, Filter, FirstPhase, Protocol};
 use rand_xoshiro::rand_core::Rng;
 use std::collections::BTreeSet;
 
-/// Number of triggers that a driven trigger gives.
+/// Number of triggers of a driven trigger.
 pub(crate) const TRIGGERS: u64 = 600;
 
 /// Bytes of every fragment.
@@ -29,7 +29,7 @@ pub(crate) enum Harm {
     Duplicate,
     /// It takes very long the first time that it is sent.
     Late,
-    /// The first time that it is sent, its event number is changed to one that nobody has triggered.
+    /// The first time that it is sent, its event number is changed to one that was not triggered.
     Stray,
 }
 
@@ -80,12 +80,13 @@ impl Scenario {
         NodeId(builders.first.0 + ((event.0 - 1) % u64::from(builders.count)) as u16)
     }
 
-    /// The sources of the first phase of an event: all without phases. A set of its own for each event, if it is a region.
+    /// The sources of the first phase of an event: all without phases. A separate set for each event, if it is a
+    /// region.
     pub(crate) fn first_phase(&self, event: EventId) -> BTreeSet<u16> {
         let all = 0..self.config.readout_units;
         match self.config.protocol {
             Protocol::Push | Protocol::Pull => all.collect(),
-            Protocol::Phased { first: First::Units(first), .. } => (0..first).collect(),
+            Protocol::Phased { first: FirstPhase::Units(first), .. } => (0..first).collect(),
             Protocol::Phased { first, .. } => {
                 let region = first.of(event, all.end);
                 all.filter(|&source| region.contains(source.into())).collect()

@@ -2,7 +2,7 @@
 
 use evb_control::Command;
 use evb_core::{NodeId, NodeRange, Span, Stream, Time, stream};
-use evb_protocol::{Config, First, Protocol, Trigger};
+use evb_protocol::{Config, FirstPhase, Protocol, Trigger};
 use rand_xoshiro::rand_core::Rng;
 
 /// One thing that goes wrong.
@@ -17,15 +17,15 @@ pub(crate) enum Fault {
     Partition { pair: [NodeId; 2], span: Span },
     /// Messages between two nodes take so much longer, for so long.
     Delay { pair: [NodeId; 2], span: Span, by: Span },
-    /// One data message in so many, or one question, is lost for so long.
+    /// One data message in this many, or one question, is lost for this time.
     Lose { span: Span, one_in: u64 },
-    /// One fragment in so many comes twice.
+    /// One fragment in this many comes twice.
     Duplicate { span: Span, one_in: u64 },
-    /// One fragment in so many is damaged on its way.
+    /// One fragment in this many is damaged on its way.
     Damage { span: Span, one_in: u64 },
     /// The disk of a builder takes nothing for so long.
     Disk { builder: NodeId, span: Span },
-    /// The source of a readout unit, or its front end, gives nothing for so long.
+    /// The source of a readout unit, or its front end, delivers nothing for this time.
     Source { unit: NodeId, span: Span },
 }
 
@@ -69,7 +69,7 @@ impl Draw<'_> {
         self.pick(&[[readout, builder], [Config::EVENT_MANAGER, readout], [Config::EVENT_MANAGER, builder]])
     }
 
-    /// A fault that costs nobody its life.
+    /// A fault that kills no node.
     fn mild(&mut self, config: &Config) -> Fault {
         let any = NodeRange { first: NodeId(0), count: config.nodes() };
         let span = Span(self.span(PEER_TIMEOUT).0 + PEER_TIMEOUT.0 / 8);
@@ -149,9 +149,10 @@ impl Draw<'_> {
         let rest = units > 1 && self.below(3) > 0;
         let mut up_to = |most: u16| 1 + self.below(most.into()) as u16;
         let most = up_to(units - u16::from(rest));
-        let first = match is_region {
-            true => First::Region { least: up_to(most), most, seed: up_to(u16::MAX).into() },
-            false => First::Units(most),
+        let first = if is_region {
+            FirstPhase::Region { least: up_to(most), most, seed: up_to(u16::MAX).into() }
+        } else {
+            FirstPhase::Units(most)
         };
         Protocol::Phased { first, rest }
     }

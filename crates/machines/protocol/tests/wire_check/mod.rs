@@ -5,7 +5,7 @@ use evb_protocol::{
     wire::{Body, HEAD_BYTES, decode, encode},
 };
 
-/// Reads `bytes` as a head and a body; what is accepted says the same when it is sent on.
+/// Reads `bytes` as a head and a body; an accepted message is the same after it is sent on.
 ///
 /// # Panics
 /// If an invariant does not hold, or the reader panics: a bug, whatever the bytes are.
@@ -23,7 +23,7 @@ fn sent_on(message: Message<Vec<u8>>) -> Vec<Message<Vec<u8>>> {
             Body::Empty => Vec::new(),
             Body::Payload(bytes) | Body::List(bytes) => bytes,
         };
-        received.push(decode(&head, bytes).expect("what is sent can be read"));
+        received.push(decode(&head, bytes).expect("an encoded message can be read"));
     });
     received
 }

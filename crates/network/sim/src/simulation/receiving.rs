@@ -169,7 +169,7 @@ impl Simulation<'_> {
         if let Body::Protocol(
             message @ (ProtocolMessage::Credit { .. }
             | ProtocolMessage::Round { .. }
-            | ProtocolMessage::TimeTold { .. }),
+            | ProtocolMessage::TimeAnswer { .. }),
         ) = body
         {
             return self.permit(now, from, to, message);
@@ -191,7 +191,7 @@ impl Simulation<'_> {
                     slots.shaper.credit(now, from.index() - slots.first_builder.index(), calm);
                 }
                 ProtocolMessage::Round { number, calm } => slots.shaper.begin_round(now, number, calm),
-                ProtocolMessage::TimeTold { asked, manager } => slots.shaper.told_time(now, asked, manager),
+                ProtocolMessage::TimeAnswer { asked, manager } => slots.shaper.set_time(now, asked, manager),
                 _ => {}
             }
             self.ask_time(host);

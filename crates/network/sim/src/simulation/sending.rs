@@ -206,7 +206,7 @@ impl Simulation<'_> {
         let Some(slots) = &mut self.nics[host].slots else { return };
         let unit = slots.node;
         if slots.shaper.asks_time(asked) {
-            let body = Body::Protocol(ProtocolMessage::TimeAsked { asked });
+            let body = Body::Protocol(ProtocolMessage::TimeRequest { asked });
             let to = Config::EVENT_MANAGER.into();
             self.transmit(unit, Outgoing { to, body, payload: 0, delay: Span::ZERO });
         }

@@ -14,7 +14,7 @@ use evb_core::{Machine as _, NodeId, SourceId, Time, stream};
 use evb_experiment::{FaultAction, Workload};
 use evb_fabric::Service;
 use evb_patterns::{Traffic, TrafficCommand};
-use evb_protocol::{Config, Shaping, Step};
+use evb_protocol::{Config, Shaping, ShapingStep};
 use evb_sources::{INLET_BITS, SizeModel};
 use evb_unit::{BuilderUnit, EventManager, ReadoutUnit, Sources, open_options, shaping::Shaper};
 
@@ -74,7 +74,7 @@ impl Simulation<'_> {
             *packet = (*packet).min(self.net.network.config.nic.packet);
         }
         let full = match config.shaping {
-            Shaping::BarrelShifter { bucket, step: Step::Link, .. } => Some(size(bucket.0)),
+            Shaping::BarrelShifter { bucket, step: ShapingStep::Link, .. } => Some(size(bucket.0)),
             _ => None,
         };
         let first_builder = config.builder_nodes().first;

@@ -70,7 +70,7 @@ pub(super) struct Slot {
     /// The run that its machine is for.
     pub(super) run: usize,
     pub(super) mark: Mark,
-    /// It has told that it has finished.
+    /// It has reported that it has finished.
     pub(super) finished: bool,
     /// Its process lives.
     pub(super) is_there: bool,
@@ -89,7 +89,7 @@ pub(super) struct Slot {
     pub(super) lost: BTreeSet<NodeId>,
     /// Given up by its peers, and not back.
     pub(super) doomed: bool,
-    /// Its disk, or its source, gives nothing before this.
+    /// Its disk, or its source, does nothing before this time.
     pub(super) held_up: Time,
     pub(super) timer: Time,
 }

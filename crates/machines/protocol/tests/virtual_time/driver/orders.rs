@@ -49,7 +49,8 @@ impl Driver {
     fn connect(&mut self, id: NodeId) {
         let slot = &mut self.slots[id.index()];
         slot.mark = Mark { connection: self.connection, ..Mark::default() };
-        (slot.lost, slot.doomed) = (BTreeSet::new(), false);
+        slot.lost = BTreeSet::new();
+        slot.doomed = false;
         self.network.forget(id);
         self.tell(id, Notice::Ready);
     }
@@ -63,12 +64,14 @@ impl Driver {
         self.tell(id, Notice::Ready);
     }
 
-    /// Gives a node a machine for the latest run; what starts it.
+    /// Makes the machine of a node for the latest run, and starts it.
     pub(super) fn make_machine(&mut self, id: NodeId) -> What {
         let (node, start) = Node::new(id, &self.scenario.config);
         let slot = &mut self.slots[id.index()];
         slot.node = Some(Planted::new(node, self.scenario.bug));
-        (slot.run, slot.timer, slot.finished) = (self.runs.len() - 1, Time::MAX, false);
+        slot.run = self.runs.len() - 1;
+        slot.timer = Time::MAX;
+        slot.finished = false;
         start
     }
 

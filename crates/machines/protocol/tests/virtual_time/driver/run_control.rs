@@ -25,7 +25,7 @@ impl Driver {
         }
     }
 
-    /// Gives run control what comes to it, and carries out what it wants.
+    /// Delivers notices to run control, and carries out its orders.
     pub(super) fn hear(&mut self, what: What) {
         match what {
             What::Command(command) => self.command(command),
@@ -118,7 +118,9 @@ impl Driver {
             RunState::Stopped | RunState::Failed | RunState::Initial => {
                 let now = self.now;
                 if let Some(run) = self.runs.last_mut().filter(|run| run.started && !run.over) {
-                    (run.over, run.failed, run.end) = (true, state == RunState::Failed, now);
+                    run.over = true;
+                    run.failed = state == RunState::Failed;
+                    run.end = now;
                 }
                 self.command_next_run();
             }

@@ -104,7 +104,7 @@ impl Driver {
                 self.plan(at, id, What::Builder(BuilderCommand::Decided { event, accepted }));
             }
             BuilderEvent::Orphaned | BuilderEvent::Fenced => _ = self.run_of(id).orphaned.insert(id),
-            BuilderEvent::Stands => {}
+            BuilderEvent::Confirmed => {}
         }
     }
 
@@ -147,7 +147,7 @@ impl Driver {
     }
 
     fn deliver(&mut self, from: NodeId, to: NodeId, message: Message<Tag>) {
-        // Nobody takes part, or the connection is closed.
+        // The receiver takes no part, or the connection is closed.
         if self.slots[from.index()].lost.contains(&to) || self.slots[to.index()].node.is_none() {
             return;
         }

@@ -42,7 +42,8 @@ impl Driver {
         }
     }
 
-    /// A node goes on after it was stopped. Messages come before timers: what came in time is no reason to ask.
+    /// A node continues after it was stopped. Messages come before timers: a fragment that came in time is not asked
+    /// for.
     pub(super) fn wake(&mut self, id: NodeId) {
         let slot = &mut self.slots[id.index()];
         if slot.away > self.now {
@@ -130,8 +131,12 @@ impl Driver {
     pub(super) fn end_process(&mut self, id: NodeId) {
         self.happenings.retain(|_, (to, ..)| *to != id);
         let slot = &mut self.slots[id.index()];
-        (slot.node, slot.mark, slot.doomed) = (None, Mark::default(), true);
-        (slot.is_there, slot.away, slot.held_up) = (false, Time::ZERO, Time::ZERO);
+        slot.node = None;
+        slot.mark = Mark::default();
+        slot.doomed = true;
+        slot.is_there = false;
+        slot.away = Time::ZERO;
+        slot.held_up = Time::ZERO;
         slot.inbox.clear();
         slot.process += 1;
     }
@@ -146,7 +151,7 @@ impl Driver {
         self.network.forget(id);
         for other in self.others(id) {
             let slot = &mut self.slots[other.index()];
-            // Whoever sleeps hears of the end of the old process before it hears of the new one.
+            // A sleeping node hears of the end of the old process before it hears of the new one.
             let mark = slot.mark;
             if slot.away > self.now {
                 slot.inbox.push((mark, What::Joined(id)));
@@ -161,7 +166,9 @@ impl Driver {
         let gone: Vec<_> = self.others(id).filter(|other| self.slots[other.index()].doomed).collect();
         let mark = self.slots[Config::EVENT_MANAGER.index()].mark;
         let slot = &mut self.slots[id.index()];
-        (slot.mark, slot.doomed, slot.lost) = (mark, false, BTreeSet::new());
+        slot.mark = mark;
+        slot.doomed = false;
+        slot.lost = BTreeSet::new();
         let start = self.make_machine(id);
         self.plan(self.now, id, start);
         for peer in gone {
