@@ -9,18 +9,10 @@ use evb_fabric::LinkId;
 /// One planned happening: eight bytes, since millions of them are moved about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// A packet's head is ready to ask for its next link.
-    Request(PacketId),
-    /// A link that packets wait for may be free, or the buffer behind it may have room.
-    Wake { link: LinkId },
+    /// An event within the network.
+    Net(NetEvent),
     /// The last byte of a packet has arrived at its destination.
     Deliver(PacketId),
-    /// A pause frame has reached the sender of the link of this lane.
-    Pause { lane: LaneId },
-    /// The end of a pause has reached the sender of the link of this lane.
-    Unpause { lane: LaneId },
-    /// Bytes that came over a link have left the switch; their lane and number are kept elsewhere.
-    Drained { drain: u32 },
     /// A network interface looks for the next packet of one of its ports.
     Pick { endpoint: u16 },
     /// The memory access of a network interface has ended.
@@ -35,8 +27,8 @@ pub(crate) enum Event {
     Receive { message: MessageId },
     /// Control messages on a network of their own have come to their nodes.
     Control,
-    /// A mapper looks at a letter that has come to its host.
-    SourceRoutedPacket { letter: MessageId },
+    /// A mapper handles a message that has arrived at its host.
+    MapperMessage { message: MessageId },
     /// The deadline of a mapper.
     MapperTimeout { endpoint: u16 },
     /// A machine's deadline.
@@ -51,8 +43,6 @@ pub(crate) enum Event {
     Filtered { node: u16 },
     /// A fault of the network, or the finding of new routes after it.
     Fault { index: u16 },
-    /// New routes are found.
-    Reroute,
     /// A node dies.
     Kill { node: u16 },
     /// The measurement begins.
@@ -61,6 +51,23 @@ pub(crate) enum Event {
     Stop,
     /// Time to look for progress: open events are given up if nothing has moved for long.
     GiveUp,
+}
+
+/// A planned event within the network, which [`Net::handle`](crate::net::Net::handle) handles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NetEvent {
+    /// A packet's head is ready to ask for its next link.
+    Request(PacketId),
+    /// A link that packets wait for may be free, or the buffer behind it may have room.
+    Wake { link: LinkId },
+    /// A pause frame has reached the sender of the link of this lane.
+    Pause { lane: LaneId },
+    /// The end of a pause has reached the sender of the link of this lane.
+    Unpause { lane: LaneId },
+    /// Bytes that came over a link have left the switch; their lane and number are kept elsewhere.
+    Drained { drain: u32 },
+    /// New routes are found.
+    Reroute,
 }
 
 #[cfg(test)]

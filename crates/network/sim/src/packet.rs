@@ -48,8 +48,8 @@ impl From<TrainId> for u32 {
 pub(crate) enum Load {
     /// A part of a message.
     Message,
-    /// A letter of a mapper, which `message` numbers. It takes the turns of its own route.
-    SourceRoutedPacket,
+    /// A mapper's message, which `message` numbers. It takes the turns of its own route.
+    SourceRouted,
     /// A copy that a learning bridge sent where its destination is not.
     Stray,
 }

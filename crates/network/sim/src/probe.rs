@@ -9,7 +9,6 @@ use crate::{
     net::{Effect, Net},
     packet::Packet,
     parallel,
-    queue::Queue,
     trace::Trace,
 };
 use evb_core::Time;
@@ -72,18 +71,16 @@ pub fn send(network: Network, seed: u64, probes: &[Probe]) -> Result<Outcome, Si
     for (index, probe) in probes.iter().enumerate() {
         waiting[usize::from(probe.from.0)].push_back(index);
     }
-    let (queue, delivered) = (Queue::new(net.reach()), vec![None; probes.len()]);
-    let mut run = Run { net, queue, probes, waiting, delivered };
+    let mut run = Run { net, probes, waiting, delivered: vec![None; probes.len()] };
     run.finish();
-    let Run { mut net, queue, delivered, .. } = run;
-    let deadlock = if net.packets.len() > 0 { net.deadlock(queue.now()) } else { None };
+    let Run { mut net, delivered, .. } = run;
+    let deadlock = if net.packets.len() > 0 { net.deadlock() } else { None };
     let deadlock = deadlock.map(|(links, _)| links).unwrap_or_default();
     Ok(Outcome { delivered, packet_hops: net.packet_hops(), deadlock })
 }
 
 struct Run<'a> {
     net: Net,
-    queue: Queue<Event>,
     probes: &'a [Probe],
     /// The probes that each endpoint has still to send.
     waiting: Vec<VecDeque<usize>>,
@@ -94,14 +91,14 @@ impl Run<'_> {
     fn finish(&mut self) {
         (0..self.waiting.len()).for_each(|endpoint| self.send_next(endpoint));
         loop {
-            while let Some(event) = self.queue.pop_present() {
+            while let Some(event) = self.net.queue.pop_present() {
                 self.happen(event);
                 self.take_effects();
             }
             if self.net.is_dirty() {
-                self.net.arbitrate(&mut self.queue);
+                self.net.arbitrate();
                 self.take_effects();
-            } else if !self.queue.advance() {
+            } else if !self.net.queue.advance() {
                 break;
             }
         }
@@ -112,21 +109,17 @@ impl Run<'_> {
         let Probe { at, from, to, wire } = self.probes[index];
         let variant = self.net.variant(from, to, 0);
         let packet = Packet { message: MessageId(index as u32), payload: wire, wire, variant, ..Packet::new(from, to) };
-        let ready = self.queue.now().max(at) + self.net.network.config.nic.overhead;
-        self.net.send(&mut self.queue, ready, packet);
+        let ready = self.net.queue.now().max(at) + self.net.network.config.nic.overhead;
+        self.net.send(ready, packet);
     }
 
     fn happen(&mut self, event: Event) {
         match event {
-            Event::Request(id) => self.net.request(&mut self.queue, id),
-            Event::Wake { link } => self.net.wake(self.queue.now(), link),
+            Event::Net(event) => self.net.handle(event),
             Event::Deliver(id) => {
                 let packet = self.net.packets.remove(id);
-                self.delivered[packet.message.0 as usize] = Some(self.queue.now());
+                self.delivered[packet.message.0 as usize] = Some(self.net.queue.now());
             }
-            Event::Pause { lane } => self.net.pause(lane, true),
-            Event::Unpause { lane } => self.net.pause(lane, false),
-            Event::Drained { drain } => self.net.drained(&mut self.queue, drain),
             Event::Pick { endpoint } => self.send_next(endpoint.into()),
             _ => unreachable!("only the network plans events here"),
         }
@@ -135,7 +128,7 @@ impl Run<'_> {
     fn take_effects(&mut self) {
         while let Some(effect) = self.net.effects.pop() {
             match effect {
-                Effect::Sent { endpoint, at } => self.queue.push(at, Event::Pick { endpoint: endpoint.0 }),
+                Effect::Sent { endpoint, at } => self.net.queue.push(at, Event::Pick { endpoint: endpoint.0 }),
                 Effect::Lost(id) => drop(self.net.packets.remove(id)),
                 Effect::Uncut { .. } => unreachable!("packets are sent one by one here"),
             }

@@ -4,11 +4,7 @@ use super::{
     UNKNOWN,
     lane::{Contents, Lane},
 };
-use crate::{
-    event::Event,
-    packet::{LaneId, Packet, PacketId},
-    queue::Queue,
-};
+use crate::packet::{LaneId, Packet, PacketId};
 use evb_core::{Bandwidth, Span, Time};
 use evb_fabric::{End, EndpointId, Link, LinkId, Network, SwitchId};
 use smallvec::SmallVec;
@@ -212,23 +208,6 @@ impl Links {
             port.wake_at = UNKNOWN;
         }
         self.touch(link);
-    }
-
-    /// Plans to look at a link again at `at`, unless that is [`UNKNOWN`] or will have been done.
-    pub(super) fn plan_wake(&mut self, queue: &mut Queue<Event>, link: LinkId, at: Time) {
-        let port = &mut self[link];
-        if at < port.wake_at {
-            port.wake_at = at;
-            queue.push(at, Event::Wake { link });
-        }
-    }
-
-    /// Plans to look at a link again at `at`, if packets wait for it.
-    #[inline]
-    pub(super) fn wake_waiting(&mut self, queue: &mut Queue<Event>, link: LinkId, at: Time) {
-        if !self[link].waiting.is_empty() {
-            self.plan_wake(queue, link, at);
-        }
     }
 }
 

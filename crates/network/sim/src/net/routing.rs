@@ -1,7 +1,6 @@
 //! The choice of the link that a packet asks for.
 
-use super::{counts::Counts, links::Links};
-use crate::packet::{LaneId, Packet, PacketId, Packets};
+use crate::packet::{LaneId, Packet};
 use evb_core::{Stream, Time};
 use evb_fabric::{EndpointId, LinkId, Network, NetworkError, Routes, Routing, Spread, SwitchId};
 use rand::RngExt;
@@ -126,32 +125,6 @@ impl Router {
         outputs[(index % ways) as usize]
     }
 
-    /// The link with the fewest bytes before it, the search beginning at one drawn at random.
-    pub(super) fn shortest_queue(
-        &self,
-        links: &Links,
-        counts: &Counts,
-        random: &mut Stream,
-        switch: SwitchId,
-        to: EndpointId,
-    ) -> LinkId {
-        let outputs = self.outputs(switch, to);
-        let before = |&link: &LinkId| (links[link].failed, counts[link].queued, links[link].free_at);
-        from_any(outputs, random).min_by_key(before).expect("there are several ways")
-    }
-
-    /// A packet that waited for several links has one of them, or none: the others need not keep it.
-    #[inline]
-    pub(super) fn forget_requests(&self, links: &mut Links, packets: &Packets, id: PacketId, granted: Option<LinkId>) {
-        if !self.is_adaptive() || packets[id].lane == LaneId::NONE {
-            return;
-        }
-        let switch = links.switch_of(packets[id].lane);
-        for &link in self.outputs(switch, packets[id].to).iter().filter(|link| granted != Some(**link)) {
-            links[link].waiting.retain(|other| other.id != id);
-        }
-    }
-
     /// The variant of the way that a new packet takes.
     pub(super) fn variant(&self, from: EndpointId, to: EndpointId, stream: u32) -> u32 {
         match self.routing {
@@ -200,9 +173,14 @@ impl Router {
     }
 }
 
-/// Links in turn, beginning at one drawn at random. A place that goes on from packet to packet would be simpler, but then
-/// switches that know nothing of each other take turns, and a packet's second choice follows from its first.
+/// Links in turn, starting at a random one.
 pub(super) fn from_any(links: &[LinkId], random: &mut Stream) -> impl Iterator<Item = LinkId> {
-    let (before, from) = links.split_at(random.random_range(0..links.len()));
+    let (before, from) = links.split_at(draw_first(links.len(), random));
     from.iter().chain(before).copied()
+}
+
+/// The number of the link with which a search starts. A counter would be simpler, but then switches that know nothing of
+/// each other take turns, and a packet's second choice follows from its first.
+pub(super) fn draw_first(links: usize, random: &mut Stream) -> usize {
+    random.random_range(0..links)
 }

@@ -30,7 +30,7 @@ impl Simulation<'_> {
 
     /// Drains a machine as far as the interface of its host has room; true when something may be left.
     fn drain_once(&mut self, id: NodeId, host: Option<usize>) -> bool {
-        let now = self.queue.now();
+        let now = self.net.queue.now();
         let mut out = std::mem::take(&mut self.out);
         let mut outputs = std::mem::take(&mut self.outputs);
         let room = host.map_or(usize::MAX, |host| self.nics[host].room());
@@ -50,10 +50,10 @@ impl Simulation<'_> {
     #[inline]
     pub(super) fn plan_timeout(&mut self, id: NodeId, deadline: Time) {
         // A deadline that has passed is looked at now.
-        let (deadline, node) = (deadline.max(self.queue.now()), &mut self.nodes[id.index()]);
+        let (deadline, node) = (deadline.max(self.net.queue.now()), &mut self.nodes[id.index()]);
         if deadline < node.timeout_at {
             node.timeout_at = deadline;
-            self.queue.push(deadline, Event::Timeout { node: id.0 });
+            self.net.queue.push(deadline, Event::Timeout { node: id.0 });
         }
     }
 
@@ -114,8 +114,8 @@ impl Simulation<'_> {
             Output::Manager(ManagerEvent::Drained | ManagerEvent::NoBuilders) => self.ended = true,
             Output::Traffic(TrafficEvent::Compute { span }) => self.compute(now, id, span),
             Output::Manager(ManagerEvent::Completed { .. }) => self.moved_at = now,
-            Output::Filtering(until) => self.queue.push(until, Event::Filtered { node: id.0 }),
-            Output::Storing(until) => self.queue.push(until, Event::Stored { node: id.0 }),
+            Output::Filtering(until) => self.net.queue.push(until, Event::Filtered { node: id.0 }),
+            Output::Storing(until) => self.net.queue.push(until, Event::Stored { node: id.0 }),
             _ => {}
         }
         if is_gathered && self.arrivals.saturating && !self.stopped {
@@ -130,7 +130,7 @@ impl Simulation<'_> {
         if let Some(host) = self.host(id) {
             self.processors[host] = done_at;
         }
-        self.queue.push(Time(done_at), Event::Computed { node: id.0 });
+        self.net.queue.push(Time(done_at), Event::Computed { node: id.0 });
     }
 
     pub(super) fn computed(&mut self, now: u64, id: NodeId) {
@@ -154,7 +154,7 @@ impl Simulation<'_> {
             self.drain(id);
         }
         if let Some(at) = self.arrivals.next(id, Time(now)) {
-            self.queue.push(at, Event::Arrival { node: id.0 });
+            self.net.queue.push(at, Event::Arrival { node: id.0 });
         }
     }
 
@@ -182,7 +182,7 @@ impl Simulation<'_> {
         let limit = self.plan.run.drain_timeout;
         let at = self.moved_at.saturating_add(limit.0);
         if at > now {
-            return self.queue.push(Time(at), Event::GiveUp);
+            return self.net.queue.push(Time(at), Event::GiveUp);
         }
         if self.net.border.is_there() {
             // Something may have moved in other parts.
@@ -196,7 +196,7 @@ impl Simulation<'_> {
         let message = format!("the run did not drain: nothing moved for {limit}");
         self.tally.find(FindingKind::NotDrained, "evm", message);
         self.moved_at = now;
-        self.queue.push(Time(now) + limit, Event::GiveUp);
+        self.net.queue.push(Time(now) + limit, Event::GiveUp);
         for index in 0..self.nodes.len() {
             self.nodes[index].cut(Time(now));
             self.drain(NodeId(index as u16));
@@ -212,7 +212,7 @@ impl Simulation<'_> {
         if !self.arrivals.take_event() {
             return;
         }
-        let now = self.queue.now();
+        let now = self.net.queue.now();
         let number = self.tally.offer(now.0);
         // All hear of it before any of their messages arrives, which within a host may be at once.
         self.nodes.iter_mut().for_each(|node| node.command_traffic(now, TrafficCommand::Offer { number }));
@@ -257,7 +257,7 @@ impl Simulation<'_> {
                     self.tally.stop(now);
                 }
                 self.moved_at = now;
-                self.queue.push(Time(now) + self.plan.run.drain_timeout, Event::GiveUp);
+                self.net.queue.push(Time(now) + self.plan.run.drain_timeout, Event::GiveUp);
             }
             // Senders that had ended before have set the end of the measurement themselves.
             Workload::Traffic(_) if self.messages.len() > 0 || !self.arrivals.bounded => {

@@ -132,7 +132,7 @@ impl Simulation<'_> {
 
     /// A mapper's time has come.
     pub(super) fn mapper_timeout(&mut self, end: u16) {
-        let now = self.queue.now();
+        let now = self.net.queue.now();
         let Some(mapping) = &mut self.mapping else { return };
         mapping.timeouts -= 1;
         let at = &mut mapping.timeout_at[usize::from(end)];
@@ -141,39 +141,39 @@ impl Simulation<'_> {
         }
         *at = Time::MAX;
         // When nothing else is going to happen, the mappers keep no simulation alive.
-        if self.queue.len() > mapping.timeouts {
+        if self.net.queue.len() > mapping.timeouts {
             mapping.mappers[usize::from(end)].handle_timeout(now);
             self.drain_mapper(EndpointId(end));
         }
     }
 
-    /// A letter has come to a host, whose mapper looks at it when it has time.
-    pub(super) fn deliver_letter(&mut self, now: u64, packet: Packet) {
-        let (id, end) = (packet.message, self.net.letter_at(packet.message));
+    /// A mapper's message has arrived at a host, whose mapper handles it when it has time.
+    pub(super) fn deliver_to_mapper(&mut self, now: u64, packet: Packet) {
+        let (id, end) = (packet.message, self.net.mapper_message_at(packet.message));
         if packet.corrupted {
-            self.net.open(id);
+            self.net.take_mapper_message(id);
         } else if let Some(mapping) = &mut self.mapping {
             let at = mapping.work(Time(now), end);
-            self.queue.push(at, Event::SourceRoutedPacket { letter: id });
+            self.net.queue.push(at, Event::MapperMessage { message: id });
         }
     }
 
-    /// A mapper looks at a letter.
-    pub(super) fn read_letter(&mut self, id: MessageId) {
-        let (now, end) = (self.queue.now(), self.net.letter_at(id));
-        if let (Some(message), Some(mapping)) = (self.net.open(id), &mut self.mapping) {
+    /// A mapper handles a message.
+    pub(super) fn handle_mapper_message(&mut self, id: MessageId) {
+        let (now, end) = (self.net.queue.now(), self.net.mapper_message_at(id));
+        if let (Some(message), Some(mapping)) = (self.net.take_mapper_message(id), &mut self.mapping) {
             mapping.mappers[usize::from(end.0)].handle_message(now, message);
             self.drain_mapper(end);
         }
     }
 
     fn drain_mapper(&mut self, end: EndpointId) {
-        let (now, place) = (self.queue.now(), usize::from(end.0));
+        let (now, place) = (self.net.queue.now(), usize::from(end.0));
         let Some(mapping) = &mut self.mapping else { return };
         while let Some(transmit) = mapping.mappers[place].poll_transmit() {
             mapping.messages += 1;
             let (at, wire) = (mapping.work(now, end), mapping.bytes(&transmit.message));
-            self.net.send_letter(&mut self.queue, at, end, wire, transmit);
+            self.net.send_by_source_route(at, end, wire, transmit);
         }
         if let Some(map) = mapping.mappers[place].poll_map() {
             let (view, new) = mapping.know(now, map, &self.net.network);
@@ -186,7 +186,7 @@ impl Simulation<'_> {
         if at < *planned {
             *planned = at;
             mapping.timeouts += 1;
-            self.queue.push(at, Event::MapperTimeout { endpoint: end.0 });
+            self.net.queue.push(at, Event::MapperTimeout { endpoint: end.0 });
         }
     }
 }

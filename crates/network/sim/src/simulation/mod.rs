@@ -21,7 +21,6 @@ use crate::{
     node::{Node, Outgoing, Output},
     order::Order,
     packet::Load,
-    queue::Queue,
     tally::Tally,
     trace::Trace,
 };
@@ -51,7 +50,6 @@ pub(crate) type Observe<'a> = dyn FnMut(&Progress) -> bool + 'a;
 
 pub(crate) struct Simulation<'a> {
     pub(crate) plan: &'a Plan,
-    queue: Queue<Event>,
     pub(crate) net: Net,
     messages: Messages,
     nics: Vec<Nic>,
@@ -109,7 +107,6 @@ impl<'a> Simulation<'a> {
         }
         let mut simulation = Self {
             plan,
-            queue: Queue::new(net.reach()),
             net,
             messages: Messages::default(),
             nics,
@@ -152,7 +149,7 @@ impl<'a> Simulation<'a> {
     pub(crate) fn run(&mut self, observe: &mut Observe<'_>) {
         self.start();
         while self.settle(observe) {
-            if self.ended || !self.queue.advance() {
+            if self.ended || !self.net.queue.advance() {
                 return self.finish();
             }
         }
@@ -163,7 +160,7 @@ impl<'a> Simulation<'a> {
         self.count_trains_if_due();
         self.hear_first();
         loop {
-            while let Some(event) = self.queue.pop_present() {
+            while let Some(event) = self.net.queue.pop_present() {
                 self.happen(event);
                 self.handled += 1;
                 if self.net.gives_up {
@@ -176,7 +173,7 @@ impl<'a> Simulation<'a> {
             if !self.net.is_dirty() {
                 return true;
             }
-            self.net.arbitrate(&mut self.queue);
+            self.net.arbitrate();
             if self.net.gives_up {
                 return false;
             }
@@ -186,8 +183,8 @@ impl<'a> Simulation<'a> {
 
     /// What comes first at a time: the measurement begins or the trigger stops, and then control messages come.
     fn hear_first(&mut self) {
-        while let Some(event @ (Event::Measure | Event::Stop)) = self.queue.peek_present() {
-            self.queue.pop_present();
+        while let Some(event @ (Event::Measure | Event::Stop)) = self.net.queue.peek_present() {
+            self.net.queue.pop_present();
             self.happen(event);
         }
         self.hear_control();
@@ -195,9 +192,8 @@ impl<'a> Simulation<'a> {
 
     /// Reports the progress, and looks for packets that wait for each other; returns false if the simulation shall end.
     fn look(&mut self, observe: &mut Observe<'_>) -> bool {
-        let now = self.queue.now().0;
         if self.handled.is_multiple_of(STRIDE * 16) {
-            self.look_for_deadlock(now);
+            self.look_for_deadlock();
         }
         if !observe(&self.progress()) {
             self.interrupt();
@@ -207,7 +203,7 @@ impl<'a> Simulation<'a> {
 
     /// The progress until now.
     pub(crate) fn progress(&self) -> Progress {
-        let seconds = self.queue.now().0 as f64 * 1e-12;
+        let seconds = self.net.queue.now().0 as f64 * 1e-12;
         let by_time = self.plan.trigger.duration.map_or(0.0, |duration| seconds / duration.as_secs_f64());
         let by_events = self.plan.events().map_or(0.0, |events| self.tally.ended() as f64 / events as f64);
         let part = by_time.max(by_events).min(1.0);
@@ -222,18 +218,18 @@ impl<'a> Simulation<'a> {
         self.ended = true;
     }
 
-    fn look_for_deadlock(&mut self, now: u64) {
-        if let Some((circle, since)) = self.net.deadlock(Time(now)) {
+    fn look_for_deadlock(&mut self) {
+        if let Some((circle, since)) = self.net.deadlock() {
             self.tally.deadlock(since.0, circle);
             self.ended = true;
         }
     }
 
     fn finish(&mut self) {
-        let now = self.queue.now().0;
+        let now = self.net.queue.now().0;
         self.split_trains(Time(now + 1));
-        if self.net.packets.len() > 0 && self.queue.is_empty() {
-            self.look_for_deadlock(now);
+        if self.net.packets.len() > 0 && self.net.queue.is_empty() {
+            self.look_for_deadlock();
         }
         if !self.ended && matches!(self.plan.workload, Workload::EventBuilding) {
             self.tally.find(
@@ -246,14 +242,10 @@ impl<'a> Simulation<'a> {
     }
 
     fn happen(&mut self, event: Event) {
-        let now = self.queue.now().0;
+        let now = self.net.queue.now().0;
         match event {
-            Event::Request(id) => self.net.request(&mut self.queue, id),
-            Event::Wake { link } => self.net.wake(Time(now), link),
+            Event::Net(event) => self.net.handle(event),
             Event::Deliver(id) => self.deliver(now, id),
-            Event::Pause { lane } => self.net.pause(lane, true),
-            Event::Unpause { lane } => self.net.pause(lane, false),
-            Event::Drained { drain } => self.net.drained(&mut self.queue, drain),
             Event::Pick { endpoint } => self.pick(now, endpoint),
             Event::DmaDone { host } => self.memory_done(now, host),
             Event::Post { message } => self.post(now, message),
@@ -264,7 +256,7 @@ impl<'a> Simulation<'a> {
             Event::SendAgain { message } => self.send_again(now, message),
             Event::Receive { message } => self.receive(message),
             Event::Control => self.hear_control(),
-            Event::SourceRoutedPacket { letter } => self.read_letter(letter),
+            Event::MapperMessage { message } => self.handle_mapper_message(message),
             Event::MapperTimeout { endpoint } => self.mapper_timeout(endpoint),
             Event::Timeout { node } => self.timeout(now, NodeId(node)),
             Event::Arrival { node } => self.arrive(now, NodeId(node)),
@@ -273,13 +265,12 @@ impl<'a> Simulation<'a> {
             Event::Filtered { node } => self.filtered(now, NodeId(node)),
             Event::Fault { index } => {
                 let index = usize::from(index);
-                self.net.fault(&mut self.queue, self.targets[index], self.plan.network.faults[index].action);
+                self.net.fault(self.targets[index], self.plan.network.faults[index].action);
             }
-            Event::Reroute => self.net.reroute(&mut self.queue),
             Event::Kill { node } => self.kill(now, NodeId(node)),
             Event::Measure => {
                 self.split_trains(Time(now));
-                self.net.begin_to_measure(Time(now));
+                self.net.begin_to_measure();
                 self.tally.begin_to_measure(now);
                 if let Some(manager) = self.manager() {
                     manager.latencies.reset();
@@ -296,16 +287,16 @@ impl<'a> Simulation<'a> {
     fn take_effects(&mut self) {
         while let Some(effect) = self.net.effects.pop() {
             match effect {
-                Effect::Sent { endpoint, at } => self.queue.push(at, Event::Pick { endpoint: endpoint.0 }),
+                Effect::Sent { endpoint, at } => self.net.queue.push(at, Event::Pick { endpoint: endpoint.0 }),
                 Effect::Uncut { message, packets, bytes } => self.uncut(message, packets, bytes),
                 Effect::Lost(id) => {
                     let packet = self.net.remove(id);
                     match packet.load {
                         Load::Message => {
                             self.tally.lost_packets += 1;
-                            self.lose(self.queue.now().0, packet.message);
+                            self.lose(self.net.queue.now().0, packet.message);
                         }
-                        Load::SourceRoutedPacket => _ = self.net.open(packet.message),
+                        Load::SourceRouted => _ = self.net.take_mapper_message(packet.message),
                         Load::Stray => {}
                     }
                 }

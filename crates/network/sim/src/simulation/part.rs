@@ -14,21 +14,21 @@ use evb_fabric::{Control, End};
 impl Simulation<'_> {
     /// Handles all that happens before `end`. It stops early when the simulation is over or gives up.
     pub(crate) fn run_before(&mut self, end: Time) {
-        while !self.ended && !self.net.gives_up && self.queue.advance_before(end) {
+        while !self.ended && !self.net.gives_up && self.net.queue.advance_before(end) {
             self.settle(&mut |_| true);
         }
     }
 
     /// The present: the time of what happened last.
     pub(crate) fn now(&self) -> Time {
-        self.queue.now()
+        self.net.queue.now()
     }
 
     /// Time of the next happening in this part, or of the first effect of its mail that no part has taken yet, and the number
     /// of events that this mail ends. To be called once after the mail was handed out.
     pub(crate) fn next_effects(&mut self) -> Effects {
         let mail = self.net.border.take_effects();
-        Effects { first: self.queue.next_time().into_iter().chain(mail.first).min(), ..mail }
+        Effects { first: self.net.queue.next_time().into_iter().chain(mail.first).min(), ..mail }
     }
 
     /// Gives up if everything is over: the other parts have gone on.
@@ -75,8 +75,8 @@ impl Simulation<'_> {
     pub(crate) fn take_mail(&mut self, part: usize, mail: &mut Mail) {
         mail.messages.drain(..).for_each(|(place, message)| self.import(part, place, message));
         mail.done.drain(..).for_each(|place| _ = self.messages.remove(place));
-        mail.packets.drain(..).for_each(|packet| self.net.enter(&mut self.queue, packet));
-        mail.credits.drain(..).for_each(|credit| self.net.credit(&mut self.queue, credit));
+        mail.packets.drain(..).for_each(|packet| self.net.enter(packet));
+        mail.credits.drain(..).for_each(|credit| self.net.take_back_credit(credit));
         mail.calls.drain(..).for_each(|Call { sent, at, message }| self.call(sent, at, message));
     }
 
@@ -96,7 +96,7 @@ impl Simulation<'_> {
         let from = message.from;
         let place = self.messages.insert(message);
         self.control.send(from, sent, at, place);
-        self.queue.push(at, Event::Control);
+        self.net.queue.push(at, Event::Control);
     }
 
     /// Gives a message to the part of its receiver before a first packet of it leaves.

@@ -23,11 +23,11 @@ impl Simulation<'_> {
         if self.net.packets[id].train != TrainId::NONE {
             return self.deliver_train(now, id);
         }
-        let mut packet = self.net.take(Time(now), id);
+        let mut packet = self.net.take(id);
         self.find_message(&mut packet);
         match packet.load {
             Load::Message => {}
-            Load::SourceRoutedPacket => return self.deliver_letter(now, packet),
+            Load::SourceRouted => return self.deliver_to_mapper(now, packet),
             Load::Stray => return self.tally.flooded_packets += 1,
         }
         if packet.corrupted {
@@ -81,7 +81,7 @@ impl Simulation<'_> {
             return parts.into_iter().for_each(|(part, _)| self.lose(now, part));
         }
         if message.body.is_reliable() {
-            return self.queue.push(Time(now) + SENT_AGAIN, Event::SendAgain { message: id });
+            return self.net.queue.push(Time(now) + SENT_AGAIN, Event::SendAgain { message: id });
         }
         self.tally.lose_message(&message.body);
         let (pair, place) = ((message.from, message.to.first), message.order);
@@ -139,7 +139,7 @@ impl Simulation<'_> {
         let message = self.messages.get(id);
         let at = if self.is_of_interfaces(&message.body) { now } else { self.processor_time(now, message.to.first) };
         if at > now {
-            self.queue.push(Time(at), Event::Receive { message: id });
+            self.net.queue.push(Time(at), Event::Receive { message: id });
         } else {
             self.receive(id);
         }
@@ -157,15 +157,15 @@ impl Simulation<'_> {
         let message = self.messages.remove(id);
         self.tell_sender(&message);
         let Message { from, to, body, payload, .. } = message;
-        self.tally.message(self.queue.now().0, from, to.first, &body, payload.into());
+        self.tally.message(self.net.queue.now().0, from, to.first, &body, payload.into());
         if payload > 0 {
-            self.moved_at = self.queue.now().0;
+            self.moved_at = self.net.queue.now().0;
         }
         self.hand_over(from, to.first, body);
     }
 
     pub(super) fn hand_over(&mut self, from: NodeId, to: NodeId, body: Body) {
-        let now = self.queue.now();
+        let now = self.net.queue.now();
         if let Body::Protocol(
             message @ (ProtocolMessage::Credit { .. }
             | ProtocolMessage::Round { .. }
@@ -201,7 +201,7 @@ impl Simulation<'_> {
 
     /// Control messages on a network of their own have come to their nodes.
     pub(super) fn hear_control(&mut self) {
-        let now = self.queue.now();
+        let now = self.net.queue.now();
         while let Some(message) = self.control.take(now) {
             self.broadcast(now.0, message);
         }
@@ -222,7 +222,7 @@ impl Simulation<'_> {
             let message = Message::new(from, to, body);
             let message = self.messages.insert(message);
             let at = self.processor_time(now, node);
-            self.queue.push(Time(at), Event::Receive { message });
+            self.net.queue.push(Time(at), Event::Receive { message });
         }
     }
 }

@@ -95,18 +95,18 @@ impl Simulation<'_> {
 
     pub(super) fn plan_start(&mut self) {
         for (index, fault) in self.plan.network.faults.iter().enumerate() {
-            self.queue.push(Time(fault.at.0), Event::Fault { index: index as u16 });
+            self.net.queue.push(Time(fault.at.0), Event::Fault { index: index as u16 });
         }
         for fault in &self.plan.faults {
             if let FaultAction::Kill { at } = fault.action {
-                self.queue.push(Time(at.0), Event::Kill { node: fault.node.0 });
+                self.net.queue.push(Time(at.0), Event::Kill { node: fault.node.0 });
             }
         }
         if let Some(warmup) = self.plan.run.warmup.filter(|warmup| warmup.0 > 0) {
-            self.queue.push(Time(warmup.0), Event::Measure);
+            self.net.queue.push(Time(warmup.0), Event::Measure);
         }
         if let Some(duration) = self.plan.trigger.duration {
-            self.queue.push(Time(duration.0), Event::Stop);
+            self.net.queue.push(Time(duration.0), Event::Stop);
         }
     }
 
@@ -129,7 +129,7 @@ impl Simulation<'_> {
         (0..self.nodes.len()).for_each(|index| self.drain(NodeId(index as u16)));
         for (node, at) in self.arrivals.first() {
             if self.net.border.beyond_node(node).is_none() {
-                self.queue.push(at, Event::Arrival { node: node.0 });
+                self.net.queue.push(at, Event::Arrival { node: node.0 });
             }
         }
         if self.is_gathering() && self.arrivals.saturating {

@@ -15,19 +15,19 @@ impl Simulation<'_> {
 
     /// The time of the next happening; none if there is none, or everything is over.
     pub(crate) fn next_time(&self) -> Option<Time> {
-        if self.ended { None } else { self.queue.next_time() }
+        if self.ended { None } else { self.net.queue.next_time() }
     }
 
     /// Goes on to the next happening, and handles all that happens then.
     pub(crate) fn step(&mut self, observe: &mut Observe<'_>) {
-        self.queue.advance();
+        self.net.queue.advance();
         self.settle(observe);
     }
 
     /// Handles all that follows at once from what was given or taken.
     pub(crate) fn follow(&mut self, observe: &mut Observe<'_>) {
         self.settle(observe);
-        while !self.ended && self.queue.next_time() == Some(self.queue.now()) {
+        while !self.ended && self.net.queue.next_time() == Some(self.net.queue.now()) {
             self.step(observe);
         }
     }
@@ -87,7 +87,7 @@ impl Simulation<'_> {
 
     /// Goes on to a time at which something comes from another stage.
     fn pass_to(&mut self, now: Time) {
-        self.queue.pass_to(now);
+        self.net.queue.pass_to(now);
         self.count_trains_if_due();
     }
 

@@ -48,7 +48,7 @@ impl Simulation<'_> {
         if !self.couples {
             return;
         }
-        self.net.split_all(&mut self.queue, end);
+        self.net.split_all(end);
         self.take_effects();
         self.count_trains();
         self.count_arrivals(end);
@@ -57,7 +57,7 @@ impl Simulation<'_> {
     /// Marks the counts over time if they are due. It must be called before anything is counted at a new time.
     #[inline]
     pub(super) fn count_trains_if_due(&mut self) {
-        if self.net.arriving > 0 && self.tally.is_due(self.queue.now().0) {
+        if self.net.arriving > 0 && self.tally.is_due(self.net.queue.now().0) {
             self.count_trains();
         }
     }
@@ -65,7 +65,7 @@ impl Simulation<'_> {
     /// Marks the counts over time that are due, with the packets of trains that had arrived by then.
     #[cold]
     fn count_trains(&mut self) {
-        let now = self.queue.now().0;
+        let now = self.net.queue.now().0;
         while self.tally.is_due(now) {
             let due = self.tally.due_at(now);
             self.count_arrivals(Time(due));

@@ -9,10 +9,10 @@
 //! starts again, packet by packet. When the measurement begins or ends, trains are split: all packets that have not got a
 //! link go on alone, from where they are at that time. Those that have got it remain a train.
 
-mod passing;
+mod following;
 mod splitting;
 
-use super::{NOWHERE, buffers::Sequence, links::Links};
+use super::{NOWHERE, flow_control::Sequence, links::Links};
 use crate::{
     packet::{LaneId, PacketId, TrainId},
     slab::Slab,
