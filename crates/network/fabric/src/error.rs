@@ -85,7 +85,7 @@ pub enum NetworkError {
     },
     /// The routing finds no route.
     #[error("no way leads from {from} to {to}")]
-    NoWay {
+    NoRoute {
         /// A port of a host.
         from: String,
         /// A port of a host.
@@ -151,7 +151,7 @@ impl NetworkError {
             Self::HostPortTwice { .. } => "join each host port to one switch with one link; for more links per host use nic.ports".to_owned(),
             Self::HostPortMissing { name } => format!("add a link for {name}, or number the host ports without a gap: h0, h1, ..."),
             Self::NotConnected { from, to } => format!("add a link between the part with {from} and the part with {to}"),
-            Self::NoWay { .. } => "add links, or use a routing that goes round what is missing, such as adaptive".to_owned(),
+            Self::NoRoute { .. } => "add links, or use a routing that goes round what is missing, such as adaptive".to_owned(),
             Self::UnsuitableRouting { routing: "dimension-order", .. } => "use a grid or a torus, or another routing".to_owned(),
             Self::BridgesStorePackets => "use flow.type = \"store-and-forward\", or routing.type = \"spanning-tree\"".to_owned(),
             Self::UnsuitableRouting { .. } => "use another routing, such as fixed".to_owned(),

@@ -10,7 +10,7 @@ use evb_fabric::{
     Arbitration, Control, EndpointId, Flow, HostConfig, LinkConfig, Network, NetworkConfig, NicConfig, Routing,
     Service, Spread, SwitchConfig, Topology,
 };
-use evb_sim::probe::{Probe, send};
+use evb_sim::testing::{Probe, send};
 use rand::RngExt;
 use std::time::Duration;
 

@@ -5,7 +5,6 @@
 //! packets last, in ascending order. Every random draw comes from a seeded stream. So the same plan gives the same bytes.
 
 mod arrivals;
-mod border;
 mod control;
 mod disk;
 mod error;
@@ -19,14 +18,15 @@ mod node;
 mod order;
 mod packet;
 mod parallel;
+mod partition_border;
 mod peers;
-#[cfg(feature = "probe")]
-pub mod probe;
 mod queue;
 mod simulation;
 mod slab;
 mod stages;
-mod tally;
+mod statistics;
+#[cfg(feature = "testing")]
+pub mod testing;
 mod trace;
 
 pub use error::SimulateError;
@@ -83,7 +83,7 @@ fn run(
         None => in_one_part(&plan, trace, observe, packets)?,
     };
     simulation.net.trace.finish().map_err(SimulateError::Trace)?;
-    Ok(tally::record(&simulation, start.elapsed().as_secs_f64()))
+    Ok(statistics::record(&simulation, start.elapsed().as_secs_f64()))
 }
 
 fn in_one_part<'a>(

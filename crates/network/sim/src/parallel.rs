@@ -5,22 +5,22 @@
 //! mail before the lookahead is over (R. M. Fujimoto, Parallel discrete event simulation, Communications of the ACM 33, 1990:
 //! conservative, synchronous). They do so in windows of half the lookahead, and take the mail of the window before the last
 //! one: so none waits for the others to end the window that it has just ended itself. Each part is a machine without I/O,
-//! a [`Member`]; the threads are a [`PartitionPool`].
+//! a [`PartitionRunner`]; the threads are a [`PartitionPool`].
 //!
 //! The record does not depend on the number of parts. What happens in different parts at one time does not depend on each
 //! other; what comes from another part has its place among what happens at that time by its own time and sender. The few
 //! things that need more than one part knows, such as a run in which nothing moves any more, make the parts give up, and
 //! the whole is simulated in one.
 
-mod member;
 mod pool;
+mod runner;
 #[cfg(test)]
 mod tests;
 
 use crate::{
     Packets, SimulateError,
     arrivals::mean_size,
-    border::{self, Border, Partition},
+    partition_border::{self, PartitionBorder, Partitioning},
     simulation::{Observe, Simulation},
     trace::Trace,
 };
@@ -28,8 +28,8 @@ use evb_core::Time;
 use evb_experiment::Plan;
 use evb_fabric::Network;
 use evb_protocol::Shaping;
-use member::{End, Member};
 use pool::PartitionPool;
+use runner::{PartitionRunner, RunOutcome};
 use std::{iter, num::NonZeroUsize, sync::Arc};
 
 /// Fewest fragments, or parts of them in packets, that all hosts together send within a lookahead, for which parts are worth
@@ -56,17 +56,17 @@ pub(crate) fn run<'a>(
 }
 
 /// The network of a plan and its parts, at most so many; none if it has no two parts.
-pub(crate) fn divide(plan: &Plan, most: NonZeroUsize) -> Result<Option<(Network, Arc<Partition>)>, SimulateError> {
-    if most.get() < 2 || !border::may_part(plan) {
+pub(crate) fn divide(plan: &Plan, most: NonZeroUsize) -> Result<Option<(Network, Arc<Partitioning>)>, SimulateError> {
+    if most.get() < 2 || !partition_border::may_part(plan) {
         return Ok(None);
     }
     let network = Network::build(&plan.network.config)?;
-    let partition = Partition::of(plan, &network, most.get());
+    let partition = Partitioning::of(plan, &network, most.get());
     Ok(partition.map(|partition| (network, Arc::new(partition))))
 }
 
 /// True if the parts have enough to do within a lookahead, and messages are not so long that trains are faster.
-fn pays(plan: &Plan, network: &Network, partition: &Partition) -> bool {
+fn pays(plan: &Plan, network: &Network, partition: &Partitioning) -> bool {
     let (link, nic) = (&network.config.link, &network.config.nic);
     let (fragment, packet) = (mean_size(plan, 0), nic.packet.0 as f64);
     let message = match plan.building.shaping {
@@ -82,22 +82,22 @@ fn pays(plan: &Plan, network: &Network, partition: &Partition) -> bool {
 pub(crate) fn in_parts<'a>(
     plan: &'a Plan,
     network: &Network,
-    partition: &Arc<Partition>,
+    partition: &Arc<Partitioning>,
     observe: &mut Observe<'_>,
 ) -> Result<Option<Simulation<'a>>, SimulateError> {
-    let Some(members) = members(plan, network, partition)? else { return Ok(None) };
-    let (end, parts) = PartitionPool::new(members).run(observe);
-    Ok((end != End::GaveUp).then(|| join(parts, end, partition)))
+    let Some(runners) = runners(plan, network, partition)? else { return Ok(None) };
+    let (end, parts) = PartitionPool::new(runners).run(observe);
+    Ok((end != RunOutcome::GaveUp).then(|| join(parts, end, partition)))
 }
 
 /// The parts of a plan at their beginning; `None` if something is due that needs all of them at once.
-fn members<'a>(
+fn runners<'a>(
     plan: &'a Plan,
     network: &Network,
-    partition: &Arc<Partition>,
-) -> Result<Option<Vec<Member<'a>>>, SimulateError> {
+    partition: &Arc<Partitioning>,
+) -> Result<Option<Vec<PartitionRunner<'a>>>, SimulateError> {
     let part = |index| {
-        let border = Border::new(partition.clone(), index);
+        let border = PartitionBorder::new(partition.clone(), index);
         Simulation::of_part(plan, network.clone(), Trace::new(None), Packets::OneByOne, border)
     };
     let first = part(0)?;
@@ -106,20 +106,20 @@ fn members<'a>(
     }
     let others = (1..partition.parts).map(part);
     let parts = iter::once(Ok(first)).chain(others).collect::<Result<_, _>>()?;
-    Ok(Some(Member::of_all(parts, partition.lookahead)))
+    Ok(Some(PartitionRunner::of_all(parts, partition.lookahead)))
 }
 
 /// The whole simulation, of parts that have ended.
-fn join<'a>(parts: Vec<Simulation<'a>>, end: End, partition: &Partition) -> Simulation<'a> {
+fn join<'a>(parts: Vec<Simulation<'a>>, end: RunOutcome, partition: &Partitioning) -> Simulation<'a> {
     let mut parts = parts.into_iter();
     let mut first = parts.next().expect("there are two parts at least");
     let mut others: Vec<_> = parts.collect();
-    if end == End::Interrupted {
+    if end == RunOutcome::Interrupted {
         first.interrupt();
     }
     let now = others.iter().map(Simulation::now).fold(first.now(), Time::max);
-    others.iter().for_each(|part| first.tally.hear_last(&part.tally));
-    let end = first.tally.ends_at(now.0);
+    others.iter().for_each(|part| first.statistics.hear_last(&part.statistics));
+    let end = first.statistics.ends_at(now.0);
     first.end_part(end);
     others.iter_mut().for_each(|part| part.end_part(end));
     first.join(others, partition);

@@ -6,7 +6,7 @@
 use crate::{
     Packets, SimulateError, simulated,
     simulation::{Observe, Simulation},
-    tally,
+    statistics,
     trace::Trace,
 };
 use evb_core::Time;
@@ -27,7 +27,7 @@ pub(crate) fn simulate(plan: &Plan, stages: &Stages, observe: &mut Observe<'_>) 
     let links = vec![Junction::default(); groups.len() * slices.len()];
     let mut pair = Pair { groups, slices, links };
     pair.run(observe);
-    let record = |simulation: &Simulation<'_>| tally::record(simulation, start.elapsed().as_secs_f64());
+    let record = |simulation: &Simulation<'_>| statistics::record(simulation, start.elapsed().as_secs_f64());
     let records = evb_record::Stages {
         first: pair.groups.iter().map(record).collect(),
         second: pair.slices.iter().map(record).collect(),

@@ -2,7 +2,7 @@
 
 use evb_core::{Bandwidth, ByteCount, Span, Time};
 use evb_fabric::*;
-use evb_sim::probe::{self, Outcome, Probe};
+use evb_sim::testing::{self, Outcome, Probe};
 use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, Exp1};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -40,7 +40,7 @@ fn network(topology: Topology, flow: Flow) -> Network {
 }
 
 fn send(network: Network, probes: &[Probe]) -> Outcome {
-    probe::send(network, 1, probes).expect("a good network")
+    testing::send(network, 1, probes).expect("a good network")
 }
 
 fn probe(at: u64, from: u16, to: u16) -> Probe {

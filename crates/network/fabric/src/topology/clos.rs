@@ -1,7 +1,7 @@
 //! Two layers of switches: a Clos network, and the tree with trunks, which is a Clos network with a single spine.
 
 use super::above_zero;
-use crate::builder::{Builder, Kind, Size};
+use crate::builder::{LinkProperties, NetworkBuilder, TopologySize};
 use crate::{Network, NetworkConfig, NetworkError};
 use evb_core::Bandwidth;
 
@@ -49,9 +49,9 @@ fn build_layers(
     names: Vec<String>,
 ) -> Result<Network, NetworkError> {
     let [leaves, spines] = [layers.leaves, layers.spines].map(u64::from);
-    let mut builder = Builder::new(
+    let mut builder = NetworkBuilder::new(
         config,
-        &Size {
+        &TopologySize {
             endpoints: leaves * u64::from(layers.ports_per_leaf),
             switches: leaves + spines,
             links: leaves * spines * u64::from(layers.links) * 2,
@@ -59,10 +59,10 @@ fn build_layers(
     )?;
     let leaves = builder.switches("leaf", leaves);
     let spines: Vec<_> = names.into_iter().map(|name| builder.switch(name)).collect();
-    builder.hosts(&leaves, None, layers.ports_per_leaf, Kind::new(config, None))?;
+    builder.hosts(&leaves, None, layers.ports_per_leaf, LinkProperties::new(config, None))?;
     for &leaf in &leaves {
         for &spine in &spines {
-            builder.cables(leaf, spine, layers.links, Kind::new(config, uplink));
+            builder.cables(leaf, spine, layers.links, LinkProperties::new(config, uplink));
         }
     }
     builder.finish()

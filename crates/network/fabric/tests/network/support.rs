@@ -69,14 +69,14 @@ pub(crate) fn outputs(network: &Network, switch: &str) -> Vec<String> {
 
 pub(crate) fn switch_id(network: &Network, name: &str) -> SwitchId {
     match network.find(name) {
-        Some(Target::Switch(switch)) => switch,
+        Some(FaultTarget::Switch(switch)) => switch,
         other => panic!("{name} is {other:?}"),
     }
 }
 
 pub(crate) fn link_id(network: &Network, name: &str) -> LinkId {
     match network.find(name) {
-        Some(Target::Link(link)) => link,
+        Some(FaultTarget::Link(link)) => link,
         other => panic!("{name} is {other:?}"),
     }
 }

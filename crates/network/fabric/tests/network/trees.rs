@@ -6,7 +6,7 @@ use evb_fabric::*;
 /// The links from one place to another under fixed routing; places are counted switch by switch.
 fn way(network: &Network, routes: &Routes, spread: Spread, from: EndpointId, to: EndpointId) -> Vec<LinkId> {
     let mut way = vec![network.endpoint(from).up];
-    while let End::Switch(switch) = network.link(way[way.len() - 1]).to {
+    while let LinkEnd::Switch(switch) = network.link(way[way.len() - 1]).to {
         let group = routes.candidates(switch, to);
         way.push(group[spread.index(network, 1, from, to, 0, group[0]) as usize % group.len()]);
     }

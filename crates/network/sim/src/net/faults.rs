@@ -10,7 +10,7 @@ use crate::{
     packet::{LaneId, Load, PacketId},
 };
 use evb_core::Span;
-use evb_fabric::{LinkId, Network, NetworkFaultAction, Routes, Target};
+use evb_fabric::{FaultTarget, LinkId, Network, NetworkFaultAction, Routes};
 
 /// The harm that was done to each link. Only links whose port is marked as harmed are looked up.
 pub(super) struct Faults {
@@ -62,10 +62,10 @@ impl Faults {
 }
 
 /// The links that a fault harms: for a switch its outgoing links, and if it fails also those that lead to it.
-fn harmed_links(network: &Network, target: Target, action: NetworkFaultAction) -> Vec<LinkId> {
+fn harmed_links(network: &Network, target: FaultTarget, action: NetworkFaultAction) -> Vec<LinkId> {
     match target {
-        Target::Link(link) => vec![link],
-        Target::Switch(switch) => {
+        FaultTarget::Link(link) => vec![link],
+        FaultTarget::Switch(switch) => {
             let switch = network.switch(switch);
             let both = matches!(action, NetworkFaultAction::Fail { .. });
             let inputs = switch.inputs.iter().filter(|_| both);
@@ -76,7 +76,7 @@ fn harmed_links(network: &Network, target: Target, action: NetworkFaultAction) -
 
 impl Net {
     /// Applies a fault.
-    pub(crate) fn fault(&mut self, target: Target, action: NetworkFaultAction) {
+    pub(crate) fn fault(&mut self, target: FaultTarget, action: NetworkFaultAction) {
         for link in harmed_links(&self.network, target, action) {
             let port = &mut self.links[link];
             self.faults.harm(link, port, action);

@@ -1,13 +1,13 @@
 //! The life of a packet, step by step in the order of its travel.
 
-use super::{Effect, Net, links::Waiting, routing};
+use super::{Net, NetEffect, links::Waiting, routing};
 use crate::{
-    border::Credit,
     event::{Event, NetEvent},
     packet::{LaneId, Load, Packet, PacketId, TrainId},
+    partition_border::CreditNotice,
 };
 use evb_core::{Span, Time};
-use evb_fabric::{End, LinkId};
+use evb_fabric::{LinkEnd, LinkId};
 
 impl Net {
     /// Passes a packet to the network interface of its sender, which requests its link at `at`.
@@ -193,10 +193,12 @@ impl Net {
             self.start_run(train, link, lane);
         }
         match end {
-            End::Endpoint(_) if train != TrainId::NONE => {}
-            End::Endpoint(_) => self.queue.push(left_at + class.delay, Event::Deliver(id)),
-            End::Switch(_) if self.flow.stores_whole_packets() => self.arrive_whole(lane, id, left_at + class.delay),
-            End::Switch(_) => {
+            LinkEnd::Endpoint(_) if train != TrainId::NONE => {}
+            LinkEnd::Endpoint(_) => self.queue.push(left_at + class.delay, Event::Deliver(id)),
+            LinkEnd::Switch(_) if self.flow.stores_whole_packets() => {
+                self.arrive_whole(lane, id, left_at + class.delay)
+            }
+            LinkEnd::Switch(_) => {
                 let held = self.take_credit(lane, wire);
                 self.counts.note_bytes(link, held);
                 let arrival = now + class.byte_time + class.delay;
@@ -218,11 +220,11 @@ impl Net {
         if before == LaneId::NONE {
             // Source-routed packets take their turns beside the packets of messages.
             if load != Load::SourceRouted {
-                self.effects.push(Effect::Sent { endpoint: from, at });
+                self.effects.push(NetEffect::Sent { endpoint: from, at });
             }
         } else if let Some(part) = self.part_before(before) {
             let at = self.leave_for_sender(before, at);
-            self.border.post_credit(part, Credit { lane: before, bytes: wire, at });
+            self.border.post_credit(part, CreditNotice { lane: before, bytes: wire, at });
         } else {
             self.leave_buffer(before, id, at);
         }
@@ -245,7 +247,7 @@ impl Net {
         }
         self.leave(lane, id, now);
         self.trace.lose(now, id, &self.packets[id]);
-        self.effects.push(Effect::Lost(id));
+        self.effects.push(NetEffect::Lost(id));
     }
 
     /// Removes a packet that has arrived or is lost.

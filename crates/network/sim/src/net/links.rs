@@ -6,7 +6,7 @@ use super::{
 };
 use crate::packet::{LaneId, Packet, PacketId};
 use evb_core::{Bandwidth, Span, Time};
-use evb_fabric::{End, EndpointId, Link, LinkId, Network, SwitchId};
+use evb_fabric::{EndpointId, LinkEnd, LinkId, Network, NetworkLink, SwitchId};
 use smallvec::SmallVec;
 use std::ops::{Index, IndexMut};
 
@@ -142,7 +142,7 @@ impl Links {
     /// The switch that a lane is an input of.
     #[inline]
     pub(super) fn switch_of(&self, lane: LaneId) -> SwitchId {
-        let End::Switch(switch) = self[self.link_of(lane)].to() else {
+        let LinkEnd::Switch(switch) = self[self.link_of(lane)].to() else {
             unreachable!("a packet is in a buffer at a switch only")
         };
         switch
@@ -251,7 +251,7 @@ impl IndexMut<LaneId> for Links {
 
 impl Port {
     /// The port of a link, whose class is looked up among those known, or added to them.
-    fn new(link: &Link, classes: &mut Vec<Class>) -> Self {
+    fn new(link: &NetworkLink, classes: &mut Vec<Class>) -> Self {
         let class = Class { delay: link.delay, byte_time: link.rate.byte_time(), rate: link.rate };
         let known = classes.iter().position(|other| *other == class);
         let place = known.unwrap_or_else(|| {
@@ -259,8 +259,8 @@ impl Port {
             classes.len() - 1
         });
         let (end, at_endpoint) = match link.to {
-            End::Switch(switch) => (switch.0, false),
-            End::Endpoint(endpoint) => (endpoint.0, true),
+            LinkEnd::Switch(switch) => (switch.0, false),
+            LinkEnd::Endpoint(endpoint) => (endpoint.0, true),
         };
         Self {
             free_at: Time::ZERO,
@@ -284,10 +284,10 @@ impl Port {
 
     /// The end of the link.
     #[inline]
-    pub(super) fn to(&self) -> End {
+    pub(super) fn to(&self) -> LinkEnd {
         match self.at_endpoint {
-            true => End::Endpoint(EndpointId(self.end)),
-            false => End::Switch(SwitchId(self.end)),
+            true => LinkEnd::Endpoint(EndpointId(self.end)),
+            false => LinkEnd::Switch(SwitchId(self.end)),
         }
     }
 

@@ -15,10 +15,9 @@
 //! 7. `leave`: its tail leaves the buffer before the link; the sender there learns of the room (`leave_buffer`).
 //! 8. `arrive`: its head arrives in the next buffer, and is ready after the delay of the switch. It goes on with 2.
 //! 9. [`Event::Deliver`] reports its arrival at the destination, and [`Net::take`] takes it out of the network.
-//! 10. `lose` ends it before: with an [`Effect::Lost`], after which [`Net::remove`] takes it out.
+//! 10. `lose` ends it before: with an [`NetEffect::Lost`], after which [`Net::remove`] takes it out.
 
 mod arbitration;
-mod borders;
 mod bridges;
 mod counts;
 mod credit;
@@ -28,6 +27,7 @@ mod flow_control;
 mod forwarding;
 mod lane;
 mod links;
+mod partition_border;
 mod routing;
 mod source_routed;
 mod trains;
@@ -35,10 +35,10 @@ mod views;
 mod worm;
 
 use crate::{
-    border::Border,
     event::Event,
     message::MessageId,
     packet::{PacketId, Packets},
+    partition_border::PartitionBorder,
     queue::Queue,
     trace::Trace,
 };
@@ -47,7 +47,7 @@ use bridges::Bridges;
 use counts::Counts;
 pub(crate) use counts::LinkCounts;
 use evb_core::{NodeId, Span, Stream, Time, stream};
-use evb_fabric::{EndpointId, Link, LinkId, Network, NetworkError, Routing};
+use evb_fabric::{EndpointId, LinkId, Network, NetworkError, NetworkLink, Routing};
 use faults::Faults;
 use flow_control::FlowControl;
 use links::Links;
@@ -66,7 +66,7 @@ const NOWHERE: LinkId = LinkId(u32::MAX);
 
 /// An effect of the engine on its user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Effect {
+pub(crate) enum NetEffect {
     /// The last byte of a packet leaves the network interface of its sender at this time.
     Sent { endpoint: EndpointId, at: Time },
     /// A packet was lost on its way: dropped, or without a way.
@@ -100,9 +100,9 @@ pub(crate) struct Net {
     pub(crate) arriving: u32,
     /// The draws of router and arbiter.
     random: Stream,
-    pub(crate) effects: Vec<Effect>,
+    pub(crate) effects: Vec<NetEffect>,
     /// What leaves this part of the network.
-    pub(crate) border: Border,
+    pub(crate) border: PartitionBorder,
     pub(crate) trace: Trace,
 }
 
@@ -111,7 +111,12 @@ impl Net {
     ///
     /// # Errors
     /// If some endpoint cannot reach another one.
-    pub(crate) fn new(network: Network, seed: u64, trace: Trace, border: Border) -> Result<Self, NetworkError> {
+    pub(crate) fn new(
+        network: Network,
+        seed: u64,
+        trace: Trace,
+        border: PartitionBorder,
+    ) -> Result<Self, NetworkError> {
         let switch = &network.config.switch;
         let (flow, channels) = FlowControl::new(network.config.flow, switch.delay);
         let router = Router::new(&network, seed)?;
@@ -142,7 +147,7 @@ impl Net {
     }
 
     /// The links in their order, and the counts of each.
-    pub(crate) fn counts(&self) -> impl Iterator<Item = (&Link, &LinkCounts)> {
+    pub(crate) fn counts(&self) -> impl Iterator<Item = (&NetworkLink, &LinkCounts)> {
         self.network.links.iter().zip(self.counts.iter())
     }
 

@@ -6,7 +6,7 @@ use crate::{
     packet::{Load, Packet, PacketId},
 };
 use evb_core::Time;
-use evb_fabric::{End, EndpointId};
+use evb_fabric::{EndpointId, LinkEnd};
 use evb_mapper::{Message, Transmit};
 
 /// A mapper's message on its way, with its route.
@@ -53,7 +53,7 @@ impl Net {
             return self.lose(id);
         };
         source_routed.turns += 1;
-        if let End::Endpoint(end) = self.network.link(link).to {
+        if let LinkEnd::Endpoint(end) = self.network.link(link).to {
             source_routed.at = end;
         }
         self.wait_for(link, id);

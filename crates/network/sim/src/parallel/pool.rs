@@ -5,7 +5,7 @@
 //! long takes on parts that no other thread has in hand; and one that has lost its core leaves its parts to the others for
 //! a while.
 
-use super::member::{End, Member, Step};
+use super::runner::{PartitionRunner, RunOutcome, WindowStep};
 use crate::simulation::{Observe, Progress, Simulation};
 use rustix::{
     thread::sched_getcpu,
@@ -44,7 +44,7 @@ const NOWHERE: usize = usize::MAX;
 
 /// The threads and their parts.
 pub(super) struct PartitionPool<'a> {
-    parts: Vec<Part<'a>>,
+    parts: Vec<PooledPartition<'a>>,
     threads: usize,
     /// Threads that do not rest.
     awake: AtomicUsize,
@@ -58,8 +58,8 @@ pub(super) struct PartitionPool<'a> {
 
 /// A part, on cache lines of its own (two, because of the adjacent-line prefetcher).
 #[repr(align(128))]
-struct Part<'a> {
-    member: Mutex<Member<'a>>,
+struct PooledPartition<'a> {
+    runner: Mutex<PartitionRunner<'a>>,
     /// The thread whose part it is wants it back.
     is_wanted: AtomicBool,
     /// Links taken by the packets in this part, from time to time.
@@ -67,17 +67,17 @@ struct Part<'a> {
 }
 
 /// A part in the hands of a thread.
-struct Held<'c, 'a> {
-    part: &'c Part<'a>,
-    member: MutexGuard<'c, Member<'a>>,
+struct HeldPartition<'c, 'a> {
+    part: &'c PooledPartition<'a>,
+    runner: MutexGuard<'c, PartitionRunner<'a>>,
     is_own: bool,
 }
 
 /// One thread at work.
 struct PartitionWorker<'c, 'a> {
-    crew: &'c PartitionPool<'a>,
+    pool: &'c PartitionPool<'a>,
     thread: usize,
-    held: Vec<Held<'c, 'a>>,
+    held: Vec<HeldPartition<'c, 'a>>,
     time: CoreTime,
     /// Its next rest.
     rest: Duration,
@@ -91,17 +91,17 @@ struct CoreTime {
 
 impl<'a> PartitionPool<'a> {
     /// A thread for each part, if there are as many cores.
-    pub(super) fn new(members: Vec<Member<'a>>) -> Self {
+    pub(super) fn new(runners: Vec<PartitionRunner<'a>>) -> Self {
         let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
-        Self::of(members, cores)
+        Self::of(runners, cores)
     }
 
     /// Has this number of threads at most.
-    pub(super) fn of(members: Vec<Member<'a>>, most: usize) -> Self {
-        let (threads, left) = (members.len().min(most), members.len().into());
-        let part = |member| Part { member: Mutex::new(member), is_wanted: false.into(), hops: 0.into() };
+    pub(super) fn of(runners: Vec<PartitionRunner<'a>>, most: usize) -> Self {
+        let (threads, left) = (runners.len().min(most), runners.len().into());
+        let part = |runner| PooledPartition { runner: Mutex::new(runner), is_wanted: false.into(), hops: 0.into() };
         Self {
-            parts: members.into_iter().map(part).collect(),
+            parts: runners.into_iter().map(part).collect(),
             threads,
             awake: 0.into(),
             cores: (0..threads).map(|_| NOWHERE.into()).collect(),
@@ -114,16 +114,16 @@ impl<'a> PartitionPool<'a> {
     ///
     /// # Panics
     /// If a part does.
-    pub(super) fn run(self, observe: &mut Observe<'_>) -> (End, Vec<Simulation<'a>>) {
+    pub(super) fn run(self, observe: &mut Observe<'_>) -> (RunOutcome, Vec<Simulation<'a>>) {
         thread::scope(|scope| {
-            let crew = &self;
+            let pool = &self;
             // Where the system gives no more threads, the others simulate the parts of those that do not come.
             let start = |thread| {
-                let work = move || crew.work(thread, &mut |_| true);
+                let work = move || pool.work(thread, &mut |_| true);
                 thread::Builder::new().spawn_scoped(scope, work).ok()
             };
             let others: Vec<_> = (1..self.threads).filter_map(start).collect();
-            crew.work(0, observe);
+            pool.work(0, observe);
             others.iter().for_each(|other| other.thread().unpark());
         });
         self.into_parts()
@@ -135,9 +135,9 @@ impl<'a> PartitionPool<'a> {
     }
 
     /// The parts after their end, and how they ended.
-    pub(super) fn into_parts(self) -> (End, Vec<Simulation<'a>>) {
-        let members = self.parts.into_iter().map(|part| part.member.into_inner().expect("no part has panicked"));
-        let (ends, parts): (Vec<_>, Vec<_>) = members.map(|member| (member.end(), member.part)).unzip();
+    pub(super) fn into_parts(self) -> (RunOutcome, Vec<Simulation<'a>>) {
+        let runners = self.parts.into_iter().map(|part| part.runner.into_inner().expect("no part has panicked"));
+        let (ends, parts): (Vec<_>, Vec<_>) = runners.map(|runner| (runner.end(), runner.part)).unzip();
         (ends[0].expect("all parts have ended"), parts)
     }
 
@@ -145,7 +145,7 @@ impl<'a> PartitionPool<'a> {
     #[cfg(test)]
     pub(super) fn poison(&self, part: usize) {
         let hold = std::panic::AssertUnwindSafe(|| {
-            let _held = self.parts[part].member.lock();
+            let _held = self.parts[part].runner.lock();
             panic!("as told");
         });
         assert!(std::panic::catch_unwind(hold).is_err());
@@ -159,16 +159,16 @@ impl<'a> PartitionPool<'a> {
 }
 
 impl<'c, 'a> PartitionWorker<'c, 'a> {
-    fn new(crew: &'c PartitionPool<'a>, thread: usize) -> Self {
-        crew.awake.fetch_add(1, Relaxed);
-        Self { crew, thread, held: Vec::new(), time: CoreTime::now(), rest: REST }
+    fn new(pool: &'c PartitionPool<'a>, thread: usize) -> Self {
+        pool.awake.fetch_add(1, Relaxed);
+        Self { pool, thread, held: Vec::new(), time: CoreTime::now(), rest: REST }
     }
 
     /// Simulates parts until all have ended.
     fn work(mut self, observe: &mut Observe<'_>) {
         self.take_own();
         let (mut steps, mut looks) = (0_u64, 0);
-        while self.crew.left.load(Relaxed) > 0 {
+        while self.pool.left.load(Relaxed) > 0 {
             if self.step() {
                 (steps, looks) = (steps + 1, 0);
                 if steps.is_multiple_of(STRIDE) {
@@ -189,37 +189,37 @@ impl<'c, 'a> PartitionWorker<'c, 'a> {
         self.held.retain(|held| held.is_own || !held.part.is_wanted.load(Relaxed));
         let mut went = false;
         for held in &mut self.held {
-            match held.member.step() {
-                Step::Went => went = true,
-                Step::Waits => {}
-                Step::Ended if self.crew.left.fetch_sub(1, Relaxed) == 1 => self.crew.first.unpark(),
-                Step::Ended => {}
+            match held.runner.step() {
+                WindowStep::Went => went = true,
+                WindowStep::Waits => {}
+                WindowStep::Ended if self.pool.left.fetch_sub(1, Relaxed) == 1 => self.pool.first.unpark(),
+                WindowStep::Ended => {}
             }
         }
         went
     }
 
     /// The parts of this thread.
-    fn own_parts(&self) -> impl Iterator<Item = &'c Part<'a>> + use<'c, 'a> {
-        self.crew.parts.iter().skip(self.thread).step_by(self.crew.threads)
+    fn own_parts(&self) -> impl Iterator<Item = &'c PooledPartition<'a>> + use<'c, 'a> {
+        self.pool.parts.iter().skip(self.thread).step_by(self.pool.threads)
     }
 
     /// Takes the parts of this thread, from other threads where these have them.
     fn take_own(&mut self) {
         for part in self.own_parts() {
             part.is_wanted.store(true, Relaxed);
-            let member = part.member.lock().expect("no other part of the simulation panics");
+            let runner = part.runner.lock().expect("no other part of the simulation panics");
             part.is_wanted.store(false, Relaxed);
-            self.held.push(Held { part, member, is_own: true });
+            self.held.push(HeldPartition { part, runner, is_own: true });
         }
     }
 
     /// Takes parts that no thread has; returns true if there are some.
     fn take_free(&mut self) -> bool {
         let had = self.held.len();
-        for part in &self.crew.parts {
-            match part.member.try_lock() {
-                Ok(member) => self.held.push(Held { part, member, is_own: false }),
+        for part in &self.pool.parts {
+            match part.runner.try_lock() {
+                Ok(runner) => self.held.push(HeldPartition { part, runner, is_own: false }),
                 Err(TryLockError::WouldBlock) => {}
                 Err(TryLockError::Poisoned(_)) => panic!("another part of the simulation has panicked"),
             }
@@ -230,13 +230,13 @@ impl<'c, 'a> PartitionWorker<'c, 'a> {
     /// Tells the progress, and whether to go on.
     fn tell(&mut self, observe: &mut Observe<'_>) {
         for held in &self.held {
-            held.part.hops.store(held.member.part.net.packet_hops(), Relaxed);
+            held.part.hops.store(held.runner.part.net.packet_hops(), Relaxed);
         }
         if self.thread == 0
             && let Some(first) = self.held.first_mut()
         {
-            let packet_hops = self.crew.parts.iter().map(|part| part.hops.load(Relaxed)).sum();
-            first.member.goes_on = observe(&Progress { packet_hops, ..first.member.part.progress() });
+            let packet_hops = self.pool.parts.iter().map(|part| part.hops.load(Relaxed)).sum();
+            first.runner.goes_on = observe(&Progress { packet_hops, ..first.runner.part.progress() });
         }
     }
 
@@ -244,20 +244,20 @@ impl<'c, 'a> PartitionWorker<'c, 'a> {
     /// one of these threads. It does not if it is the last one at work. Returns true if so.
     fn rest(&mut self, waits: bool) -> bool {
         let core = sched_getcpu();
-        self.crew.cores[self.thread].store(core, Relaxed);
+        self.pool.cores[self.thread].store(core, Relaxed);
         let spell = self.time.end_spell(CoreTime::now());
         if spell == Some(true) {
             self.rest = REST;
         }
-        let is_alone = !waits || self.crew.cores.iter().filter(|other| other.load(Relaxed) == core).count() == 1;
-        if is_alone && spell != Some(false) || !self.crew.may_rest() {
+        let is_alone = !waits || self.pool.cores.iter().filter(|other| other.load(Relaxed) == core).count() == 1;
+        if is_alone && spell != Some(false) || !self.pool.may_rest() {
             return false;
         }
-        self.crew.cores[self.thread].store(NOWHERE, Relaxed);
+        self.pool.cores[self.thread].store(NOWHERE, Relaxed);
         self.held.clear();
         thread::park_timeout(self.rest);
         self.rest = (2 * self.rest).min(LONGEST_REST);
-        self.crew.awake.fetch_add(1, Relaxed);
+        self.pool.awake.fetch_add(1, Relaxed);
         self.take_own();
         self.time = CoreTime::now();
         true
@@ -307,8 +307,8 @@ mod tests {
 
     #[test]
     fn one_thread_at_least_does_not_rest() {
-        let crew = PartitionPool::of(Vec::new(), 0);
-        crew.awake.store(2, Relaxed);
-        assert!(crew.may_rest() && !crew.may_rest());
+        let pool = PartitionPool::of(Vec::new(), 0);
+        pool.awake.store(2, Relaxed);
+        assert!(pool.may_rest() && !pool.may_rest());
     }
 }

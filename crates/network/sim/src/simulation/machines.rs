@@ -101,7 +101,7 @@ impl Simulation<'_> {
 
     fn note_events(&mut self, now: u64) {
         if let Some((triggered, ended)) = self.manager().map(|manager| manager.triggered_and_ended()) {
-            self.tally.events(now, triggered, ended);
+            self.statistics.events(now, triggered, ended);
         }
     }
 
@@ -109,7 +109,7 @@ impl Simulation<'_> {
         if let Output::Manager(_) = output {
             self.note_events(now);
         }
-        let is_gathered = self.tally.hear(now, output);
+        let is_gathered = self.statistics.hear(now, output);
         match output {
             Output::Manager(ManagerEvent::Drained | ManagerEvent::NoBuilders) => self.ended = true,
             Output::Traffic(TrafficEvent::Compute { span }) => self.compute(now, id, span),
@@ -145,7 +145,7 @@ impl Simulation<'_> {
         if self.is_gathering() {
             self.offer_event();
         } else {
-            self.tally.offer(now);
+            self.statistics.offer(now);
             let node = &mut self.nodes[id.index()];
             match node.manager() {
                 Some(manager) => manager.trigger(Time(now), Time(now), 1),
@@ -194,7 +194,7 @@ impl Simulation<'_> {
             return;
         }
         let message = format!("the run did not drain: nothing moved for {limit}");
-        self.tally.find(FindingKind::NotDrained, "evm", message);
+        self.statistics.find(FindingKind::NotDrained, "evm", message);
         self.moved_at = now;
         self.net.queue.push(Time(now) + limit, Event::GiveUp);
         for index in 0..self.nodes.len() {
@@ -213,7 +213,7 @@ impl Simulation<'_> {
             return;
         }
         let now = self.net.queue.now();
-        let number = self.tally.offer(now.0);
+        let number = self.statistics.offer(now.0);
         // All hear of it before any of their messages arrives, which within a host may be at once.
         self.nodes.iter_mut().for_each(|node| node.command_traffic(now, TrafficCommand::Offer { number }));
         (0..self.nodes.len()).for_each(|index| self.drain(NodeId(index as u16)));
@@ -221,7 +221,7 @@ impl Simulation<'_> {
 
     pub(super) fn kill(&mut self, now: u64, id: NodeId) {
         self.nodes[id.index()].dead = true;
-        self.tally.lose_node(&self.plan.building.node_name(id));
+        self.statistics.lose_node(&self.plan.building.node_name(id));
         if id == Config::EVENT_MANAGER {
             // Without the event manager no event is numbered or ended any more.
             self.ended = true;
@@ -254,16 +254,16 @@ impl Simulation<'_> {
                 self.note_events(now);
                 // A trigger that had ended by number was not stopped now. The part with the manager knows.
                 if self.manager().is_none_or(|manager| !manager.has_all_triggers()) {
-                    self.tally.stop(now);
+                    self.statistics.stop(now);
                 }
                 self.moved_at = now;
                 self.net.queue.push(Time(now) + self.plan.run.drain_timeout, Event::GiveUp);
             }
             // Senders that had ended before have set the end of the measurement themselves.
             Workload::Traffic(_) if self.messages.len() > 0 || !self.arrivals.bounded => {
-                self.tally.stop(now);
-                self.tally.close(now);
-                self.tally.links = self.net.counts().map(|(_, counts)| *counts).collect();
+                self.statistics.stop(now);
+                self.statistics.close(now);
+                self.statistics.links = self.net.counts().map(|(_, counts)| *counts).collect();
             }
             Workload::Traffic(_) => {}
         }

@@ -25,14 +25,14 @@ pub(crate) struct Mapping {
     timeouts: usize,
     messages: u64,
     /// All maps that hosts have had, in the order of their making.
-    maps: Vec<(Arc<Map>, Told)>,
+    maps: Vec<(Arc<Map>, MapDistribution)>,
     /// The links of each set of routes, in the order of the views of the network.
     views: Vec<Vec<bool>>,
 }
 
 /// A map on its way to the hosts.
 #[derive(Clone, Copy)]
-struct Told {
+struct MapDistribution {
     made: Time,
     last: Time,
     hosts: u64,
@@ -66,16 +66,16 @@ impl Mapping {
         }
     }
 
-    /// What is told of the mappers at the end.
+    /// What is distribution of the mappers at the end.
     pub(crate) fn record(&self, network: &Network) -> Record {
-        let map = |(map, told): &(Arc<Map>, Told)| {
+        let map = |(map, distribution): &(Arc<Map>, MapDistribution)| {
             let all: usize = map.switches.iter().map(|switch| switch.ports.len()).sum();
             let hosts = map.hosts().count() + 1;
             KnownMap {
                 leader: network.config.endpoint_name(self.ports[&map.leader]),
-                made_s: told.made.0 as f64 * 1e-12,
-                known_s: told.last.0 as f64 * 1e-12,
-                known_to: told.hosts,
+                made_s: distribution.made.0 as f64 * 1e-12,
+                known_s: distribution.last.0 as f64 * 1e-12,
+                known_to: distribution.hosts,
                 switches: map.switches.len() as u64,
                 hosts: hosts as u64,
                 cables: (all - hosts) as u64 / 2,
@@ -106,14 +106,14 @@ impl Mapping {
 
     /// A host has a map: the number of its routes, and the links of these if they are new.
     fn know(&mut self, now: Time, map: Arc<Map>, network: &Network) -> (u16, Option<&[bool]>) {
-        if let Some((_, told)) = self.maps.iter_mut().find(|(known, _)| Arc::ptr_eq(known, &map)) {
-            (told.last, told.hosts) = (now, told.hosts + 1);
-            return (told.view, None);
+        if let Some((_, distribution)) = self.maps.iter_mut().find(|(known, _)| Arc::ptr_eq(known, &map)) {
+            (distribution.last, distribution.hosts) = (now, distribution.hosts + 1);
+            return (distribution.view, None);
         }
         let usable = usable(network, &map, self.ports[&map.leader]);
         let known = self.views.iter().position(|view| *view == usable);
         let view = known.unwrap_or(self.views.len());
-        self.maps.push((map, Told { made: now, last: now, hosts: 1, view: view as u16 }));
+        self.maps.push((map, MapDistribution { made: now, last: now, hosts: 1, view: view as u16 }));
         if known.is_some() {
             return (view as u16, None);
         }

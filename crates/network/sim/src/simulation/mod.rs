@@ -2,7 +2,7 @@
 
 mod machines;
 mod mapping;
-mod part;
+mod partition;
 mod receiving;
 mod sending;
 mod setup;
@@ -12,21 +12,21 @@ mod trains;
 use crate::{
     Packets, SimulateError,
     arrivals::AllArrivals,
-    border::Border,
     control::ControlNetwork,
     event::Event,
     message::{Body, MessageId, Messages},
-    net::{Effect, Net},
+    net::{Net, NetEffect},
     nic::Nic,
     node::{Node, Outgoing, Output},
     order::Order,
     packet::Load,
-    tally::Tally,
+    partition_border::PartitionBorder,
+    statistics::Statistics,
     trace::Trace,
 };
 use evb_core::{NodeId, Span, Time};
 use evb_experiment::{Plan, Workload};
-use evb_fabric::{Network, Target};
+use evb_fabric::{FaultTarget, Network};
 use evb_record::{FindingKind, Slots};
 
 /// Events handled between two looks at the clock and at the packets that wait for each other.
@@ -60,8 +60,8 @@ pub(crate) struct Simulation<'a> {
     /// Time until which each node's messages are under way on a control network of its own.
     control_until: Vec<u64>,
     arrivals: AllArrivals,
-    pub(crate) tally: Tally,
-    targets: Vec<Target>,
+    pub(crate) statistics: Statistics,
+    targets: Vec<FaultTarget>,
     pub(crate) mapping: Option<mapping::Mapping>,
     out: Vec<Outgoing>,
     outputs: Vec<Output>,
@@ -85,7 +85,7 @@ pub(crate) struct Simulation<'a> {
 
 impl<'a> Simulation<'a> {
     pub(crate) fn new(plan: &'a Plan, trace: Trace, packets: Packets) -> Result<Self, SimulateError> {
-        Self::of_part(plan, Network::build(&plan.network.config)?, trace, packets, Border::default())
+        Self::of_part(plan, Network::build(&plan.network.config)?, trace, packets, PartitionBorder::default())
     }
 
     /// The simulation of what is within a border.
@@ -94,7 +94,7 @@ impl<'a> Simulation<'a> {
         network: Network,
         trace: Trace,
         packets: Packets,
-        border: Border,
+        border: PartitionBorder,
     ) -> Result<Self, SimulateError> {
         let targets = plan.network.faults.iter().filter_map(|fault| network.find(&fault.target)).collect();
         let hosts = network.hosts();
@@ -115,7 +115,7 @@ impl<'a> Simulation<'a> {
             control: ControlNetwork::default(),
             control_until: vec![0; plan.building.nodes().into()],
             arrivals: AllArrivals::new(plan),
-            tally: Tally::new(plan),
+            statistics: Statistics::new(plan),
             targets,
             mapping,
             out: Vec::new(),
@@ -205,22 +205,22 @@ impl<'a> Simulation<'a> {
     pub(crate) fn progress(&self) -> Progress {
         let seconds = self.net.queue.now().0 as f64 * 1e-12;
         let by_time = self.plan.trigger.duration.map_or(0.0, |duration| seconds / duration.as_secs_f64());
-        let by_events = self.plan.events().map_or(0.0, |events| self.tally.ended() as f64 / events as f64);
+        let by_events = self.plan.events().map_or(0.0, |events| self.statistics.ended() as f64 / events as f64);
         let part = by_time.max(by_events).min(1.0);
-        let (ended, packet_hops) = (self.tally.ended(), self.net.packet_hops());
+        let (ended, packet_hops) = (self.statistics.ended(), self.net.packet_hops());
         Progress { seconds, ended, packet_hops, part }
     }
 
     /// Ends the simulation where it is.
     pub(crate) fn interrupt(&mut self) {
         let message = "what follows covers only what was simulated until then";
-        self.tally.find(FindingKind::Interrupted, "simulation", message);
+        self.statistics.find(FindingKind::Interrupted, "simulation", message);
         self.ended = true;
     }
 
     fn look_for_deadlock(&mut self) {
         if let Some((circle, since)) = self.net.deadlock() {
-            self.tally.deadlock(since.0, circle);
+            self.statistics.deadlock(since.0, circle);
             self.ended = true;
         }
     }
@@ -232,13 +232,13 @@ impl<'a> Simulation<'a> {
             self.look_for_deadlock();
         }
         if !self.ended && matches!(self.plan.workload, Workload::EventBuilding) {
-            self.tally.find(
+            self.statistics.find(
                 FindingKind::NotDrained,
                 "evm",
                 "nothing happens any more, but the event manager has not seen the end of the run",
             );
         }
-        self.tally.end(now, self.net.packets_left());
+        self.statistics.end(now, self.net.packets_left());
     }
 
     fn happen(&mut self, event: Event) {
@@ -271,7 +271,7 @@ impl<'a> Simulation<'a> {
             Event::Measure => {
                 self.split_trains(Time(now));
                 self.net.begin_to_measure();
-                self.tally.begin_to_measure(now);
+                self.statistics.begin_to_measure(now);
                 if let Some(manager) = self.manager() {
                     manager.latencies.reset();
                 }
@@ -287,13 +287,13 @@ impl<'a> Simulation<'a> {
     fn take_effects(&mut self) {
         while let Some(effect) = self.net.effects.pop() {
             match effect {
-                Effect::Sent { endpoint, at } => self.net.queue.push(at, Event::Pick { endpoint: endpoint.0 }),
-                Effect::Uncut { message, packets, bytes } => self.uncut(message, packets, bytes),
-                Effect::Lost(id) => {
+                NetEffect::Sent { endpoint, at } => self.net.queue.push(at, Event::Pick { endpoint: endpoint.0 }),
+                NetEffect::Uncut { message, packets, bytes } => self.uncut(message, packets, bytes),
+                NetEffect::Lost(id) => {
                     let packet = self.net.remove(id);
                     match packet.load {
                         Load::Message => {
-                            self.tally.lost_packets += 1;
+                            self.statistics.lost_packets += 1;
                             self.lose(self.net.queue.now().0, packet.message);
                         }
                         Load::SourceRouted => _ = self.net.take_mapper_message(packet.message),

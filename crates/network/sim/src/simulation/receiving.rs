@@ -28,15 +28,15 @@ impl Simulation<'_> {
         match packet.load {
             Load::Message => {}
             Load::SourceRouted => return self.deliver_to_mapper(now, packet),
-            Load::Stray => return self.tally.flooded_packets += 1,
+            Load::Stray => return self.statistics.flooded_packets += 1,
         }
         if packet.corrupted {
-            self.tally.corrupted_packets += 1;
+            self.statistics.corrupted_packets += 1;
             return self.lose(now, packet.message);
         }
         let message = self.messages.get(packet.message);
         let filled = filled(message, packet.payload);
-        self.tally.packets(now, &packet, 1, &self.net.network, filled, (message.from, message.to.first));
+        self.statistics.packets(now, &packet, 1, &self.net.network, filled, (message.from, message.to.first));
         let host = usize::from(packet.to.0) / self.nics[0].ports.len();
         let chunk = Chunk { message: packet.message, bytes: packet.payload, last: false, others: 0 };
         match &mut self.nics[host].memory {
@@ -83,7 +83,7 @@ impl Simulation<'_> {
         if message.body.is_reliable() {
             return self.net.queue.push(Time(now) + SENT_AGAIN, Event::SendAgain { message: id });
         }
-        self.tally.lose_message(&message.body);
+        self.statistics.lose_message(&message.body);
         let (pair, place) = ((message.from, message.to.first), message.order);
         self.in_order(now, pair, place, None);
     }
@@ -157,7 +157,7 @@ impl Simulation<'_> {
         let message = self.messages.remove(id);
         self.tell_sender(&message);
         let Message { from, to, body, payload, .. } = message;
-        self.tally.message(self.net.queue.now().0, from, to.first, &body, payload.into());
+        self.statistics.message(self.net.queue.now().0, from, to.first, &body, payload.into());
         if payload > 0 {
             self.moved_at = self.net.queue.now().0;
         }

@@ -29,7 +29,7 @@ impl Simulation<'_> {
         let (bytes, payload, is_data) = (size(bytes), size(payload), body.is_data());
         let is_building = matches!(self.plan.workload, Workload::EventBuilding);
         if !is_building && payload > 0 {
-            self.tally.data(self.net.queue.now().0, to.count);
+            self.statistics.data(self.net.queue.now().0, to.count);
         }
         let host = self.host(from);
         let mut posted_at = self.net.queue.now().0 + delay.0;
@@ -156,7 +156,7 @@ impl Simulation<'_> {
             variant: self.net.variant(from, to, u32::from(message.from.0)),
             ..Packet::new(from, to)
         };
-        self.tally.sent_packets += 1;
+        self.statistics.sent_packets += 1;
         let ready = Time(now) + nic.overhead;
         let id = self.net.send(ready, packet);
         if chunk.others > 0 {

@@ -2,7 +2,7 @@
 
 use evb_core::Time;
 use evb_fabric::{EndpointId, Network, NetworkConfig};
-use evb_sim::probe::Probe;
+use evb_sim::testing::Probe;
 use serde::{Deserialize, Serialize};
 
 /// A network and the packets sent over it.

@@ -12,7 +12,7 @@ use std::num::NonZeroUsize;
 fn both(text: &str) -> Option<(Record, Record)> {
     let experiment = Experiment::parse(text, "test.toml", &[]).inspect_err(|error| println!("{error:?}")).ok()?;
     let [plan] = experiment.plans() else { panic!("a sweep") };
-    let one_by_one = evb_sim::probe::simulate_one_by_one(plan).inspect_err(|error| println!("{error:?}")).ok()?;
+    let one_by_one = evb_sim::testing::simulate_one_by_one(plan).inspect_err(|error| println!("{error:?}")).ok()?;
     let in_trains = evb_sim::simulate(plan, NonZeroUsize::MIN, None, &mut |_| true)
         .unwrap_or_else(|error| panic!("{error}\n{text}"));
     Some((without_wall_time(in_trains), without_wall_time(one_by_one)))

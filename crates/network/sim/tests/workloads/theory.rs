@@ -1,7 +1,7 @@
 //! The presets beside calculated values; each page of `docs/networks` shows the results.
 
 use crate::{
-    pages::{Comparison, Unit, check_page},
+    pages::{Comparison, FigureUnit, check_page},
     support::{assert_near, network_config, run_with},
 };
 use evb_fabric::{Flow, NetworkConfig};
@@ -22,7 +22,7 @@ fn alone(preset: &str, farthest: u16, switches: u64) -> Comparison {
         what: format!("one message of 48 B to h{farthest}; switches on the way: {switches}"),
         source: "the sum of its parts",
         theory: seconds_alone(&network_config(preset), 48.0, switches as f64),
-        unit: Unit::Time,
+        unit: FigureUnit::Time,
         within: EXACT,
         ..Comparison::new(PAIRS, preset, ONE, &set.each_ref().map(String::as_str))
     }
@@ -54,7 +54,7 @@ fn stream(preset: &str) -> Comparison {
         what: "64 KiB after 64 KiB to the next host".to_owned(),
         source: "payload and time of each packet",
         theory: stream_rate(&network_config(preset), 65536.0),
-        unit: Unit::Rate,
+        unit: FigureUnit::Rate,
         within: STEADY,
         ..Comparison::new(PAIRS, preset, STREAM, &[])
     }
@@ -82,7 +82,7 @@ fn shift(preset: &str, pairs: u16) -> Comparison {
         what: format!("h0 to h{pairs}, h1 to h{}, ... at once, each", pairs + 1),
         source: "as one alone: a shift (Zahavi, JPDC 72, 2012)",
         theory: stream_rate(&network_config(preset), 65536.0),
-        unit: Unit::RateOfEach,
+        unit: FigureUnit::RateOfEach,
         within: STEADY,
         ..Comparison::new(PAIRS, preset, STREAM, &set.each_ref().map(String::as_str))
     }
@@ -97,7 +97,7 @@ fn frames(preset: &str, [smallest, largest]: [f64; 2]) -> [Comparison; 2] {
             what: format!("frames of {frame} B"),
             source: "RFC 2544, appendix B, for this rate",
             theory,
-            unit: Unit::Messages,
+            unit: FigureUnit::Messages,
             within: STEADY,
             ..Comparison::new(PAIRS, preset, &set, &[])
         }
@@ -110,7 +110,7 @@ fn neighbours(preset: &str) -> Comparison {
         what: "every node to one on the next switch, each".to_owned(),
         source: "4 links for 16 nodes, 64 of 67 B payload",
         theory: 10e6 * 4.0 / 16.0 * 64.0 / 67.0,
-        unit: Unit::RateOfEach,
+        unit: FigureUnit::RateOfEach,
         within: STEADY,
         ..Comparison::new("papers/atlas-ethernet-1998/grid-neighbours.toml", preset, &[], &[])
     }
@@ -122,7 +122,7 @@ fn ideal() {
         what: "8 x 8, random, what waits blocks what is behind it".to_owned(),
         source: "Hluchyj and Karol 1988, table I",
         theory: 0.6184,
-        unit: Unit::Efficiency,
+        unit: FigureUnit::Efficiency,
         within: STEADY,
         ..Comparison::new(
             "experiments/crossbar-hol.toml",

@@ -3,7 +3,7 @@
 use super::Train;
 use crate::{
     event::NetEvent,
-    net::{Effect, NOWHERE, Net},
+    net::{NOWHERE, Net, NetEffect},
     packet::{LaneId, Packet, PacketId, TrainId},
 };
 use evb_core::Time;
@@ -108,7 +108,7 @@ impl Net {
         let &Packet { from: endpoint, message, payload, .. } = &self.packets[train.id];
         let mut left = train.length - passed.max(1);
         if let Some(at) = free_at.filter(|&at| at >= end) {
-            self.effects.push(Effect::Sent { endpoint, at });
+            self.effects.push(NetEffect::Sent { endpoint, at });
         } else if free_at.is_some() {
             // The next one was cut already, and asks when the interface has done its work for it.
             let (asks_at, packet) = (train.time(&train.runs[0], passed), self.alone(train));
@@ -117,7 +117,7 @@ impl Net {
             self.plan(asks_at, NetEvent::Request(id));
             left -= 1;
         }
-        self.effects.push(Effect::Uncut { message, packets: left, bytes: left * payload });
+        self.effects.push(NetEffect::Uncut { message, packets: left, bytes: left * payload });
     }
 
     /// A train goes on with the packets that have got the link at a place: others will not follow.

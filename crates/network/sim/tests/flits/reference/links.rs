@@ -1,8 +1,8 @@
 //! Requests for links, and their arbitration.
 
 use super::{Happening, Hop, World, byte_time, time_for};
-use evb_fabric::{Arbitration, End, Flow, LinkId, Routing, WhenFull};
-use evb_sim::probe::Probe;
+use evb_fabric::{Arbitration, Flow, LinkEnd, LinkId, Routing, WhenFull};
+use evb_sim::testing::Probe;
 use std::collections::VecDeque;
 
 /// Worms that an input has places for.
@@ -30,7 +30,7 @@ pub(super) struct Buffer {
     pub(super) taken: u64,
     /// Bytes of packets in the switch that came over the link (store and forward).
     pub(super) held: u64,
-    /// True when the sender was told to pause.
+    /// True when the sender was expected to pause.
     pub(super) full: bool,
 }
 
@@ -42,7 +42,7 @@ impl World<'_> {
             && !self.packets[packet].way.is_empty()
             && self.queued(link) + wire > queue
         {
-            self.told.lost += 1;
+            self.expected.lost += 1;
             return;
         }
         if let (Some(_), Some(before)) = (self.store(), self.packets[packet].way.last()) {
@@ -98,8 +98,8 @@ impl World<'_> {
         wire.waiting.retain(|&other| other != packet);
         wire.busy = true;
         wire.served = Some(input);
-        self.told.hops += 1;
-        self.told.waits += u64::from(self.now > self.packets[packet].asked);
+        self.expected.hops += 1;
+        self.expected.waits += u64::from(self.now > self.packets[packet].asked);
         let amount = self.amount(packet);
         let buffer = &mut self.buffers[link][channel];
         buffer.packets.push_back(packet);
@@ -135,9 +135,9 @@ impl World<'_> {
         self.wires[next].sending = Some((packet, self.now + longest));
         self.plan(longest, Happening::TailSent { packet, hop });
         match (link.to, self.store()) {
-            (End::Endpoint(_), _) => self.plan(longest + link.delay.0, Happening::TailThere { packet, hop }),
-            (End::Switch(_), Some(_)) => self.plan(longest + link.delay.0 + switch, Happening::Ask { packet }),
-            (End::Switch(_), None) => {
+            (LinkEnd::Endpoint(_), _) => self.plan(longest + link.delay.0, Happening::TailThere { packet, hop }),
+            (LinkEnd::Switch(_), Some(_)) => self.plan(longest + link.delay.0 + switch, Happening::Ask { packet }),
+            (LinkEnd::Switch(_), None) => {
                 self.plan(byte_time(link.rate.0) + link.delay.0, Happening::HeadThere { packet, hop })
             }
         }
@@ -145,7 +145,7 @@ impl World<'_> {
 
     /// True when the buffer behind the link has room for the packet, as far as the sender knows. Hosts always have.
     fn has_room(&self, link: usize, packet: usize) -> bool {
-        if let End::Endpoint(_) = self.network.links[link].to {
+        if let LinkEnd::Endpoint(_) = self.network.links[link].to {
             return true;
         }
         let (_, channel) = self.next_link(packet);

@@ -10,7 +10,7 @@ mod moves;
 
 use evb_core::Time;
 use evb_fabric::{Flow, Network, Routes, WhenFull};
-use evb_sim::probe::Probe;
+use evb_sim::testing::Probe;
 use links::{Buffer, Wire};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -20,7 +20,7 @@ const BYTE: u128 = 8_000_000_000_000;
 
 /// The fate of the packets, and the special cases that they met with.
 #[derive(Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct ReferenceOutcome {
     /// Time at which the last byte of each packet arrived.
     pub(crate) delivered: Vec<Option<Time>>,
     /// Links given away.
@@ -35,20 +35,20 @@ pub(crate) struct Told {
     pub(crate) stalls: u64,
     /// Most links on which one worm stood at a time.
     pub(crate) stretch: usize,
-    /// Times that a sender was told to pause.
+    /// Times that a sender was expected to pause.
     pub(crate) pauses: u64,
 }
 
-/// Sends the packets, as [`evb_sim::probe::send`] does.
-pub(crate) fn send(network: &Network, seed: u64, probes: &[Probe]) -> Told {
+/// Sends the packets, as [`evb_sim::testing::send`] does.
+pub(crate) fn send(network: &Network, seed: u64, probes: &[Probe]) -> ReferenceOutcome {
     let mut world = World::new(network, seed, probes);
     for endpoint in 0..network.endpoints.len() {
         world.take(endpoint);
     }
     while world.step() {}
-    let told = &mut world.told;
-    told.standing = probes.len() as u64 - told.lost - told.delivered.iter().flatten().count() as u64;
-    world.told
+    let expected = &mut world.expected;
+    expected.standing = probes.len() as u64 - expected.lost - expected.delivered.iter().flatten().count() as u64;
+    world.expected
 }
 
 /// An event of a packet or a link. Hops of a packet count from 0, the link into the network.
@@ -113,7 +113,7 @@ struct World<'n> {
     wires: Vec<Wire>,
     /// The buffer behind each link, for each channel.
     buffers: Vec<Vec<Buffer>>,
-    told: Told,
+    expected: ReferenceOutcome,
 }
 
 impl<'n> World<'n> {
@@ -135,7 +135,7 @@ impl<'n> World<'n> {
             to_send,
             wires: network.links.iter().map(|_| Wire::default()).collect(),
             buffers: network.links.iter().map(|_| (0..channels).map(|_| Buffer::default()).collect()).collect(),
-            told: Told { delivered: vec![None; probes.len()], ..Told::default() },
+            expected: ReferenceOutcome { delivered: vec![None; probes.len()], ..ReferenceOutcome::default() },
         }
     }
 

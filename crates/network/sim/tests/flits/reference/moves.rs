@@ -2,7 +2,7 @@
 
 use super::{Happening, World};
 use evb_core::Time;
-use evb_fabric::{End, WhenFull};
+use evb_fabric::{LinkEnd, WhenFull};
 
 impl World<'_> {
     /// Sends the next byte of a worm on this hop, if it can be.
@@ -15,10 +15,10 @@ impl World<'_> {
             return;
         }
         let link = here.link;
-        let ends = matches!(self.network.links[link].to, End::Endpoint(_));
+        let ends = matches!(self.network.links[link].to, LinkEnd::Endpoint(_));
         if !ends && here.sent == here.known + slack {
-            self.told.stalls += 1;
-            self.told.stretch = self.told.stretch.max(self.stretch(packet, slack));
+            self.expected.stalls += 1;
+            self.expected.stretch = self.expected.stretch.max(self.stretch(packet, slack));
             return;
         }
         self.packets[packet].way[hop].sending = true;
@@ -73,7 +73,7 @@ impl World<'_> {
         here.head_there = true;
         here.head_at = self.now;
         let (link, channel) = (here.link, here.channel);
-        let at_switch = matches!(self.network.links[link].to, End::Switch(_));
+        let at_switch = matches!(self.network.links[link].to, LinkEnd::Switch(_));
         if at_switch && self.buffers[link][channel].packets[0] == packet {
             self.plan(self.network.config.switch.delay.0, Happening::Ask { packet });
         }
@@ -108,8 +108,8 @@ impl World<'_> {
 
     pub(super) fn tail_there(&mut self, packet: usize, hop: usize) {
         let link = self.packets[packet].way[hop].link;
-        if let End::Endpoint(_) = self.network.links[link].to {
-            self.told.delivered[packet] = Some(Time(self.now));
+        if let LinkEnd::Endpoint(_) = self.network.links[link].to {
+            self.expected.delivered[packet] = Some(Time(self.now));
         }
     }
 
@@ -120,7 +120,7 @@ impl World<'_> {
         buffer.held += u64::from(self.packets[packet].probe.wire);
         if full != WhenFull::Drop && !buffer.full && buffer.held >= queue {
             buffer.full = true;
-            self.told.pauses += 1;
+            self.expected.pauses += 1;
             self.plan(reaction, Happening::Pause { link, on: true });
         }
     }

@@ -2,10 +2,10 @@
 
 use super::Net;
 use crate::{
-    border::Credit,
     packet::{LaneId, Packet},
+    partition_border::CreditNotice,
 };
-use evb_fabric::End;
+use evb_fabric::LinkEnd;
 
 impl Net {
     /// Takes a packet from another partition, whose head comes into a lane here.
@@ -16,7 +16,7 @@ impl Net {
     }
 
     /// Takes a credit from another partition, where bytes of a buffer will be free.
-    pub(crate) fn take_back_credit(&mut self, Credit { lane, bytes, at }: Credit) {
+    pub(crate) fn take_back_credit(&mut self, CreditNotice { lane, bytes, at }: CreditNotice) {
         self.credit(lane, at, bytes);
     }
 
@@ -30,7 +30,7 @@ impl Net {
     }
 
     /// Adds the counts of another partition, which has the links that `is_of_other` names.
-    pub(crate) fn take_over(&mut self, other: &Self, is_of_other: impl Fn(End) -> bool) {
+    pub(crate) fn take_over(&mut self, other: &Self, is_of_other: impl Fn(LinkEnd) -> bool) {
         self.counts.take_over(&other.counts, |link| is_of_other(self.network.link(link).from));
     }
 }

@@ -2,7 +2,7 @@
 
 use evb_experiment::Experiment;
 use evb_record::Record;
-use evb_sim::probe::simulate_in_parts;
+use evb_sim::testing::simulate_in_parts;
 use std::num::NonZeroUsize;
 
 /// Simulates an experiment in one part and in several; checks that they agree.

@@ -3,12 +3,12 @@
 
 use crate::{
     Packets, SimulateError,
-    border::Border,
     event::Event,
     message::MessageId,
-    net::{Effect, Net},
+    net::{Net, NetEffect},
     packet::Packet,
     parallel,
+    partition_border::PartitionBorder,
     trace::Trace,
 };
 use evb_core::Time;
@@ -34,7 +34,7 @@ pub fn simulate_in_parts(plan: &Plan, most: NonZeroUsize) -> Result<Option<Recor
     let plan = crate::simulated(plan)?;
     let Some((network, partition)) = parallel::divide(&plan, most)? else { return Ok(None) };
     let simulation = parallel::in_parts(&plan, &network, &partition, &mut |_| true)?;
-    Ok(simulation.map(|simulation| crate::tally::record(&simulation, 0.0)))
+    Ok(simulation.map(|simulation| crate::statistics::record(&simulation, 0.0)))
 }
 
 /// A packet to send.
@@ -66,7 +66,7 @@ pub struct Outcome {
 /// # Errors
 /// If the network makes no sense.
 pub fn send(network: Network, seed: u64, probes: &[Probe]) -> Result<Outcome, SimulateError> {
-    let net = Net::new(network, seed, Trace::default(), Border::default())?;
+    let net = Net::new(network, seed, Trace::default(), PartitionBorder::default())?;
     let mut waiting = vec![VecDeque::new(); net.network.endpoints.len()];
     for (index, probe) in probes.iter().enumerate() {
         waiting[usize::from(probe.from.0)].push_back(index);
@@ -128,9 +128,9 @@ impl Run<'_> {
     fn take_effects(&mut self) {
         while let Some(effect) = self.net.effects.pop() {
             match effect {
-                Effect::Sent { endpoint, at } => self.net.queue.push(at, Event::Pick { endpoint: endpoint.0 }),
-                Effect::Lost(id) => drop(self.net.packets.remove(id)),
-                Effect::Uncut { .. } => unreachable!("packets are sent one by one here"),
+                NetEffect::Sent { endpoint, at } => self.net.queue.push(at, Event::Pick { endpoint: endpoint.0 }),
+                NetEffect::Lost(id) => drop(self.net.packets.remove(id)),
+                NetEffect::Uncut { .. } => unreachable!("packets are sent one by one here"),
             }
         }
     }

@@ -7,14 +7,14 @@ use crate::{
 };
 use evb_core::{NodeId, Span, Time};
 use evb_experiment::{Plan, Workload};
-use evb_fabric::{Arbitration, Control, End, EndpointId, Flow, Link, Network, NetworkConfig, SwitchId};
+use evb_fabric::{Arbitration, Control, EndpointId, Flow, LinkEnd, Network, NetworkConfig, NetworkLink, SwitchId};
 use evb_patterns::Pattern;
 use evb_protocol::{Shaping, Step};
 use std::sync::Arc;
 
 /// The parts of a network, each with some switches and the hosts on them.
 #[derive(Debug)]
-pub(crate) struct Partition {
+pub(crate) struct Partitioning {
     /// Number of parts, at least 2.
     pub(crate) parts: usize,
     /// Shortest time in which something that happens in one part has an effect in another one.
@@ -29,18 +29,18 @@ pub(crate) struct Partition {
 /// What passes from one part to another, by kind: one that is short takes no more cache lines from core to core than it needs.
 /// The order of those of one kind is kept.
 #[derive(Default)]
-pub(crate) struct Mail {
+pub(crate) struct PartitionMail {
     /// Messages of which a first packet is sent. They keep their places with their senders until they are done.
     pub(crate) messages: Vec<(MessageId, Message)>,
     /// Messages that were taken by their receivers: their places with their senders are free.
     pub(crate) done: Vec<MessageId>,
     /// Packets whose heads come into the buffers of switches: into the lane and at the time that each of them has.
     pub(crate) packets: Vec<Packet>,
-    pub(crate) credits: Vec<Credit>,
-    pub(crate) calls: Vec<Call>,
+    pub(crate) credits: Vec<CreditNotice>,
+    pub(crate) calls: Vec<ControlCall>,
 }
 
-impl Mail {
+impl PartitionMail {
     /// True if there is none.
     fn is_empty(&self) -> bool {
         let Self { messages, done, packets, credits, calls } = self;
@@ -49,14 +49,14 @@ impl Mail {
 }
 
 /// Bytes of a buffer that will be free at a time, as the sender of its link knows then.
-pub(crate) struct Credit {
+pub(crate) struct CreditNotice {
     pub(crate) lane: LaneId,
     pub(crate) bytes: u32,
     pub(crate) at: Time,
 }
 
 /// A message on the control network, and when it was sent and comes.
-pub(crate) struct Call {
+pub(crate) struct ControlCall {
     pub(crate) sent: Time,
     pub(crate) at: Time,
     pub(crate) message: Message,
@@ -64,7 +64,7 @@ pub(crate) struct Call {
 
 /// The effects of mail.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Effects {
+pub(crate) struct MailEffects {
     /// Time of the first one.
     pub(crate) first: Option<Time>,
     /// Number of events that it ends.
@@ -73,17 +73,17 @@ pub(crate) struct Effects {
 
 /// The border of the part that a simulation is of; a simulation of a whole network has none.
 #[derive(Default)]
-pub(crate) struct Border {
-    partition: Option<Arc<Partition>>,
+pub(crate) struct PartitionBorder {
+    partition: Option<Arc<Partitioning>>,
     part: usize,
-    /// Mail for each part.
-    out: Vec<Mail>,
+    /// PartitionMail for each part.
+    out: Vec<PartitionMail>,
     /// What the mail does that was not handed out, and that of the window before.
-    effects: Effects,
-    before: Effects,
+    effects: MailEffects,
+    before: MailEffects,
 }
 
-impl Partition {
+impl Partitioning {
     /// Divides the network of a plan into at most `most` parts with about as many hosts each; `None` if it has no two
     /// parts that affect each other only after some time.
     pub(crate) fn of(plan: &Plan, network: &Network, most: usize) -> Option<Self> {
@@ -125,10 +125,10 @@ impl Partition {
         self.of_endpoint[usize::from(endpoint.0)].into()
     }
 
-    pub(crate) fn of_end(&self, end: End) -> usize {
+    pub(crate) fn of_end(&self, end: LinkEnd) -> usize {
         match end {
-            End::Switch(switch) => self.of_switch[usize::from(switch.0)].into(),
-            End::Endpoint(endpoint) => self.of_endpoint(endpoint),
+            LinkEnd::Switch(switch) => self.of_switch[usize::from(switch.0)].into(),
+            LinkEnd::Endpoint(endpoint) => self.of_endpoint(endpoint),
         }
     }
 }
@@ -158,12 +158,13 @@ fn lookahead(network: &Network, of_switch: &[u8], least: u64) -> Option<Span> {
     let Flow::CutThrough { reaction, .. } = config.flow else { return None };
     // A packet has left its buffer when it has passed the next link.
     let passing = network.links.iter().map(|link| link.rate.time_for(least)).min()?;
-    let crosses = |from: End, to: End| match (from, to) {
-        (End::Switch(from), End::Switch(to)) => of_switch[usize::from(from.0)] != of_switch[usize::from(to.0)],
+    let crosses = |from: LinkEnd, to: LinkEnd| match (from, to) {
+        (LinkEnd::Switch(from), LinkEnd::Switch(to)) => of_switch[usize::from(from.0)] != of_switch[usize::from(to.0)],
         _ => false,
     };
     let links = network.links.iter().filter(|link| crosses(link.from, link.to));
-    let of_link = |link: &Link| (link.rate.byte_time() + link.delay + config.switch.delay).min(reaction + passing);
+    let of_link =
+        |link: &NetworkLink| (link.rate.byte_time() + link.delay + config.switch.delay).min(reaction + passing);
     let of_control = match config.control {
         Control::Separate { delay, .. } => Some(delay),
         _ => None,
@@ -220,17 +221,17 @@ impl Groups {
     }
 }
 
-fn switch_of(end: End) -> Option<usize> {
+fn switch_of(end: LinkEnd) -> Option<usize> {
     match end {
-        End::Switch(SwitchId(switch)) => Some(switch.into()),
-        End::Endpoint(_) => None,
+        LinkEnd::Switch(SwitchId(switch)) => Some(switch.into()),
+        LinkEnd::Endpoint(_) => None,
     }
 }
 
-impl Border {
-    pub(crate) fn new(partition: Arc<Partition>, part: usize) -> Self {
-        let out = (0..partition.parts).map(|_| Mail::default()).collect();
-        Self { partition: Some(partition), part, out, effects: Effects::default(), before: Effects::default() }
+impl PartitionBorder {
+    pub(crate) fn new(partition: Arc<Partitioning>, part: usize) -> Self {
+        let out = (0..partition.parts).map(|_| PartitionMail::default()).collect();
+        Self { partition: Some(partition), part, out, effects: MailEffects::default(), before: MailEffects::default() }
     }
 
     /// True in a simulation of a part.
@@ -241,7 +242,7 @@ impl Border {
 
     /// The other part that an end of a link is in; `None` if it is in this part.
     #[inline]
-    pub(crate) fn beyond(&self, end: End) -> Option<usize> {
+    pub(crate) fn beyond(&self, end: LinkEnd) -> Option<usize> {
         let part = self.partition.as_ref()?.of_end(end);
         (part != self.part).then_some(part)
     }
@@ -276,33 +277,33 @@ impl Border {
     }
 
     /// Gives a credit to another part.
-    pub(crate) fn post_credit(&mut self, part: usize, credit: Credit) {
+    pub(crate) fn post_credit(&mut self, part: usize, credit: CreditNotice) {
         self.will_matter(credit.at);
         self.out[part].credits.push(credit);
     }
 
     /// Gives a message on the control network to another part.
-    pub(crate) fn post_call(&mut self, part: usize, call: Call) {
+    pub(crate) fn post_call(&mut self, part: usize, call: ControlCall) {
         self.will_matter(call.at);
         self.effects.ends += call.message.body.ends();
         self.out[part].calls.push(call);
     }
 
-    /// Mail matters from this time on. A message only prepares for its packets.
+    /// PartitionMail matters from this time on. A message only prepares for its packets.
     fn will_matter(&mut self, at: Time) {
         self.effects.first = Some(self.effects.first.map_or(at, |first| first.min(at)));
     }
 
     /// The mail for another part; `empty` takes its place.
-    pub(crate) fn hand_out(&mut self, part: usize, empty: Mail) -> Mail {
+    pub(crate) fn hand_out(&mut self, part: usize, empty: PartitionMail) -> PartitionMail {
         debug_assert!(empty.is_empty(), "all of it was taken");
         std::mem::replace(&mut self.out[part], empty)
     }
 
     /// The effects of all mail since the call before the last one: no part has taken it yet.
-    pub(crate) fn take_effects(&mut self) -> Effects {
+    pub(crate) fn take_effects(&mut self) -> MailEffects {
         let before = std::mem::replace(&mut self.before, std::mem::take(&mut self.effects));
         let first = before.first.into_iter().chain(self.before.first).min();
-        Effects { first, ends: before.ends + self.before.ends }
+        MailEffects { first, ends: before.ends + self.before.ends }
     }
 }

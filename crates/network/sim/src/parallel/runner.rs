@@ -1,21 +1,21 @@
 //! One part of a simulation as it goes on beside the others, window by window. It never waits itself, so any thread can take
 //! it on, and one thread can have all.
 
-use crate::{border::Mail, simulation::Simulation};
+use crate::{partition_border::PartitionMail, simulation::Simulation};
 use evb_core::{Span, Time};
 use rtrb::{Consumer, Producer, RingBuffer};
 use std::mem;
 
 /// Parcels from one part to another that fit on their way. There are three at most, since no part is more than two windows
 /// ahead; with more room, a sender looks less often how far the receiver is.
-const PARCELS: usize = 16;
+const BATCHES: usize = 16;
 
 /// No time.
 const NEVER: u64 = u64::MAX;
 
 /// The end of a simulation in parts, the same for all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum RunOutcome {
     Ended,
     Interrupted,
     GaveUp,
@@ -23,7 +23,7 @@ pub(super) enum End {
 
 /// What became of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum WindowStep {
     Went,
     /// The part waits for others, or is over.
     Waits,
@@ -32,37 +32,37 @@ pub(super) enum Step {
 }
 
 /// A part and its links to all others.
-pub(super) struct Member<'a> {
+pub(super) struct PartitionRunner<'a> {
     pub(super) part: Simulation<'a>,
     /// False to interrupt the simulation; only that of the first part counts.
     pub(super) goes_on: bool,
     /// True for the part with the event manager.
     is_first: bool,
     /// By part, without this one.
-    links: Vec<Link>,
+    links: Vec<PartitionLink>,
     windows: Windows,
     /// What this part said after the last window but one, and after the last one.
-    said: [Notice; 2],
+    said: [PartitionNotice; 2],
     /// What the others said after one window, as far as it was taken, and the number of those.
-    heard: Notice,
+    heard: PartitionNotice,
     hears: usize,
-    state: State,
+    state: WindowState,
 }
 
 /// What a part does next.
-enum State {
+enum WindowState {
     Begin,
     /// Take the mail of the window before the last one, and go on.
     Hear,
     /// Go as far as the first part has gone.
     Follow,
     /// Take the last mail.
-    Close(End),
-    Over(End),
+    Close(RunOutcome),
+    Over(RunOutcome),
 }
 
 /// The link of one part to another.
-struct Link {
+struct PartitionLink {
     part: usize,
     out: Producer<WindowBatch>,
     into: Consumer<WindowBatch>,
@@ -70,18 +70,18 @@ struct Link {
     allows: Producer<Time>,
     allowed: Consumer<Time>,
     /// Empty mail, whose memory is used again.
-    spare: Vec<Mail>,
+    spare: Vec<PartitionMail>,
 }
 
 /// What one part hands over to another one after a window.
 struct WindowBatch {
-    notice: Notice,
-    mail: Mail,
+    notice: PartitionNotice,
+    mail: PartitionMail,
 }
 
 /// What a part, or several of them, say to all.
 #[derive(Clone, Copy)]
-struct Notice {
+struct PartitionNotice {
     /// Time of the next happening, or of the first effect of mail that nobody has taken.
     next: u64,
     /// Events that this mail ends.
@@ -104,72 +104,72 @@ struct Windows {
     before: u64,
 }
 
-impl<'a> Member<'a> {
+impl<'a> PartitionRunner<'a> {
     /// Links parts that affect each other only after the lookahead.
     pub(super) fn of_all(parts: Vec<Simulation<'a>>, lookahead: Span) -> Vec<Self> {
-        let mut links: Vec<Vec<Link>> = parts.iter().map(|_| Vec::new()).collect();
+        let mut links: Vec<Vec<PartitionLink>> = parts.iter().map(|_| Vec::new()).collect();
         for one in 0..parts.len() {
             for other in 0..one {
-                let [here, there] = Link::pair(one, other);
+                let [here, there] = PartitionLink::pair(one, other);
                 links[one].push(here);
                 links[other].push(there);
             }
         }
-        let member = |(index, (part, links))| Self {
+        let runner = |(index, (part, links))| Self {
             part,
             goes_on: true,
             is_first: index == 0,
             links,
             windows: Windows { lookahead: lookahead.0, last: 0, before: 0 },
-            said: [Notice::NOTHING; 2],
-            heard: Notice::NOTHING,
+            said: [PartitionNotice::NOTHING; 2],
+            heard: PartitionNotice::NOTHING,
             hears: 0,
-            state: State::Begin,
+            state: WindowState::Begin,
         };
-        parts.into_iter().zip(links).enumerate().map(member).collect()
+        parts.into_iter().zip(links).enumerate().map(runner).collect()
     }
 
     /// Simulates a window, or does what else comes next, if the others have done what that needs.
-    pub(super) fn step(&mut self) -> Step {
+    pub(super) fn step(&mut self) -> WindowStep {
         match self.state {
-            State::Begin => {
+            WindowState::Begin => {
                 self.part.begin(&mut |_| true);
                 // The beginning counts as a window, and so does one without length after it.
                 self.hand_over();
                 self.hand_over();
-                self.state = State::Hear;
+                self.state = WindowState::Hear;
             }
-            State::Hear => match self.hear() {
+            WindowState::Hear => match self.hear() {
                 Some(all) => self.go_on(all),
-                None => return Step::Waits,
+                None => return WindowStep::Waits,
             },
             // The first link is that to the first part.
-            State::Follow => match self.links[0].allowed.pop() {
+            WindowState::Follow => match self.links[0].allowed.pop() {
                 Ok(end) => self.run(end),
-                Err(_) => return Step::Waits,
+                Err(_) => return WindowStep::Waits,
             },
-            State::Close(end) => {
+            WindowState::Close(end) => {
                 if self.hear().is_none() {
-                    return Step::Waits;
+                    return WindowStep::Waits;
                 }
-                self.state = State::Over(end);
-                return Step::Ended;
+                self.state = WindowState::Over(end);
+                return WindowStep::Ended;
             }
-            State::Over(_) => return Step::Waits,
+            WindowState::Over(_) => return WindowStep::Waits,
         }
-        Step::Went
+        WindowStep::Went
     }
 
     /// How the simulation ended; `None` before.
-    pub(super) const fn end(&self) -> Option<End> {
+    pub(super) const fn end(&self) -> Option<RunOutcome> {
         match self.state {
-            State::Over(end) => Some(end),
+            WindowState::Over(end) => Some(end),
             _ => None,
         }
     }
 
     /// Takes the next mail of all others. Returns what they said with it, and what this part said then.
-    fn hear(&mut self) -> Option<Notice> {
+    fn hear(&mut self) -> Option<PartitionNotice> {
         while let Some(link) = self.links.get_mut(self.hears) {
             let WindowBatch { notice, mut mail } = link.into.pop().ok()?;
             self.part.take_mail(link.part, &mut mail);
@@ -178,13 +178,13 @@ impl<'a> Member<'a> {
             self.hears += 1;
         }
         self.hears = 0;
-        Some(mem::replace(&mut self.heard, Notice::NOTHING).and(self.said[0]))
+        Some(mem::replace(&mut self.heard, PartitionNotice::NOTHING).and(self.said[0]))
     }
 
     /// Goes on after all that was said, or ends.
-    fn go_on(&mut self, all: Notice) {
+    fn go_on(&mut self, all: PartitionNotice) {
         if let Some(end) = all.end(self.part.ends_in_silence()) {
-            self.state = State::Close(end);
+            self.state = WindowState::Close(end);
             return;
         }
         let end = self.windows.next(all.next);
@@ -201,7 +201,7 @@ impl<'a> Member<'a> {
             }
             self.hand_over();
         } else {
-            self.state = State::Follow;
+            self.state = WindowState::Follow;
         }
     }
 
@@ -209,12 +209,12 @@ impl<'a> Member<'a> {
     fn run(&mut self, end: Time) {
         self.part.run_before(end);
         self.hand_over();
-        self.state = State::Hear;
+        self.state = WindowState::Hear;
     }
 
     /// Hands over what this part has for the others.
     fn hand_over(&mut self) {
-        let notice = Notice::of(self);
+        let notice = PartitionNotice::of(self);
         for link in &mut self.links {
             let mail = self.part.hand_out(link.part, link.spare.pop().unwrap_or_default());
             assert!(link.out.push(WindowBatch { notice, mail }).is_ok(), "a part is two windows ahead at most");
@@ -223,12 +223,12 @@ impl<'a> Member<'a> {
     }
 }
 
-impl Link {
+impl PartitionLink {
     /// The ends of the link between two parts.
     fn pair(one: usize, other: usize) -> [Self; 2] {
-        let ((out, into_other), (out_of_other, into)) = (RingBuffer::new(PARCELS), RingBuffer::new(PARCELS));
+        let ((out, into_other), (out_of_other, into)) = (RingBuffer::new(BATCHES), RingBuffer::new(BATCHES));
         let ((allows, allowed_other), (allows_of_other, allowed)) =
-            (RingBuffer::new(PARCELS), RingBuffer::new(PARCELS));
+            (RingBuffer::new(BATCHES), RingBuffer::new(BATCHES));
         let here = Self { part: other, out, into, allows, allowed, spare: Vec::new() };
         let there = Self {
             part: one,
@@ -242,14 +242,14 @@ impl Link {
     }
 }
 
-impl Notice {
+impl PartitionNotice {
     /// What nobody says.
     const NOTHING: Self =
         Self { next: NEVER, ends: 0, gives_up: false, stay_open: NEVER, has_ended: false, is_interrupted: false };
 
     /// What a part has to say after a window.
-    fn of(member: &mut Member<'_>) -> Self {
-        let Member { part, is_first, goes_on, .. } = member;
+    fn of(runner: &mut PartitionRunner<'_>) -> Self {
+        let PartitionRunner { part, is_first, goes_on, .. } = runner;
         let effects = part.next_effects();
         let next = effects.first.map_or(NEVER, |time| time.0);
         let notice = Self { next, ends: effects.ends, gives_up: part.gives_up(), ..Self::NOTHING };
@@ -272,16 +272,16 @@ impl Notice {
     }
 
     /// The end of the simulation, if it is over after what all say.
-    fn end(self, ends_in_silence: bool) -> Option<End> {
+    fn end(self, ends_in_silence: bool) -> Option<RunOutcome> {
         // A part that gives up has not handled all, also when everything is over.
         if self.gives_up {
-            Some(End::GaveUp)
+            Some(RunOutcome::GaveUp)
         } else if self.has_ended {
-            Some(End::Ended)
+            Some(RunOutcome::Ended)
         } else if self.next == NEVER {
-            Some(if ends_in_silence { End::Ended } else { End::GaveUp })
+            Some(if ends_in_silence { RunOutcome::Ended } else { RunOutcome::GaveUp })
         } else {
-            self.is_interrupted.then_some(End::Interrupted)
+            self.is_interrupted.then_some(RunOutcome::Interrupted)
         }
     }
 

@@ -33,7 +33,7 @@ fn fragments(body: &Body) -> u64 {
     }
 }
 
-pub(crate) struct Tally {
+pub(crate) struct Statistics {
     /// Start of the measurement.
     from: u64,
     /// End of the measurement, once it is known.
@@ -54,7 +54,7 @@ pub(crate) struct Tally {
     /// All of these counts over time, from the start of the measurement.
     series: Series,
     places: Places,
-    pub(crate) unit: Unit,
+    pub(crate) unit: RateUnit,
     /// Counts of each link at the end of the measurement, if it ended before the simulation; else empty.
     pub(crate) links: Vec<LinkCounts>,
     counts_packets: bool,
@@ -77,7 +77,7 @@ pub(crate) struct Tally {
 }
 
 /// The unit of rate and latency.
-pub(crate) enum Unit {
+pub(crate) enum RateUnit {
     /// Messages, or the events of an event manager.
     Message,
     /// Events for which processors gather data.
@@ -94,7 +94,7 @@ pub(crate) struct Gathering {
     done: HashMap<u64, u16>,
 }
 
-impl Tally {
+impl Statistics {
     pub(crate) fn new(plan: &Plan) -> Self {
         let config = &plan.building;
         let traffic = match &plan.workload {
@@ -102,7 +102,7 @@ impl Tally {
             Workload::EventBuilding => None,
         };
         let places = Places::new(plan);
-        let mut tally = Self {
+        let mut statistics = Self {
             from: 0,
             to: None,
             last: 0,
@@ -115,7 +115,7 @@ impl Tally {
             wire: 0,
             series: Series::default(),
             places,
-            unit: traffic.map_or(Unit::Message, Unit::of),
+            unit: traffic.map_or(RateUnit::Message, RateUnit::of),
             links: Vec::new(),
             counts_packets: matches!(plan.workload, Workload::Traffic(_)),
             offered: 0,
@@ -132,16 +132,16 @@ impl Tally {
             deadlock: Vec::new(),
             account: traffic.map_or_else(|| Account::new(plan), |_| Account::of_traffic(config)),
         };
-        tally.series = Series::new(Time::ZERO, &tally.counts());
-        tally
+        statistics.series = Series::new(Time::ZERO, &statistics.counts());
+        statistics
     }
 
     /// All that is counted over time.
     fn counts(&self) -> Vec<u64> {
         let (started, done) = match self.unit {
             _ if !self.counts_packets => (self.triggered, self.all_ended),
-            Unit::Gathered(_) => (self.offered, self.all_ended),
-            Unit::Message | Unit::Cycle => (self.data_sent, self.data_arrived),
+            RateUnit::Gathered(_) => (self.offered, self.all_ended),
+            RateUnit::Message | RateUnit::Cycle => (self.data_sent, self.data_arrived),
         };
         let bytes = self.received.iter().sum();
         let single = [self.offered, started, self.all_ended, done, self.fragments, bytes, self.data_packets, self.wire];
@@ -330,7 +330,7 @@ impl Tally {
         }
         if let Body::Traffic(TrafficMessage::Data { born, .. }) = body {
             self.data_arrived += 1;
-            if let Unit::Message = self.unit {
+            if let RateUnit::Message = self.unit {
                 self.count_end(now, Some(*born));
             }
         }
@@ -378,7 +378,7 @@ impl Tally {
                 if has_ended {
                     self.count_end(now, Some(born));
                 }
-                return has_ended && matches!(self.unit, Unit::Gathered(_));
+                return has_ended && matches!(self.unit, RateUnit::Gathered(_));
             }
             Output::Traffic(TrafficEvent::Compute { .. }) => {}
             Output::Traffic(TrafficEvent::Refused) => self.refused += 1,
@@ -409,7 +409,7 @@ fn time_on_wire(packet: &Packet, network: &Network, filled: u32) -> u64 {
     }
 }
 
-impl Unit {
+impl RateUnit {
     fn of(traffic: &TrafficConfig) -> Self {
         match traffic.pattern {
             Pattern::Gather { processors, .. } => Self::Gathered(Gathering { processors, done: HashMap::new() }),

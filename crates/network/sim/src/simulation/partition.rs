@@ -2,14 +2,14 @@
 
 use super::Simulation;
 use crate::{
-    border::{Call, Effects, Mail, Partition},
     event::Event,
     message::{Body, Message, MessageId},
     packet::Packet,
+    partition_border::{ControlCall, MailEffects, PartitionMail, Partitioning},
 };
 use evb_core::{NodeId, Time};
 use evb_experiment::Workload;
-use evb_fabric::{Control, End};
+use evb_fabric::{Control, LinkEnd};
 
 impl Simulation<'_> {
     /// Handles all that happens before `end`. It stops early when the simulation is over or gives up.
@@ -26,9 +26,9 @@ impl Simulation<'_> {
 
     /// Time of the next happening in this part, or of the first effect of its mail that no part has taken yet, and the number
     /// of events that this mail ends. To be called once after the mail was handed out.
-    pub(crate) fn next_effects(&mut self) -> Effects {
+    pub(crate) fn next_effects(&mut self) -> MailEffects {
         let mail = self.net.border.take_effects();
-        Effects { first: self.net.queue.next_time().into_iter().chain(mail.first).min(), ..mail }
+        MailEffects { first: self.net.queue.next_time().into_iter().chain(mail.first).min(), ..mail }
     }
 
     /// Gives up if everything is over: the other parts have gone on.
@@ -47,13 +47,13 @@ impl Simulation<'_> {
     }
 
     /// The mail for another part; `empty` takes its place.
-    pub(crate) fn hand_out(&mut self, part: usize, empty: Mail) -> Mail {
+    pub(crate) fn hand_out(&mut self, part: usize, empty: PartitionMail) -> PartitionMail {
         self.net.border.hand_out(part, empty)
     }
 
     /// The measurement ended at `end` in all parts, and everything is over.
     pub(crate) fn end_part(&mut self, end: u64) {
-        self.tally.end_part(end, self.net.packets_left());
+        self.statistics.end_part(end, self.net.packets_left());
     }
 
     /// Number of events that are still open when all control messages on their way here have come, for the part with the
@@ -72,19 +72,19 @@ impl Simulation<'_> {
     }
 
     /// Takes mail from another part.
-    pub(crate) fn take_mail(&mut self, part: usize, mail: &mut Mail) {
+    pub(crate) fn take_mail(&mut self, part: usize, mail: &mut PartitionMail) {
         mail.messages.drain(..).for_each(|(place, message)| self.import(part, place, message));
         mail.done.drain(..).for_each(|place| _ = self.messages.remove(place));
         mail.packets.drain(..).for_each(|packet| self.net.enter(packet));
         mail.credits.drain(..).for_each(|credit| self.net.take_back_credit(credit));
-        mail.calls.drain(..).for_each(|Call { sent, at, message }| self.call(sent, at, message));
+        mail.calls.drain(..).for_each(|ControlCall { sent, at, message }| self.call(sent, at, message));
     }
 
     /// Sends a message over the control network, to nodes here and in other parts.
     pub(super) fn call_all(&mut self, sent: Time, at: Time, message: Message) {
         for part in self.net.border.others() {
             if message.to.count > 1 || self.net.border.beyond_node(message.to.first) == Some(part) {
-                self.net.border.post_call(part, Call { sent, at, message: message.clone() });
+                self.net.border.post_call(part, ControlCall { sent, at, message: message.clone() });
             }
         }
         if message.to.count > 1 || self.net.border.beyond_node(message.to.first).is_none() {
@@ -149,7 +149,7 @@ impl Simulation<'_> {
     /// Replaces the place of a message with its sender by that here.
     #[inline]
     pub(super) fn find_message(&self, packet: &mut Packet) {
-        if let Some(part) = self.net.border.beyond(End::Endpoint(packet.from)) {
+        if let Some(part) = self.net.border.beyond(LinkEnd::Endpoint(packet.from)) {
             packet.message = self.from_abroad[part][packet.message.0 as usize];
         }
     }
@@ -166,7 +166,7 @@ impl Simulation<'_> {
 
     /// Joins the other parts, numbered from 1, to this one, the one with the event manager. All must have handled what
     /// happens up to the end.
-    pub(crate) fn join(&mut self, others: Vec<Self>, partition: &Partition) {
+    pub(crate) fn join(&mut self, others: Vec<Self>, partition: &Partitioning) {
         for (part, mut other) in (1..).zip(others) {
             self.net.take_over(&other.net, |end| partition.of_end(end) == part);
             for (place, node) in other.nodes.drain(..).enumerate() {
@@ -180,7 +180,7 @@ impl Simulation<'_> {
                 }
             }
             let is_of_other = |link: usize| partition.of_end(self.net.network.links[link].from) == part;
-            self.tally.join(other.tally, is_of_other);
+            self.statistics.join(other.statistics, is_of_other);
         }
     }
 }
