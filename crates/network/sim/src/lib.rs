@@ -77,16 +77,16 @@ fn run(
         };
     }
     let plan = simulated(plan)?;
-    let in_parts = if trace.is_none() { parallel::run(&plan, threads, observe)? } else { None };
-    let mut simulation = match in_parts {
+    let in_partitions = if trace.is_none() { parallel::run(&plan, threads, observe)? } else { None };
+    let mut simulation = match in_partitions {
         Some(simulation) => simulation,
-        None => in_one_part(&plan, trace, observe, packets)?,
+        None => unpartitioned(&plan, trace, observe, packets)?,
     };
     simulation.net.trace.finish().map_err(SimulateError::Trace)?;
     Ok(statistics::record(&simulation, start.elapsed().as_secs_f64()))
 }
 
-fn in_one_part<'a>(
+fn unpartitioned<'a>(
     plan: &'a Plan,
     trace: Option<Box<dyn Write + Send>>,
     observe: &mut dyn FnMut(&Progress) -> bool,

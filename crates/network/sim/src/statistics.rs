@@ -229,7 +229,7 @@ impl Statistics {
     }
 
     pub(crate) fn end(&mut self, now: u64, packets_left: u64) {
-        self.end_part(self.ends_at(now), packets_left);
+        self.end_partition(self.ends_at(now), packets_left);
     }
 
     /// The last event may have ended in another part of the network.
@@ -244,7 +244,7 @@ impl Statistics {
     }
 
     /// The simulation of a part of the network is over, and the measurement ended at `end` in all parts.
-    pub(crate) fn end_part(&mut self, end: u64, packets_left: u64) {
+    pub(crate) fn end_partition(&mut self, end: u64, packets_left: u64) {
         self.close(end);
         self.packets_left = packets_left;
     }

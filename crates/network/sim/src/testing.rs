@@ -26,14 +26,14 @@ pub fn simulate_one_by_one(plan: &Plan) -> Result<Record, SimulateError> {
     crate::run(plan, NonZeroUsize::MIN, None, &mut |_| true, Packets::OneByOne)
 }
 
-/// Simulates a plan in parts, at most so many. There is no record if it has no parts, or if they gave up.
+/// Simulates a plan in partitions, at most so many. There is no record if it has no partitions, or if they gave up.
 ///
 /// # Errors
 /// As `simulate`.
-pub fn simulate_in_parts(plan: &Plan, most: NonZeroUsize) -> Result<Option<Record>, SimulateError> {
+pub fn simulate_partitioned(plan: &Plan, most: NonZeroUsize) -> Result<Option<Record>, SimulateError> {
     let plan = crate::simulated(plan)?;
-    let Some((network, partition)) = parallel::divide(&plan, most)? else { return Ok(None) };
-    let simulation = parallel::in_parts(&plan, &network, &partition, &mut |_| true)?;
+    let Some((network, partitioning)) = parallel::divide(&plan, most)? else { return Ok(None) };
+    let simulation = parallel::in_partitions(&plan, &network, &partitioning, &mut |_| true)?;
     Ok(simulation.map(|simulation| crate::statistics::record(&simulation, 0.0)))
 }
 

@@ -2,7 +2,7 @@
 
 use evb_experiment::Experiment;
 use evb_record::Record;
-use evb_sim::testing::simulate_in_parts;
+use evb_sim::testing::simulate_partitioned;
 use std::num::NonZeroUsize;
 
 /// Simulates an experiment in one part and in several; checks that they agree.
@@ -14,13 +14,13 @@ fn check_text(text: &str) {
     whole.simulation.as_mut().expect("simulated").wall_seconds = 0.0;
     assert!(whole.events.built > 50, "{text}\n{:?}", whole.events);
     for parts in [2, 3].into_iter().filter_map(NonZeroUsize::new) {
-        let apart = simulate_in_parts(plan, parts).unwrap_or_else(|error| panic!("{error}"));
+        let apart = simulate_partitioned(plan, parts).unwrap_or_else(|error| panic!("{error}"));
         let apart = apart.unwrap_or_else(|| panic!("not in {parts} parts: {text}"));
         assert!(apart == whole, "in {parts} parts: {text}\n{}", difference(&apart, &whole));
     }
 }
 
-const NETWORK: &str = include_str!("parts.toml");
+const NETWORK: &str = include_str!("partitions.toml");
 
 /// Each change as `from` and `to` in the text above.
 fn check(changes: &[(&str, &str)]) {
@@ -136,5 +136,5 @@ fn parts_give_up_when_nothing_moves_in_one_for_long() {
     let experiment = Experiment::parse(&text, "test.toml", &[]).unwrap_or_else(|error| panic!("{error:#?}"));
     let [plan] = experiment.plans() else { panic!("a sweep") };
     let two = NonZeroUsize::new(2).expect("2 is not 0");
-    assert_eq!(simulate_in_parts(plan, two).unwrap_or_else(|error| panic!("{error}")), None);
+    assert_eq!(simulate_partitioned(plan, two).unwrap_or_else(|error| panic!("{error}")), None);
 }

@@ -202,9 +202,9 @@ impl Net {
                 let held = self.take_credit(lane, wire);
                 self.counts.note_bytes(link, held);
                 let arrival = now + class.byte_time + class.delay;
-                if let Some(part) = self.border.beyond(end) {
+                if let Some(partition) = self.border.beyond(end) {
                     let packet = self.packets.remove(id);
-                    return self.border.post_packet(part, packet, lane, arrival);
+                    return self.border.post_packet(partition, packet, lane, arrival);
                 }
                 self.arrive(lane, id, arrival);
             }
@@ -222,9 +222,9 @@ impl Net {
             if load != Load::SourceRouted {
                 self.effects.push(NetEffect::Sent { endpoint: from, at });
             }
-        } else if let Some(part) = self.part_before(before) {
+        } else if let Some(partition) = self.partition_before(before) {
             let at = self.leave_for_sender(before, at);
-            self.border.post_credit(part, CreditNotice { lane: before, bytes: wire, at });
+            self.border.post_credit(partition, CreditNotice { lane: before, bytes: wire, at });
         } else {
             self.leave_buffer(before, id, at);
         }

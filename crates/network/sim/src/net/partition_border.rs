@@ -22,7 +22,7 @@ impl Net {
 
     /// The other partition that a lane is filled from; `None` if it is this one.
     #[inline]
-    pub(super) fn part_before(&self, lane: LaneId) -> Option<usize> {
+    pub(super) fn partition_before(&self, lane: LaneId) -> Option<usize> {
         if !self.border.is_there() {
             return None;
         }

@@ -1,8 +1,8 @@
-//! The threads that simulate the parts of a network.
+//! The threads that simulate the partitions of a network.
 //!
-//! Each has parts of its own, and waits for what other parts have to hand over. A machine that does other work at the same
+//! Each has partitions of its own, and waits for what other partitions have to hand over. A machine that does other work at the same
 //! time takes the core from a thread for milliseconds, in which the others could do a thousand windows. So a thread that waits
-//! long takes on parts that no other thread has in hand; and one that has lost its core leaves its parts to the others for
+//! long takes on partitions that no other thread has in hand; and one that has lost its core leaves its partitions to the others for
 //! a while.
 
 use super::runner::{PartitionRunner, RunOutcome, WindowStep};
@@ -42,9 +42,9 @@ const LONGEST_REST: Duration = Duration::from_millis(500);
 /// The core of a thread that rests.
 const NOWHERE: usize = usize::MAX;
 
-/// The threads and their parts.
+/// The threads and their partitions.
 pub(super) struct PartitionPool<'a> {
-    parts: Vec<PooledPartition<'a>>,
+    partitions: Vec<PooledPartition<'a>>,
     threads: usize,
     /// Threads that do not rest.
     awake: AtomicUsize,
@@ -56,19 +56,19 @@ pub(super) struct PartitionPool<'a> {
     first: Thread,
 }
 
-/// A part, on cache lines of its own (two, because of the adjacent-line prefetcher).
+/// A partition, on cache lines of its own (two, because of the adjacent-line prefetcher).
 #[repr(align(128))]
 struct PooledPartition<'a> {
     runner: Mutex<PartitionRunner<'a>>,
-    /// The thread whose part it is wants it back.
+    /// The thread whose partition it is wants it back.
     is_wanted: AtomicBool,
-    /// Links taken by the packets in this part, from time to time.
+    /// Links taken by the packets in this partition, from time to time.
     hops: AtomicU64,
 }
 
-/// A part in the hands of a thread.
+/// A partition in the hands of a thread.
 struct HeldPartition<'c, 'a> {
-    part: &'c PooledPartition<'a>,
+    partition: &'c PooledPartition<'a>,
     runner: MutexGuard<'c, PartitionRunner<'a>>,
     is_own: bool,
 }
@@ -90,7 +90,7 @@ struct CoreTime {
 }
 
 impl<'a> PartitionPool<'a> {
-    /// A thread for each part, if there are as many cores.
+    /// A thread for each partition, if there are as many cores.
     pub(super) fn new(runners: Vec<PartitionRunner<'a>>) -> Self {
         let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
         Self::of(runners, cores)
@@ -99,9 +99,10 @@ impl<'a> PartitionPool<'a> {
     /// Has this number of threads at most.
     pub(super) fn of(runners: Vec<PartitionRunner<'a>>, most: usize) -> Self {
         let (threads, left) = (runners.len().min(most), runners.len().into());
-        let part = |runner| PooledPartition { runner: Mutex::new(runner), is_wanted: false.into(), hops: 0.into() };
+        let partition =
+            |runner| PooledPartition { runner: Mutex::new(runner), is_wanted: false.into(), hops: 0.into() };
         Self {
-            parts: runners.into_iter().map(part).collect(),
+            partitions: runners.into_iter().map(partition).collect(),
             threads,
             awake: 0.into(),
             cores: (0..threads).map(|_| NOWHERE.into()).collect(),
@@ -110,14 +111,14 @@ impl<'a> PartitionPool<'a> {
         }
     }
 
-    /// Simulates all parts to the end; returns them, and how they ended.
+    /// Simulates all partitions to the end; returns them, and how they ended.
     ///
     /// # Panics
-    /// If a part does.
+    /// If a partition does.
     pub(super) fn run(self, observe: &mut Observe<'_>) -> (RunOutcome, Vec<Simulation<'a>>) {
         thread::scope(|scope| {
             let pool = &self;
-            // Where the system gives no more threads, the others simulate the parts of those that do not come.
+            // Where the system gives no more threads, the others simulate the partitions of those that do not come.
             let start = |thread| {
                 let work = move || pool.work(thread, &mut |_| true);
                 thread::Builder::new().spawn_scoped(scope, work).ok()
@@ -126,26 +127,29 @@ impl<'a> PartitionPool<'a> {
             pool.work(0, observe);
             others.iter().for_each(|other| other.thread().unpark());
         });
-        self.into_parts()
+        self.into_partitions()
     }
 
-    /// Works as one of the threads until all parts have ended. Only the first one tells the progress.
+    /// Works as one of the threads until all partitions have ended. Only the first one tells the progress.
     pub(super) fn work(&self, thread: usize, observe: &mut Observe<'_>) {
         PartitionWorker::new(self, thread).work(observe);
     }
 
-    /// The parts after their end, and how they ended.
-    pub(super) fn into_parts(self) -> (RunOutcome, Vec<Simulation<'a>>) {
-        let runners = self.parts.into_iter().map(|part| part.runner.into_inner().expect("no part has panicked"));
-        let (ends, parts): (Vec<_>, Vec<_>) = runners.map(|runner| (runner.end(), runner.part)).unzip();
-        (ends[0].expect("all parts have ended"), parts)
+    /// The partitions after their end, and how they ended.
+    pub(super) fn into_partitions(self) -> (RunOutcome, Vec<Simulation<'a>>) {
+        let runners = self
+            .partitions
+            .into_iter()
+            .map(|partition| partition.runner.into_inner().expect("no partition has panicked"));
+        let (ends, partitions): (Vec<_>, Vec<_>) = runners.map(|runner| (runner.end(), runner.partition)).unzip();
+        (ends[0].expect("all partitions have ended"), partitions)
     }
 
-    /// Leaves a part as a thread does that panics with it in hand.
+    /// Leaves a partition as a thread does that panics with it in hand.
     #[cfg(test)]
-    pub(super) fn poison(&self, part: usize) {
+    pub(super) fn poison(&self, partition: usize) {
         let hold = std::panic::AssertUnwindSafe(|| {
-            let _held = self.parts[part].runner.lock();
+            let _held = self.partitions[partition].runner.lock();
             panic!("as told");
         });
         assert!(std::panic::catch_unwind(hold).is_err());
@@ -164,7 +168,7 @@ impl<'c, 'a> PartitionWorker<'c, 'a> {
         Self { pool, thread, held: Vec::new(), time: CoreTime::now(), rest: REST }
     }
 
-    /// Simulates parts until all have ended.
+    /// Simulates partitions until all have ended.
     fn work(mut self, observe: &mut Observe<'_>) {
         self.take_own();
         let (mut steps, mut looks) = (0_u64, 0);
@@ -184,9 +188,9 @@ impl<'c, 'a> PartitionWorker<'c, 'a> {
         }
     }
 
-    /// Goes on with all parts in hand; returns true if one went.
+    /// Goes on with all partitions in hand; returns true if one went.
     fn step(&mut self) -> bool {
-        self.held.retain(|held| held.is_own || !held.part.is_wanted.load(Relaxed));
+        self.held.retain(|held| held.is_own || !held.partition.is_wanted.load(Relaxed));
         let mut went = false;
         for held in &mut self.held {
             match held.runner.step() {
@@ -199,29 +203,29 @@ impl<'c, 'a> PartitionWorker<'c, 'a> {
         went
     }
 
-    /// The parts of this thread.
-    fn own_parts(&self) -> impl Iterator<Item = &'c PooledPartition<'a>> + use<'c, 'a> {
-        self.pool.parts.iter().skip(self.thread).step_by(self.pool.threads)
+    /// The partitions of this thread.
+    fn own_partitions(&self) -> impl Iterator<Item = &'c PooledPartition<'a>> + use<'c, 'a> {
+        self.pool.partitions.iter().skip(self.thread).step_by(self.pool.threads)
     }
 
-    /// Takes the parts of this thread, from other threads where these have them.
+    /// Takes the partitions of this thread, from other threads where these have them.
     fn take_own(&mut self) {
-        for part in self.own_parts() {
-            part.is_wanted.store(true, Relaxed);
-            let runner = part.runner.lock().expect("no other part of the simulation panics");
-            part.is_wanted.store(false, Relaxed);
-            self.held.push(HeldPartition { part, runner, is_own: true });
+        for partition in self.own_partitions() {
+            partition.is_wanted.store(true, Relaxed);
+            let runner = partition.runner.lock().expect("no other partition of the simulation panics");
+            partition.is_wanted.store(false, Relaxed);
+            self.held.push(HeldPartition { partition, runner, is_own: true });
         }
     }
 
-    /// Takes parts that no thread has; returns true if there are some.
+    /// Takes partitions that no thread has; returns true if there are some.
     fn take_free(&mut self) -> bool {
         let had = self.held.len();
-        for part in &self.pool.parts {
-            match part.runner.try_lock() {
-                Ok(runner) => self.held.push(HeldPartition { part, runner, is_own: false }),
+        for partition in &self.pool.partitions {
+            match partition.runner.try_lock() {
+                Ok(runner) => self.held.push(HeldPartition { partition, runner, is_own: false }),
                 Err(TryLockError::WouldBlock) => {}
-                Err(TryLockError::Poisoned(_)) => panic!("another part of the simulation has panicked"),
+                Err(TryLockError::Poisoned(_)) => panic!("another partition of the simulation has panicked"),
             }
         }
         self.held.len() > had
@@ -230,17 +234,17 @@ impl<'c, 'a> PartitionWorker<'c, 'a> {
     /// Tells the progress, and whether to go on.
     fn tell(&mut self, observe: &mut Observe<'_>) {
         for held in &self.held {
-            held.part.hops.store(held.runner.part.net.packet_hops(), Relaxed);
+            held.partition.hops.store(held.runner.partition.net.packet_hops(), Relaxed);
         }
         if self.thread == 0
             && let Some(first) = self.held.first_mut()
         {
-            let packet_hops = self.pool.parts.iter().map(|part| part.hops.load(Relaxed)).sum();
-            first.runner.goes_on = observe(&Progress { packet_hops, ..first.runner.part.progress() });
+            let packet_hops = self.pool.partitions.iter().map(|partition| partition.hops.load(Relaxed)).sum();
+            first.runner.goes_on = observe(&Progress { packet_hops, ..first.runner.partition.progress() });
         }
     }
 
-    /// Leaves all parts to the others for a while if this thread has lost its core, or `waits` and shares it with another
+    /// Leaves all partitions to the others for a while if this thread has lost its core, or `waits` and shares it with another
     /// one of these threads. It does not if it is the last one at work. Returns true if so.
     fn rest(&mut self, waits: bool) -> bool {
         let core = sched_getcpu();

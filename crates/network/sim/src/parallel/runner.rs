@@ -1,4 +1,4 @@
-//! One part of a simulation as it goes on beside the others, window by window. It never waits itself, so any thread can take
+//! One partition of a simulation as it goes on beside the others, window by window. It never waits itself, so any thread can take
 //! it on, and one thread can have all.
 
 use crate::{partition_border::PartitionMail, simulation::Simulation};
@@ -6,14 +6,14 @@ use evb_core::{Span, Time};
 use rtrb::{Consumer, Producer, RingBuffer};
 use std::mem;
 
-/// Parcels from one part to another that fit on their way. There are three at most, since no part is more than two windows
+/// Parcels from one partition to another that fit on their way. There are three at most, since no partition is more than two windows
 /// ahead; with more room, a sender looks less often how far the receiver is.
 const BATCHES: usize = 16;
 
 /// No time.
 const NEVER: u64 = u64::MAX;
 
-/// The end of a simulation in parts, the same for all.
+/// The end of a simulation in partitions, the same for all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RunOutcome {
     Ended,
@@ -25,23 +25,23 @@ pub(super) enum RunOutcome {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WindowStep {
     Went,
-    /// The part waits for others, or is over.
+    /// The partition waits for others, or is over.
     Waits,
-    /// The part has just ended.
+    /// The partition has just ended.
     Ended,
 }
 
-/// A part and its links to all others.
+/// A partition and its links to all others.
 pub(super) struct PartitionRunner<'a> {
-    pub(super) part: Simulation<'a>,
-    /// False to interrupt the simulation; only that of the first part counts.
+    pub(super) partition: Simulation<'a>,
+    /// False to interrupt the simulation; only that of the first partition counts.
     pub(super) goes_on: bool,
-    /// True for the part with the event manager.
+    /// True for the partition with the event manager.
     is_first: bool,
-    /// By part, without this one.
+    /// By partition, without this one.
     links: Vec<PartitionLink>,
     windows: Windows,
-    /// What this part said after the last window but one, and after the last one.
+    /// What this partition said after the last window but one, and after the last one.
     said: [PartitionNotice; 2],
     /// What the others said after one window, as far as it was taken, and the number of those.
     heard: PartitionNotice,
@@ -49,37 +49,37 @@ pub(super) struct PartitionRunner<'a> {
     state: WindowState,
 }
 
-/// What a part does next.
+/// What a partition does next.
 enum WindowState {
     Begin,
     /// Take the mail of the window before the last one, and go on.
     Hear,
-    /// Go as far as the first part has gone.
+    /// Go as far as the first partition has gone.
     Follow,
     /// Take the last mail.
     Close(RunOutcome),
     Over(RunOutcome),
 }
 
-/// The link of one part to another.
+/// The link of one partition to another.
 struct PartitionLink {
-    part: usize,
+    partition: usize,
     out: Producer<WindowBatch>,
     into: Consumer<WindowBatch>,
-    /// Times up to which the first part allows the others to go, one for each window in which it goes first.
+    /// Times up to which the first partition allows the others to go, one for each window in which it goes first.
     allows: Producer<Time>,
     allowed: Consumer<Time>,
     /// Empty mail, whose memory is used again.
     spare: Vec<PartitionMail>,
 }
 
-/// What one part hands over to another one after a window.
+/// What one partition hands over to another one after a window.
 struct WindowBatch {
     notice: PartitionNotice,
     mail: PartitionMail,
 }
 
-/// What a part, or several of them, say to all.
+/// What a partition, or several of them, say to all.
 #[derive(Clone, Copy)]
 struct PartitionNotice {
     /// Time of the next happening, or of the first effect of mail that nobody has taken.
@@ -87,15 +87,15 @@ struct PartitionNotice {
     /// Events that this mail ends.
     ends: u64,
     gives_up: bool,
-    /// Events that no control message on its way in the first part ends; only that part knows, and what follows, too.
+    /// Events that no control message on its way in the first partition ends; only that partition knows, and what follows, too.
     stay_open: u64,
     has_ended: bool,
     is_interrupted: bool,
 }
 
-/// The windows of time of a simulation in parts, in picoseconds.
+/// The windows of time of a simulation in partitions, in picoseconds.
 ///
-/// The mail of a window is taken two windows later. So a part does not wait for the others to do what it has just done, but
+/// The mail of a window is taken two windows later. So a partition does not wait for the others to do what it has just done, but
 /// only what it did before, and works while they catch up.
 struct Windows {
     lookahead: u64,
@@ -105,18 +105,18 @@ struct Windows {
 }
 
 impl<'a> PartitionRunner<'a> {
-    /// Links parts that affect each other only after the lookahead.
-    pub(super) fn of_all(parts: Vec<Simulation<'a>>, lookahead: Span) -> Vec<Self> {
-        let mut links: Vec<Vec<PartitionLink>> = parts.iter().map(|_| Vec::new()).collect();
-        for one in 0..parts.len() {
+    /// Links partitions that affect each other only after the lookahead.
+    pub(super) fn of_all(partitions: Vec<Simulation<'a>>, lookahead: Span) -> Vec<Self> {
+        let mut links: Vec<Vec<PartitionLink>> = partitions.iter().map(|_| Vec::new()).collect();
+        for one in 0..partitions.len() {
             for other in 0..one {
                 let [here, there] = PartitionLink::pair(one, other);
                 links[one].push(here);
                 links[other].push(there);
             }
         }
-        let runner = |(index, (part, links))| Self {
-            part,
+        let runner = |(index, (partition, links))| Self {
+            partition,
             goes_on: true,
             is_first: index == 0,
             links,
@@ -126,14 +126,14 @@ impl<'a> PartitionRunner<'a> {
             hears: 0,
             state: WindowState::Begin,
         };
-        parts.into_iter().zip(links).enumerate().map(runner).collect()
+        partitions.into_iter().zip(links).enumerate().map(runner).collect()
     }
 
     /// Simulates a window, or does what else comes next, if the others have done what that needs.
     pub(super) fn step(&mut self) -> WindowStep {
         match self.state {
             WindowState::Begin => {
-                self.part.begin(&mut |_| true);
+                self.partition.begin(&mut |_| true);
                 // The beginning counts as a window, and so does one without length after it.
                 self.hand_over();
                 self.hand_over();
@@ -143,7 +143,7 @@ impl<'a> PartitionRunner<'a> {
                 Some(all) => self.go_on(all),
                 None => return WindowStep::Waits,
             },
-            // The first link is that to the first part.
+            // The first link is that to the first partition.
             WindowState::Follow => match self.links[0].allowed.pop() {
                 Ok(end) => self.run(end),
                 Err(_) => return WindowStep::Waits,
@@ -168,11 +168,11 @@ impl<'a> PartitionRunner<'a> {
         }
     }
 
-    /// Takes the next mail of all others. Returns what they said with it, and what this part said then.
+    /// Takes the next mail of all others. Returns what they said with it, and what this partition said then.
     fn hear(&mut self) -> Option<PartitionNotice> {
         while let Some(link) = self.links.get_mut(self.hears) {
             let WindowBatch { notice, mut mail } = link.into.pop().ok()?;
-            self.part.take_mail(link.part, &mut mail);
+            self.partition.take_mail(link.partition, &mut mail);
             link.spare.push(mail);
             self.heard = self.heard.and(notice);
             self.hears += 1;
@@ -183,21 +183,21 @@ impl<'a> PartitionRunner<'a> {
 
     /// Goes on after all that was said, or ends.
     fn go_on(&mut self, all: PartitionNotice) {
-        if let Some(end) = all.end(self.part.ends_in_silence()) {
+        if let Some(end) = all.end(self.partition.ends_in_silence()) {
             self.state = WindowState::Close(end);
             return;
         }
         let end = self.windows.next(all.next);
         if !all.may_end() {
-            self.part.run_before(end);
-            self.part.must_not_have_ended();
+            self.partition.run_before(end);
+            self.partition.must_not_have_ended();
             self.hand_over();
         } else if self.is_first {
             // It finds out at which time the simulation is over before the others go on.
-            self.part.run_before(end);
-            let until = if self.part.has_ended() { Time(self.part.now().0 + 1) } else { end };
+            self.partition.run_before(end);
+            let until = if self.partition.has_ended() { Time(self.partition.now().0 + 1) } else { end };
             for link in &mut self.links {
-                assert!(link.allows.push(until).is_ok(), "a part is two windows ahead at most");
+                assert!(link.allows.push(until).is_ok(), "a partition is two windows ahead at most");
             }
             self.hand_over();
         } else {
@@ -205,33 +205,33 @@ impl<'a> PartitionRunner<'a> {
         }
     }
 
-    /// Goes on up to the time that the first part gave.
+    /// Goes on up to the time that the first partition gave.
     fn run(&mut self, end: Time) {
-        self.part.run_before(end);
+        self.partition.run_before(end);
         self.hand_over();
         self.state = WindowState::Hear;
     }
 
-    /// Hands over what this part has for the others.
+    /// Hands over what this partition has for the others.
     fn hand_over(&mut self) {
         let notice = PartitionNotice::of(self);
         for link in &mut self.links {
-            let mail = self.part.hand_out(link.part, link.spare.pop().unwrap_or_default());
-            assert!(link.out.push(WindowBatch { notice, mail }).is_ok(), "a part is two windows ahead at most");
+            let mail = self.partition.hand_out(link.partition, link.spare.pop().unwrap_or_default());
+            assert!(link.out.push(WindowBatch { notice, mail }).is_ok(), "a partition is two windows ahead at most");
         }
         self.said = [self.said[1], notice];
     }
 }
 
 impl PartitionLink {
-    /// The ends of the link between two parts.
+    /// The ends of the link between two partitions.
     fn pair(one: usize, other: usize) -> [Self; 2] {
         let ((out, into_other), (out_of_other, into)) = (RingBuffer::new(BATCHES), RingBuffer::new(BATCHES));
         let ((allows, allowed_other), (allows_of_other, allowed)) =
             (RingBuffer::new(BATCHES), RingBuffer::new(BATCHES));
-        let here = Self { part: other, out, into, allows, allowed, spare: Vec::new() };
+        let here = Self { partition: other, out, into, allows, allowed, spare: Vec::new() };
         let there = Self {
-            part: one,
+            partition: one,
             out: out_of_other,
             into: into_other,
             allows: allows_of_other,
@@ -247,16 +247,21 @@ impl PartitionNotice {
     const NOTHING: Self =
         Self { next: NEVER, ends: 0, gives_up: false, stay_open: NEVER, has_ended: false, is_interrupted: false };
 
-    /// What a part has to say after a window.
+    /// What a partition has to say after a window.
     fn of(runner: &mut PartitionRunner<'_>) -> Self {
-        let PartitionRunner { part, is_first, goes_on, .. } = runner;
-        let effects = part.next_effects();
+        let PartitionRunner { partition, is_first, goes_on, .. } = runner;
+        let effects = partition.next_effects();
         let next = effects.first.map_or(NEVER, |time| time.0);
-        let notice = Self { next, ends: effects.ends, gives_up: part.gives_up(), ..Self::NOTHING };
+        let notice = Self { next, ends: effects.ends, gives_up: partition.gives_up(), ..Self::NOTHING };
         if !*is_first {
             return notice;
         }
-        Self { stay_open: part.stays_open(), has_ended: part.has_ended(), is_interrupted: !*goes_on, ..notice }
+        Self {
+            stay_open: partition.stays_open(),
+            has_ended: partition.has_ended(),
+            is_interrupted: !*goes_on,
+            ..notice
+        }
     }
 
     /// What both say.
@@ -273,7 +278,7 @@ impl PartitionNotice {
 
     /// The end of the simulation, if it is over after what all say.
     fn end(self, ends_in_silence: bool) -> Option<RunOutcome> {
-        // A part that gives up has not handled all, also when everything is over.
+        // A partition that gives up has not handled all, also when everything is over.
         if self.gives_up {
             Some(RunOutcome::GaveUp)
         } else if self.has_ended {

@@ -85,11 +85,11 @@ pub(crate) struct Simulation<'a> {
 
 impl<'a> Simulation<'a> {
     pub(crate) fn new(plan: &'a Plan, trace: Trace, packets: Packets) -> Result<Self, SimulateError> {
-        Self::of_part(plan, Network::build(&plan.network.config)?, trace, packets, PartitionBorder::default())
+        Self::of_partition(plan, Network::build(&plan.network.config)?, trace, packets, PartitionBorder::default())
     }
 
     /// The simulation of what is within a border.
-    pub(crate) fn of_part(
+    pub(crate) fn of_partition(
         plan: &'a Plan,
         network: Network,
         trace: Trace,

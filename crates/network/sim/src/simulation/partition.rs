@@ -1,4 +1,4 @@
-//! A simulation as a part of a larger one: what it gets from the other parts, and what it tells them.
+//! A simulation as a partition of a larger one: what it gets from the other partitions, and what it tells them.
 
 use super::Simulation;
 use crate::{
@@ -24,14 +24,14 @@ impl Simulation<'_> {
         self.net.queue.now()
     }
 
-    /// Time of the next happening in this part, or of the first effect of its mail that no part has taken yet, and the number
+    /// Time of the next happening in this partition, or of the first effect of its mail that no partition has taken yet, and the number
     /// of events that this mail ends. To be called once after the mail was handed out.
     pub(crate) fn next_effects(&mut self) -> MailEffects {
         let mail = self.net.border.take_effects();
         MailEffects { first: self.net.queue.next_time().into_iter().chain(mail.first).min(), ..mail }
     }
 
-    /// Gives up if everything is over: the other parts have gone on.
+    /// Gives up if everything is over: the other partitions have gone on.
     pub(crate) fn must_not_have_ended(&mut self) {
         self.net.gives_up |= self.ended;
     }
@@ -41,22 +41,22 @@ impl Simulation<'_> {
         matches!(self.plan.workload, Workload::Traffic(_))
     }
 
-    /// True if what happens here cannot be simulated in parts.
+    /// True if what happens here cannot be simulated in partitions.
     pub(crate) const fn gives_up(&self) -> bool {
         self.net.gives_up
     }
 
-    /// The mail for another part; `empty` takes its place.
-    pub(crate) fn hand_out(&mut self, part: usize, empty: PartitionMail) -> PartitionMail {
-        self.net.border.hand_out(part, empty)
+    /// The mail for another partition; `empty` takes its place.
+    pub(crate) fn hand_out(&mut self, partition: usize, empty: PartitionMail) -> PartitionMail {
+        self.net.border.hand_out(partition, empty)
     }
 
-    /// The measurement ended at `end` in all parts, and everything is over.
-    pub(crate) fn end_part(&mut self, end: u64) {
-        self.statistics.end_part(end, self.net.packets_left());
+    /// The measurement ended at `end` in all partitions, and everything is over.
+    pub(crate) fn end_partition(&mut self, end: u64) {
+        self.statistics.end_partition(end, self.net.packets_left());
     }
 
-    /// Number of events that are still open when all control messages on their way here have come, for the part with the
+    /// Number of events that are still open when all control messages on their way here have come, for the partition with the
     /// event manager. It is `u64::MAX` while more events may begin, and where no event manager tells the end.
     pub(crate) fn stays_open(&mut self) -> u64 {
         let has_all = self.stopped || self.manager().is_some_and(|manager| manager.has_all_triggers());
@@ -71,20 +71,20 @@ impl Simulation<'_> {
         self.manager().map_or(0, |manager| manager.machine.counts().open().saturating_sub(coming))
     }
 
-    /// Takes mail from another part.
-    pub(crate) fn take_mail(&mut self, part: usize, mail: &mut PartitionMail) {
-        mail.messages.drain(..).for_each(|(place, message)| self.import(part, place, message));
+    /// Takes mail from another partition.
+    pub(crate) fn take_mail(&mut self, partition: usize, mail: &mut PartitionMail) {
+        mail.messages.drain(..).for_each(|(place, message)| self.import(partition, place, message));
         mail.done.drain(..).for_each(|place| _ = self.messages.remove(place));
         mail.packets.drain(..).for_each(|packet| self.net.enter(packet));
         mail.credits.drain(..).for_each(|credit| self.net.take_back_credit(credit));
         mail.calls.drain(..).for_each(|ControlCall { sent, at, message }| self.call(sent, at, message));
     }
 
-    /// Sends a message over the control network, to nodes here and in other parts.
+    /// Sends a message over the control network, to nodes here and in other partitions.
     pub(super) fn call_all(&mut self, sent: Time, at: Time, message: Message) {
-        for part in self.net.border.others() {
-            if message.to.count > 1 || self.net.border.beyond_node(message.to.first) == Some(part) {
-                self.net.border.post_call(part, ControlCall { sent, at, message: message.clone() });
+        for partition in self.net.border.others() {
+            if message.to.count > 1 || self.net.border.beyond_node(message.to.first) == Some(partition) {
+                self.net.border.post_call(partition, ControlCall { sent, at, message: message.clone() });
             }
         }
         if message.to.count > 1 || self.net.border.beyond_node(message.to.first).is_none() {
@@ -99,47 +99,47 @@ impl Simulation<'_> {
         self.net.queue.push(at, Event::Control);
     }
 
-    /// Gives a message to the part of its receiver before a first packet of it leaves.
+    /// Gives a message to the partition of its receiver before a first packet of it leaves.
     #[inline]
     pub(super) fn tell_receiver(&mut self, place: MessageId) {
-        if let Some(part) = self.net.border.beyond_node(self.messages.get(place).to.first) {
-            self.export(part, place);
+        if let Some(partition) = self.net.border.beyond_node(self.messages.get(place).to.first) {
+            self.export(partition, place);
         }
     }
 
-    fn export(&mut self, part: usize, place: MessageId) {
+    fn export(&mut self, partition: usize, place: MessageId) {
         let message = self.messages.get_mut(place);
         if message.is_abroad {
             return;
         }
         let message = message.go_abroad();
         if let Body::Bucket(bucket) = &message.body {
-            bucket.parts.iter().for_each(|&(place, bytes)| self.export_in_bucket(part, place, bytes));
+            bucket.parts.iter().for_each(|&(place, bytes)| self.export_in_bucket(partition, place, bytes));
         }
-        self.net.border.post_message(part, place, message);
+        self.net.border.post_message(partition, place, message);
     }
 
-    /// Gives a message, of which a bucket has this number of bytes, to the part of its receiver.
-    fn export_in_bucket(&mut self, part: usize, place: MessageId, bytes: u32) {
+    /// Gives a message, of which a bucket has this number of bytes, to the partition of its receiver.
+    fn export_in_bucket(&mut self, partition: usize, place: MessageId, bytes: u32) {
         let message = self.messages.get(place);
         if bytes < message.missing {
-            return self.export(part, place);
+            return self.export(partition, place);
         }
         // The bucket has all of it: nobody here needs it any more, nor has to hear when it was taken.
         let message = self.messages.remove(place);
-        self.net.border.post_message(part, place, message);
+        self.net.border.post_message(partition, place, message);
     }
 
-    fn import(&mut self, part: usize, place: MessageId, mut message: Message) {
+    fn import(&mut self, partition: usize, place: MessageId, mut message: Message) {
         if let Body::Bucket(bucket) = &mut message.body {
-            bucket.parts.iter_mut().for_each(|(place, _)| *place = self.from_abroad[part][place.0 as usize]);
+            bucket.parts.iter_mut().for_each(|(place, _)| *place = self.from_abroad[partition][place.0 as usize]);
         }
         message.order = place.0;
         let here = self.messages.insert(message);
-        if self.from_abroad.len() <= part {
-            self.from_abroad.resize_with(part + 1, Vec::new);
+        if self.from_abroad.len() <= partition {
+            self.from_abroad.resize_with(partition + 1, Vec::new);
         }
-        let places = &mut self.from_abroad[part];
+        let places = &mut self.from_abroad[partition];
         if places.len() <= place.0 as usize {
             places.resize(place.0 as usize + 1, MessageId(u32::MAX));
         }
@@ -149,37 +149,37 @@ impl Simulation<'_> {
     /// Replaces the place of a message with its sender by that here.
     #[inline]
     pub(super) fn find_message(&self, packet: &mut Packet) {
-        if let Some(part) = self.net.border.beyond(LinkEnd::Endpoint(packet.from)) {
-            packet.message = self.from_abroad[part][packet.message.0 as usize];
+        if let Some(partition) = self.net.border.beyond(LinkEnd::Endpoint(packet.from)) {
+            packet.message = self.from_abroad[partition][packet.message.0 as usize];
         }
     }
 
-    /// Tells the part of its sender that a message was taken.
+    /// Tells the partition of its sender that a message was taken.
     #[inline]
     pub(super) fn tell_sender(&mut self, message: &Message) {
         if message.is_abroad
-            && let Some(part) = self.net.border.beyond_node(message.from)
+            && let Some(partition) = self.net.border.beyond_node(message.from)
         {
-            self.net.border.post_done(part, MessageId(message.order));
+            self.net.border.post_done(partition, MessageId(message.order));
         }
     }
 
-    /// Joins the other parts, numbered from 1, to this one, the one with the event manager. All must have handled what
+    /// Joins the other partitions, numbered from 1, to this one, the one with the event manager. All must have handled what
     /// happens up to the end.
-    pub(crate) fn join(&mut self, others: Vec<Self>, partition: &Partitioning) {
-        for (part, mut other) in (1..).zip(others) {
-            self.net.take_over(&other.net, |end| partition.of_end(end) == part);
+    pub(crate) fn join(&mut self, others: Vec<Self>, partitioning: &Partitioning) {
+        for (partition, mut other) in (1..).zip(others) {
+            self.net.take_over(&other.net, |end| partitioning.of_end(end) == partition);
             for (place, node) in other.nodes.drain(..).enumerate() {
-                if partition.of_node(NodeId(place as u16)) == part {
+                if partitioning.of_node(NodeId(place as u16)) == partition {
                     self.nodes[place] = node;
                 }
             }
             for (host, nic) in other.nics.drain(..).enumerate() {
-                if partition.of_endpoint(self.net.network.endpoint_id(host as u16, 0)) == part {
+                if partitioning.of_endpoint(self.net.network.endpoint_id(host as u16, 0)) == partition {
                     self.nics[host] = nic;
                 }
             }
-            let is_of_other = |link: usize| partition.of_end(self.net.network.links[link].from) == part;
+            let is_of_other = |link: usize| partitioning.of_end(self.net.network.links[link].from) == partition;
             self.statistics.join(other.statistics, is_of_other);
         }
     }
