@@ -4,9 +4,9 @@ use crate::message::MessageId;
 use evb_core::{NodeId, Time};
 use std::{cmp::Reverse, collections::BinaryHeap};
 
-/// Messages on a control network of its own.
+/// Messages on a separate control network.
 ///
-/// Those of one time come in the order in which they were sent; those that were sent at one time, in the order of their
+/// Messages that arrive at one time keep the order in which they were sent; those sent at one time, the order of their
 /// senders. So their order does not depend on what else happens at that time in other parts of the network.
 #[derive(Default)]
 pub(crate) struct ControlNetwork {

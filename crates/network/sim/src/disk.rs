@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 
 pub(crate) struct Disk {
     keep: Keep,
-    /// Rate of a slow disk; none for a fast one.
+    /// Rate of a slow disk; `None` for a fast one.
     rate: Option<Bandwidth>,
     free_at: Time,
     /// Events that are not stored yet: at most those of the builder's slots.

@@ -1,7 +1,7 @@
 //! The discrete-event simulator: runs a [`Plan`] over a network in virtual time.
 //!
 //! It drives the same machines as the real event builder. Events happen in the order of their times. At one time control
-//! messages on a network of their own come first, then everything in the order in which it was planned; links are given to
+//! messages on a separate network come first, then everything in the order in which it was planned; links are given to
 //! packets last, in ascending order. Every random draw comes from a seeded stream. So the same plan gives the same bytes.
 
 mod arrivals;
@@ -39,11 +39,11 @@ use std::{io::Write, num::NonZeroUsize, time::Instant};
 use trace::Trace;
 
 /// Simulates a plan on at most `threads` cores. `trace` takes one line for each step of a packet. `observe` gets the
-/// progress now and then, and returns true to go on. After false, the measurements until then are the result. The record
+/// progress now and then, and returns true to continue. After false, the measurements until then are the result. The record
 /// does not depend on the number of threads.
 ///
 /// # Errors
-/// If the network or a source of fragments makes no sense, or the trace cannot be written.
+/// If the network or a source of fragments is invalid, or the trace cannot be written.
 pub fn simulate(
     plan: &Plan,
     threads: NonZeroUsize,
@@ -53,7 +53,7 @@ pub fn simulate(
     run(plan, threads, trace, observe, Packets::InTrains)
 }
 
-/// The way in which packets of one message that follow each other are simulated. The record does not depend on it.
+/// How consecutive packets of one message are simulated. The record does not depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Packets {
     /// As one, if nothing ever comes between them.
@@ -95,7 +95,7 @@ fn unpartitioned<'a>(
     let mut simulation = Simulation::new(plan, Trace::new(trace), packets)?;
     simulation.run(observe);
     if simulation.net.gives_up {
-        // There are no trains with a trace.
+        // A simulation with a trace has no trains.
         simulation = Simulation::new(plan, Trace::new(None), Packets::OneByOne)?;
         simulation.run(observe);
     }

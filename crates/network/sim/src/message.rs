@@ -1,4 +1,4 @@
-//! Messages between nodes, on their way.
+//! Messages between nodes.
 
 use crate::slab::Slab;
 use evb_core::{NodeId, NodeRange};
@@ -33,17 +33,17 @@ pub(crate) enum Body {
     /// A time slot of the barrel shifter.
     Bucket(Box<Bucket>),
     /// The part of the network with the receiver has it.
-    Abroad,
+    Exported,
 }
 
 /// A bucket of the barrel shifter.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Bucket {
-    /// Parts of other messages, with their bytes; none in an empty slot.
+    /// Parts of other messages, with their bytes; empty in an empty slot.
     pub(crate) parts: Vec<(MessageId, u32)>,
     /// Bytes of the bucket, filled or not.
     pub(crate) size: u32,
-    /// Bytes that may be missing when the builder takes the slot for ended; none where nobody asks for that.
+    /// Bytes that may be missing when the builder regards the slot as ended; `None` where that is not needed.
     pub(crate) lead: Option<u32>,
     /// The round of a barrier; else 0.
     pub(crate) round: u64,
@@ -55,7 +55,7 @@ impl Body {
         match self {
             Self::Protocol(message) => message.is_data(),
             Self::Traffic(message) => matches!(message, TrafficMessage::Data { .. }),
-            Self::Bucket(_) | Self::Abroad => true,
+            Self::Bucket(_) | Self::Exported => true,
         }
     }
 
@@ -80,7 +80,7 @@ impl Body {
     }
 }
 
-/// A message on its way: one cache line, since millions may be on their way.
+/// A message under way: one cache line, since millions may be under way.
 #[derive(Clone, Debug)]
 pub(crate) struct Message {
     pub(crate) from: NodeId,
@@ -94,7 +94,7 @@ pub(crate) struct Message {
     pub(crate) payload: u32,
     pub(crate) priority: u8,
     /// True if both the part of the network with its sender and that with its receiver have it.
-    pub(crate) is_abroad: bool,
+    pub(crate) is_exported: bool,
     /// Place among the messages from its sender to its receiver, from 0, when messages can overtake each other. Of a
     /// message from another part of the network, its place there.
     pub(crate) order: u32,
@@ -103,14 +103,14 @@ pub(crate) struct Message {
 impl Message {
     /// A message of no bytes.
     pub(crate) const fn new(from: NodeId, to: NodeRange, body: Body) -> Self {
-        Self { from, to, body, unsent: 0, missing: 0, payload: 0, priority: 0, is_abroad: false, order: 0 }
+        Self { from, to, body, unsent: 0, missing: 0, payload: 0, priority: 0, is_exported: false, order: 0 }
     }
 
     /// The message for the part of the network with its receiver. A bucket leaves its content to it.
-    pub(crate) fn go_abroad(&mut self) -> Self {
-        self.is_abroad = true;
+    pub(crate) fn export(&mut self) -> Self {
+        self.is_exported = true;
         let body = match &mut self.body {
-            body @ Body::Bucket(_) => std::mem::replace(body, Body::Abroad),
+            body @ Body::Bucket(_) => std::mem::replace(body, Body::Exported),
             body => body.clone(),
         };
         Self { body, ..*self }
@@ -120,7 +120,7 @@ impl Message {
 /// Buckets that are kept, at most.
 const MOST_SPARE: usize = 4096;
 
-/// All messages on their way.
+/// All messages under way.
 #[derive(Default)]
 pub(crate) struct Messages {
     all: Slab<MessageId, Message>,

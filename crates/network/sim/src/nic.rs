@@ -58,7 +58,7 @@ pub(crate) struct Nic {
     pub(crate) slots: Option<Slots>,
     /// Messages that go in no slot, when peers are served at random.
     pub(crate) peers: Option<Peers<MessageId>>,
-    /// Messages on their way into this interface or in it that are not wholly cut into packets.
+    /// Messages that are in this interface or will be, and are not wholly cut into packets.
     pub(crate) backlog: usize,
     /// Nodes that hold back messages that do not fit.
     pub(crate) held_back: Vec<NodeId>,
@@ -124,7 +124,7 @@ impl Nic {
             // Messages that wait for one peer must not hide those for another.
             None if self.peers.is_some() => usize::MAX,
             None => (WAITING + self.most_active).saturating_sub(self.backlog),
-            // Each slot looks for the messages to its builder.
+            // Each slot takes the messages to its builder.
             Some(_) => usize::MAX,
         }
     }
@@ -260,7 +260,7 @@ fn take(messages: &mut Messages, part: Part<MessageId>) -> (MessageId, u32) {
 }
 
 impl Memory {
-    /// Begins the next access, if there is one and the bus is free; gives the bytes and the rate.
+    /// Begins the next access, if there is one and the bus is free; returns the bytes and the rate.
     /// `next` cuts a packet to read; reading and writing take turns.
     pub(crate) fn begin(&mut self, next: impl FnOnce() -> Option<Chunk>) -> Option<(u32, Bandwidth)> {
         if self.busy.is_some() {

@@ -1,4 +1,4 @@
-//! The nodes: units of an event builder or machines of a traffic pattern, drained as virtual time wants it.
+//! The nodes: units of an event builder or machines of a traffic pattern, drained in virtual time.
 
 use crate::{disk::Disk, input::Input, message::Body};
 use evb_core::{EventId, Machine, NodeId, NodeRange, Span, Time, Transmit};
@@ -42,7 +42,7 @@ pub(crate) enum NodeUnit {
     Readout(Box<ReadoutUnit<SimulatedPayload, Input>>),
     Builder(Box<BuilderUnit<SimulatedPayload, Disk>>),
     Traffic(Box<Traffic>, Option<SizeModel>),
-    /// A unit in another part of the network.
+    /// A unit in another partition of the network.
     Remote,
 }
 
@@ -110,7 +110,7 @@ impl Node {
         }
     }
 
-    /// Tells the machine that another node is gone.
+    /// Reports to the machine that another node is lost.
     pub(crate) fn lose(&mut self, now: Time, node: NodeId) {
         match &mut self.unit {
             NodeUnit::Manager(unit) => unit.lose(now, node),
@@ -120,7 +120,7 @@ impl Node {
         }
     }
 
-    /// Drains the machine: messages to send into `out`, all else into `outputs`. A readout unit gives at most `room`
+    /// Drains the machine: messages to send into `out`, all else into `outputs`. A readout unit sends at most `room`
     /// messages; the result is true if it may keep more.
     pub(crate) fn drain(&mut self, now: Time, room: usize, out: &mut Vec<Outgoing>, outputs: &mut Vec<Output>) -> bool {
         match &mut self.unit {

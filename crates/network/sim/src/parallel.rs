@@ -1,16 +1,16 @@
 //! One simulation on several cores: each has a partition of the network, with some switches and the hosts on them.
 //!
-//! Nothing that happens in one partition has an effect in another one before the lookahead has passed, which the delays of the
-//! links between them give. So all partitions can go on at the same time from the earliest happening in any of them, and exchange
-//! mail before the lookahead is over (R. M. Fujimoto, Parallel discrete event simulation, Communications of the ACM 33, 1990:
-//! conservative, synchronous). They do so in windows of half the lookahead, and take the mail of the window before the last
-//! one: so none waits for the others to end the window that it has just ended itself. Each partition is a machine without I/O,
-//! a [`PartitionRunner`]; the threads are a [`PartitionPool`].
+//! Nothing that happens in one partition has an effect in another one before the lookahead has passed, which follows
+//! from the delays of the links between them. So all partitions can advance at the same time from the earliest event in
+//! any of them, and exchange mail before the lookahead is over (R. M. Fujimoto, Parallel discrete event simulation,
+//! Communications of the ACM 33, 1990: conservative, synchronous). They do so in windows of half the lookahead, and
+//! take the mail of the window before the last one: so none waits for the others to end the window that it has just
+//! ended itself. Each partition is a machine without I/O, a [`PartitionRunner`]; the threads are a [`PartitionPool`].
 //!
-//! The record does not depend on the number of partitions. What happens in different partitions at one time does not depend on each
-//! other; what comes from another partition has its place among what happens at that time by its own time and sender. The few
-//! things that need more than one partition knows, such as a run in which nothing moves any more, make the partitions give up, and
-//! the whole is simulated in one.
+//! The record does not depend on the number of partitions. What happens in different partitions at one time does not
+//! depend on each other; what comes from another partition has its place among what happens at that time by its own
+//! time and sender. The few things that need more than one partition knows, such as a run in which nothing moves any
+//! more, make the partitions give up, and the whole is simulated in one.
 
 mod pool;
 mod runner;
@@ -32,14 +32,14 @@ use pool::PartitionPool;
 use runner::{PartitionRunner, RunOutcome};
 use std::{iter, num::NonZeroUsize, sync::Arc};
 
-/// Fewest fragments, or partitions of them in packets, that all hosts together send within a lookahead, for which partitions are worth
+/// Fewest fragments, or packets of them, that all hosts together send within a lookahead, for which partitions are worth
 /// the exchange of their mail.
 const FEWEST: f64 = 4.0;
 
 /// Packets of a message from which on it is simulated faster as a train, in one partition.
 const TRAIN: f64 = 4.0;
 
-/// Simulates a plan in at most so many partitions. There is no simulation if that does not pay, if the plan has no partitions, or if
+/// Simulates a plan in at most `most` partitions. Returns `None` if that does not pay, if the plan has no partitions, or if
 /// they gave up.
 ///
 /// # Errors
@@ -57,7 +57,7 @@ pub(crate) fn run<'a>(
     }
 }
 
-/// The network of a plan and its partitions, at most so many; none if it has no two partitions.
+/// The network of a plan and its partitions, at most `most`; `None` if it does not have two.
 pub(crate) fn divide(plan: &Plan, most: NonZeroUsize) -> Result<Option<(Network, Arc<Partitioning>)>, SimulateError> {
     if most.get() < 2 || !partition_border::may_be_partitioned(plan) {
         return Ok(None);
@@ -80,7 +80,7 @@ fn pays(plan: &Plan, network: &Network, partitioning: &Partitioning) -> bool {
     message / packet < TRAIN && within_lookahead >= FEWEST
 }
 
-/// Simulates the partitions of a plan. There is no simulation if they gave up.
+/// Simulates the partitions of a plan. Returns `None` if they gave up.
 pub(crate) fn in_partitions<'a>(
     plan: &'a Plan,
     network: &Network,

@@ -19,14 +19,14 @@ pub(crate) struct Partitioning {
     pub(crate) partitions: usize,
     /// Shortest time in which something that happens in one partition has an effect in another one.
     pub(crate) lookahead: Span,
-    /// Time from the coming of a packet's head into a switch until it can go on.
+    /// Time from the arrival of a packet's head in a switch until it can leave.
     switch_delay: Span,
     of_switch: Vec<u8>,
     of_endpoint: Vec<u8>,
     of_node: Vec<u8>,
 }
 
-/// What passes from one partition to another, by kind: one that is short takes no more cache lines from core to core than it needs.
+/// What passes from one partition to another, by kind: short mail moves no more cache lines from core to core than needed.
 /// The order of those of one kind is kept.
 #[derive(Default)]
 pub(crate) struct PartitionMail {
@@ -76,9 +76,9 @@ pub(crate) struct MailEffects {
 pub(crate) struct PartitionBorder {
     partitioning: Option<Arc<Partitioning>>,
     partition: usize,
-    /// PartitionMail for each partition.
+    /// The mail to each partition.
     out: Vec<PartitionMail>,
-    /// What the mail does that was not handed out, and that of the window before.
+    /// The effects of the mail that was not handed out, and of that of the window before.
     effects: MailEffects,
     before: MailEffects,
 }
@@ -138,7 +138,7 @@ impl Partitioning {
 pub(crate) fn may_be_partitioned(plan: &Plan) -> bool {
     let config = &plan.network.config;
     let is_of_nodes = match &plan.workload {
-        // Without a host and a network of its own, an event manager hears everything at once.
+        // Without a host and a separate network, an event manager learns everything at once.
         Workload::EventBuilding => plan.host(NodeId(0)).is_some() || matches!(config.control, Control::Separate { .. }),
         // Traffic that ends by number ends when no node has anything left, and events are offered to all nodes at once.
         Workload::Traffic(traffic) => {
@@ -151,8 +151,8 @@ pub(crate) fn may_be_partitioned(plan: &Plan) -> bool {
     is_of_nodes && is_whole && has_credits && !draws && Order::of(plan).is_none()
 }
 
-/// Shortest time after which a packet, a credit or a control message that leaves a partition has an effect; `None` if that may
-/// be at once.
+/// Shortest time after which a packet, a credit or a control message that leaves a partition has an effect; `None` if
+/// that may be at once.
 fn lookahead(network: &Network, of_switch: &[u8], least: u64) -> Option<Span> {
     let config = &network.config;
     let Flow::CutThrough { reaction, .. } = config.flow else { return None };
@@ -266,17 +266,17 @@ impl PartitionBorder {
         (0..self.out.len()).filter(move |&other| other != partition)
     }
 
-    /// Gives a message, of which a first packet is sent, to another partition.
+    /// Posts a message, of which a first packet is sent, to another partition.
     pub(crate) fn post_message(&mut self, partition: usize, place: MessageId, message: Message) {
         self.out[partition].messages.push((place, message));
     }
 
-    /// Tells another partition that a message of its own was taken.
+    /// Reports to another partition that one of its messages was taken.
     pub(crate) fn post_done(&mut self, partition: usize, place: MessageId) {
         self.out[partition].done.push(place);
     }
 
-    /// Gives a packet to another partition, where its head comes into a lane at `arrival`.
+    /// Posts a packet to another partition, where its head enters a lane at `arrival`.
     pub(crate) fn post_packet(&mut self, partition: usize, packet: Packet, lane: LaneId, arrival: Time) {
         self.will_matter(
             arrival + self.partitioning.as_ref().map_or(Span::ZERO, |partitioning| partitioning.switch_delay),
@@ -284,20 +284,20 @@ impl PartitionBorder {
         self.out[partition].packets.push(Packet { lane, since: arrival, ..packet });
     }
 
-    /// Gives a credit to another partition.
+    /// Posts a credit to another partition.
     pub(crate) fn post_credit(&mut self, partition: usize, credit: CreditNotice) {
         self.will_matter(credit.at);
         self.out[partition].credits.push(credit);
     }
 
-    /// Gives a message on the control network to another partition.
+    /// Posts a message on the control network to another partition.
     pub(crate) fn post_call(&mut self, partition: usize, call: ControlCall) {
         self.will_matter(call.at);
         self.effects.ends += call.message.body.ends();
         self.out[partition].calls.push(call);
     }
 
-    /// PartitionMail matters from this time on. A message only prepares for its packets.
+    /// Mail matters from this time on. A message only prepares for its packets.
     fn will_matter(&mut self, at: Time) {
         self.effects.first = Some(self.effects.first.map_or(at, |first| first.min(at)));
     }

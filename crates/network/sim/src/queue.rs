@@ -92,7 +92,7 @@ impl<E: Copy> Queue<E> {
         self.now
     }
 
-    /// Events that are planned.
+    /// Number of planned events.
     pub(crate) fn len(&self) -> usize {
         self.length
     }
@@ -187,7 +187,7 @@ impl<E: Copy> Queue<E> {
         Some(event)
     }
 
-    /// Goes on to the time of the next event; returns false if there is none. The present must be used up.
+    /// Advances to the time of the next event; returns false if there is none. The present must be used up.
     pub(crate) fn advance(&mut self) -> bool {
         if self.next == self.present.len() && !self.turn() {
             return false;
@@ -202,14 +202,14 @@ impl<E: Copy> Queue<E> {
         self.present.get(self.next).filter(|&&(time, _)| time == self.now).map(|&(_, event)| event)
     }
 
-    /// Goes on to the time of the next event if that is before `end`; returns false if it is not, or there is none. The
+    /// Advances to the time of the next event if that is before `end`; returns false if it is not, or there is none. The
     /// present must be used up.
     #[inline]
     pub(crate) fn advance_before(&mut self, end: Time) -> bool {
         self.next_time().is_some_and(|next| next < end) && self.advance()
     }
 
-    /// The time of the next event, which may be the present; none if nothing is planned.
+    /// The time of the next event, which may be the present; `None` if nothing is planned.
     pub(crate) fn next_time(&self) -> Option<Time> {
         if let Some(&(time, _)) = self.present.get(self.next) {
             return Some(time);
@@ -219,7 +219,7 @@ impl<E: Copy> Queue<E> {
         self.next_occupied().and_then(in_slot).into_iter().chain(far).min()
     }
 
-    /// Goes on to a time that is not after the next event.
+    /// Advances to a time that is not after the next event.
     pub(crate) fn pass_to(&mut self, time: Time) {
         debug_assert!(
             time >= self.now && self.next_time().is_none_or(|next| time <= next),
@@ -273,7 +273,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn gives_events_by_time_and_then_in_the_order_of_planning(
+        fn events_come_by_time_and_then_in_the_order_of_planning(
             reach in 1_u64..10_000_000,
             steps in proptest::collection::vec((0_u64..5, 0_u64..2000), 1..400)
         ) {

@@ -82,7 +82,7 @@ pub(crate) enum RateUnit {
     Message,
     /// Events for which processors gather data.
     Gathered(Gathering),
-    /// Cycles of the nodes that tell of them.
+    /// Cycles of the nodes that report them.
     Cycle,
 }
 
@@ -270,7 +270,7 @@ impl Statistics {
         self.packets_left += other.packets_left;
     }
 
-    /// Packets like one, with this number of bytes of fragments or data in each, have come to their destination.
+    /// Packets like one, with this number of bytes of fragments or data in each, have arrived at their destination.
     #[inline]
     pub(crate) fn packets(
         &mut self,
@@ -287,7 +287,7 @@ impl Statistics {
         }
     }
 
-    /// Packets have come to their destination some time ago, when no mark was due.
+    /// Packets have arrived at their destination some time ago, when no mark was due.
     pub(crate) fn add_packets(
         &mut self,
         packet: &Packet,
@@ -343,7 +343,7 @@ impl Statistics {
         self.offered
     }
 
-    /// The event manager has triggered this number of events, and so many of them have ended.
+    /// The event manager has triggered `triggered` events, of which `ended` have ended.
     pub(crate) fn events(&mut self, now: u64, triggered: u64, ended: u64) {
         self.pass(now);
         (self.triggered, self.all_ended) = (triggered, ended);
@@ -400,7 +400,7 @@ impl Statistics {
     }
 }
 
-/// Time in picoseconds that the filled part of a packet takes on the slowest link of its way, with the packet's header.
+/// Time in picoseconds that the filled part of a packet takes on the slowest link of its route, with the packet's header.
 fn time_on_wire(packet: &Packet, network: &Network, filled: u32) -> u64 {
     let bytes = (u64::from(filled) + network.config.nic.header.0).min(packet.wire.into());
     match network.config.flow {

@@ -1,5 +1,5 @@
-//! Ways to simulate for tests and benchmarks that compare them: the bare network engine with single packets, and plans
-//! packet by packet.
+//! Entry points of tests and benchmarks: the bare network engine with single packets, and plans packet by packet or in
+//! partitions.
 
 use crate::{
     Packets, SimulateError,
@@ -17,7 +17,7 @@ use evb_fabric::{EndpointId, Network};
 use evb_record::Record;
 use std::{collections::VecDeque, num::NonZeroUsize};
 
-/// Simulates a plan packet by packet, without taking those that follow each other for one. The record is the same as
+/// Simulates a plan packet by packet, without trains. The record is the same as
 /// that of [`simulate`](crate::simulate).
 ///
 /// # Errors
@@ -26,7 +26,7 @@ pub fn simulate_one_by_one(plan: &Plan) -> Result<Record, SimulateError> {
     crate::run(plan, NonZeroUsize::MIN, None, &mut |_| true, Packets::OneByOne)
 }
 
-/// Simulates a plan in partitions, at most so many. There is no record if it has no partitions, or if they gave up.
+/// Simulates a plan in partitions, at most `most`. Returns `None` if it has no partitions, or if they gave up.
 ///
 /// # Errors
 /// As `simulate`.
@@ -64,7 +64,7 @@ pub struct Outcome {
 /// Sends packets over a network. The packets of one sender must be in the order of their times.
 ///
 /// # Errors
-/// If the network makes no sense.
+/// If the network is invalid.
 pub fn send(network: Network, seed: u64, probes: &[Probe]) -> Result<Outcome, SimulateError> {
     let net = Net::new(network, seed, Trace::default(), PartitionBorder::default())?;
     let mut waiting = vec![VecDeque::new(); net.network.endpoints.len()];

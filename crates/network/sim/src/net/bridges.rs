@@ -46,8 +46,8 @@ impl Bridges {
 }
 
 impl Net {
-    /// A packet that is whole in a switch goes on as a learning bridge sends it. Copies that go where its destination is
-    /// not are strays.
+    /// Forwards a packet that is whole in a switch as a learning bridge does. Copies to branches without its destination
+    /// are strays.
     pub(super) fn bridge(&mut self, id: PacketId) {
         let Packet { lane, from, to, .. } = self.packets[id];
         let (now, switch) = (self.queue.now(), self.links.switch_of(lane));
@@ -65,7 +65,7 @@ impl Net {
             self.copy_to(id, &branch);
         }
         match onward {
-            Some(way) => self.go(id, &way),
+            Some(way) => self.request_one_of(id, &way),
             // What came from the branch of its destination is not sent back there.
             None => self.lose(id),
         }
@@ -77,11 +77,11 @@ impl Net {
         self.without_message += 1;
         self.trace.copy(id, copy);
         self.store(copy);
-        self.go(copy, branch);
+        self.request_one_of(copy, branch);
     }
 
-    /// A packet asks for a link of a branch.
-    pub(super) fn go(&mut self, id: PacketId, branch: &[LinkId]) {
+    /// Requests a link of a branch for a packet.
+    pub(super) fn request_one_of(&mut self, id: PacketId, branch: &[LinkId]) {
         let link = match branch {
             &[link] => link,
             _ => self.router.pick(&self.network, &mut self.random, &self.packets[id], branch),

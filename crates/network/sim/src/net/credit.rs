@@ -8,14 +8,14 @@ use std::collections::VecDeque;
 pub(super) struct Credit {
     /// Bytes known to be free.
     pub(super) free: u32,
-    /// The oldest bytes that the sender will learn to be free: how many (0 is none), and when.
+    /// The oldest bytes that the sender will learn to be free: how many, or 0, and when.
     bytes: u32,
     time: Time,
     /// The others, in order. Mostly there are none.
     later: Option<Box<LaterCredit>>,
 }
 
-/// Bytes that come back later, in a box of their own since mostly there are none.
+/// Bytes that come back later, boxed since mostly there are none.
 #[derive(Default)]
 struct LaterCredit {
     /// Portions like the oldest one that follow it, and their distance in time.
@@ -58,8 +58,8 @@ impl Credit {
         }
     }
 
-    /// The last portions of this size that were to come back do not. Of those that have come back already, the sender
-    /// will be told anew.
+    /// The last portions of this size that were to come back do not. Those that have come back already are taken
+    /// back.
     pub(super) fn withhold(&mut self, count: u32, bytes: u32) {
         let Some(later) = &mut self.later else { return };
         let left = match later.others.back() {

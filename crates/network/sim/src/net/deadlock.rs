@@ -7,8 +7,8 @@ use evb_fabric::LinkId;
 
 /// The links of a circle in which each waits for the next one, in that order, and the time since which all wait.
 ///
-/// A link waits for another one if the packet whose head came over the first asks for the second, or if a worm
-/// stands on both. Requests that a planned event will end do not count.
+/// A link waits for another one if the packet whose head came over the first requests the second, or if a worm
+/// occupies both. Requests that a planned event will end do not count.
 pub(super) fn find(net: &mut Net) -> Option<(Vec<LinkId>, Time)> {
     let mut waits_for = stuck_requests(net);
     add_bodies(&net.packets, &mut waits_for);
@@ -37,7 +37,7 @@ fn stuck_requests(net: &mut Net) -> Vec<Vec<u32>> {
     waits_for
 }
 
-/// The links that a worm stands on, and the one whose buffer its tail is in, wait for those nearer to its head.
+/// The links that a worm occupies, and the one whose buffer its tail is in, wait for those nearer to its head.
 fn add_bodies(packets: &Packets, waits_for: &mut [Vec<u32>]) {
     for id in packets.ids() {
         let tail = usize::from(packets[id].left).saturating_sub(1);
@@ -97,7 +97,7 @@ mod tests {
     use super::circle;
 
     #[test]
-    fn finds_a_circle_and_nothing_but_a_circle() {
+    fn only_circles_are_found() {
         assert_eq!(circle(&[vec![1, 2], vec![2], vec![]]), None);
         assert_eq!(circle(&[vec![1], vec![2, 3], vec![], vec![1]]), Some(vec![1, 3]));
         assert_eq!(circle(&[vec![0]]), Some(vec![0]));

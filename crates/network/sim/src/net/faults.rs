@@ -80,7 +80,7 @@ impl Net {
         for link in harmed_links(&self.network, target, action) {
             let port = &mut self.links[link];
             self.faults.harm(link, port, action);
-            // A packet on the link is cut when it fails: it goes on as a bad packet, and the receiver sees that.
+            // A packet on the link is cut when it fails: it continues as a bad packet, which the receiver detects.
             if port.failed && port.free_at > self.queue.now() {
                 self.packets[port.holder].corrupted = true;
             }
@@ -105,12 +105,12 @@ impl Net {
         }
     }
 
-    /// Finds new routes around failed links and switches, and lets the packets that wait there ask again.
+    /// Finds new routes around failed links and switches, and repeats the requests of the packets that wait there.
     pub(crate) fn reroute(&mut self) {
         let routes = Routes::find(&self.network, &|link| !self.links[link].failed);
         let mut stranded = Vec::new();
         for link in self.links.ids() {
-            // Packets that wait for several links would not find them all by the new routes, so all ask again.
+            // Packets that wait for several links would not find them all by the new routes, so all request again.
             let loses_ways = self.router.is_adaptive() && self.network.link(link).from.switch().is_some();
             if !self.links[link].failed && !loses_ways {
                 continue;
@@ -125,11 +125,11 @@ impl Net {
         stranded.dedup();
         self.bridges = Bridges::of(&self.network, &routes);
         self.router.set_routes(routes);
-        stranded.into_iter().for_each(|id| self.ask_again(id));
+        stranded.into_iter().for_each(|id| self.request_again(id));
     }
 
-    /// A packet that waited for a link that has failed asks anew.
-    fn ask_again(&mut self, id: PacketId) {
+    /// Repeats the request of a packet that waited for a failed link.
+    fn request_again(&mut self, id: PacketId) {
         let packet = &self.packets[id];
         // A host that has lost its only link sends nothing any more, and bridges send no copy twice.
         if packet.lane == LaneId::NONE || packet.load == Load::Stray {

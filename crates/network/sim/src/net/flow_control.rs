@@ -89,7 +89,7 @@ impl FlowControl {
         }
     }
 
-    /// A switch takes a packet whole before it sends it on.
+    /// True if a switch receives a packet whole before it forwards it.
     #[inline]
     pub(super) fn stores_whole_packets(&self) -> bool {
         matches!(self.discipline, Discipline::Store { .. })
@@ -245,7 +245,7 @@ impl Net {
         }
     }
 
-    /// The packet in front of a lane will have left at `at`: the next one comes to the front.
+    /// Brings the next packet to the front of a lane, which the one before will have left at `at`.
     fn bring_next(&mut self, lane: LaneId, at: Time) {
         let buffer = &mut self.links[lane];
         let next = buffer.behind.0;

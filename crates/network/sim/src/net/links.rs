@@ -36,11 +36,11 @@ pub(super) struct Ends {
 /// The sending end of a link: one cache line.
 #[repr(C, align(64))]
 pub(super) struct Port {
-    /// Time at which the link is or was free; [`UNKNOWN`] while a stalled worm stands on it.
+    /// Time at which the link is or was free; [`UNKNOWN`] while a stalled worm occupies it.
     pub(super) free_at: Time,
     /// Time for which a wake is planned, or [`UNKNOWN`].
     pub(super) wake_at: Time,
-    /// Packets that ask for the link, in the order in which they came.
+    /// Packets that request the link, in the order in which they came.
     pub(super) waiting: SmallVec<[Waiting; 1]>,
     /// No packet that waits is smaller than this on the wire.
     pub(super) least_wire: u32,
@@ -63,11 +63,11 @@ pub(super) struct Port {
     touched: bool,
     /// True when it is slower than configured, or corrupts: see [`Faults`](super::faults::Faults).
     pub(super) harmed: bool,
-    /// True from the time at which the first packet of a train asks for it until the last one gets it.
+    /// True from the time at which the first packet of a train requests it until the last one gets it.
     pub(super) running: bool,
 }
 
-/// A packet that asks for a link, with what is needed to choose among several.
+/// A packet that requests a link, with what is needed to choose among several.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Waiting {
     pub(super) id: PacketId,
@@ -181,7 +181,7 @@ impl Links {
         !self.touched.is_empty()
     }
 
-    /// Gives the links that are marked for arbitration to `arbitrate`, in ascending order.
+    /// Takes the links that are marked for arbitration, in ascending order.
     pub(super) fn take_touched(&mut self) -> Vec<LinkId> {
         let mut touched = std::mem::take(&mut self.touched);
         touched.sort_unstable();
@@ -194,7 +194,7 @@ impl Links {
         self[link].touched = false;
     }
 
-    /// Gives back the memory of a list of links. Links that were marked meanwhile follow in a round of their own.
+    /// Gives back the memory of a list of links. Links that were marked meanwhile follow in a separate round.
     pub(super) fn recycle(&mut self, mut done: Vec<LinkId>) {
         done.clear();
         done.append(&mut self.touched);
@@ -270,7 +270,7 @@ impl Port {
             holder: PacketId::NONE,
             turn: LaneId::NONE,
             end,
-            class: u16::try_from(place).expect("fewer kinds of links than 2^16"),
+            class: u16::try_from(place).expect("fewer classes of links than 2^16"),
             paused: 0,
             at_endpoint,
             dimension: link.dimension,
@@ -285,10 +285,7 @@ impl Port {
     /// The end of the link.
     #[inline]
     pub(super) fn to(&self) -> LinkEnd {
-        match self.at_endpoint {
-            true => LinkEnd::Endpoint(EndpointId(self.end)),
-            false => LinkEnd::Switch(SwitchId(self.end)),
-        }
+        if self.at_endpoint { LinkEnd::Endpoint(EndpointId(self.end)) } else { LinkEnd::Switch(SwitchId(self.end)) }
     }
 
     /// The link leads to a host, which takes all that comes.

@@ -13,7 +13,7 @@
 //! 5. [`Net::arbitrate`] grants the links that may have become free (`arbitrate_link`, `choose`, `grant`).
 //! 6. `start_whole`, or `start_worm` in wormhole flow, puts it on the link and finds the time at which it has left.
 //! 7. `leave`: its tail leaves the buffer before the link; the sender there learns of the room (`leave_buffer`).
-//! 8. `arrive`: its head arrives in the next buffer, and is ready after the delay of the switch. It goes on with 2.
+//! 8. `arrive`: its head arrives in the next buffer, and is ready after the delay of the switch. It continues with 2.
 //! 9. [`Event::Deliver`] reports its arrival at the destination, and [`Net::take`] takes it out of the network.
 //! 10. `lose` ends it before: with an [`NetEffect::Lost`], after which [`Net::remove`] takes it out.
 
@@ -61,7 +61,7 @@ const ARBITRATION: u64 = 100;
 /// A time that is not known yet.
 const UNKNOWN: Time = Time::MAX;
 
-/// A link that does not exist: the head of a worm without a way goes there.
+/// A link that does not exist: the head of a worm without a route goes there.
 const NOWHERE: LinkId = LinkId(u32::MAX);
 
 /// An effect of the engine on its user.
@@ -69,7 +69,7 @@ const NOWHERE: LinkId = LinkId(u32::MAX);
 pub(crate) enum NetEffect {
     /// The last byte of a packet leaves the network interface of its sender at this time.
     Sent { endpoint: EndpointId, at: Time },
-    /// A packet was lost on its way: dropped, or without a way.
+    /// A packet was lost on its way: dropped, or without a route.
     Lost(PacketId),
     /// A train was split before its last packets left the network interface: these are still to be cut from the message.
     Uncut { message: MessageId, packets: u32, bytes: u32 },
@@ -90,7 +90,7 @@ pub(crate) struct Net {
     has_rules: bool,
     bridges: Option<Bridges>,
     source_routed: SourceRoutedPackets,
-    /// Packets on their way that are no part of a message.
+    /// Packets under way that do not belong to a message.
     without_message: u64,
     counts: Counts,
     trains: Trains,
@@ -166,12 +166,13 @@ impl Net {
         self.counts.begin(self.queue.now());
     }
 
-    /// The way of each packet depends on its ends and its variant alone, and packets never wait for each other in a ring.
+    /// True if the route of each packet depends on its ends and its variant alone, and packets never wait for each
+    /// other in a ring.
     pub(crate) fn is_steady(&self) -> bool {
         self.router.is_steady(&self.network)
     }
 
-    /// The variant of the way that a new packet takes.
+    /// The variant of the route of a new packet.
     pub(crate) fn variant(&self, from: EndpointId, to: EndpointId, stream: u32) -> u32 {
         self.router.variant(from, to, stream)
     }
@@ -187,6 +188,6 @@ impl Net {
 fn reach(network: &Network, links: &Links) -> Span {
     let nic = &network.config.nic;
     let largest = (nic.packet.0 + nic.header.0).max(nic.minimum.0);
-    // A packet size without bound gives no scale.
+    // An unlimited packet size is no measure.
     links.slowest_rate().time_for(largest.min(1 << 16)).max(nic.overhead)
 }

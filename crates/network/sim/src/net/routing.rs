@@ -1,4 +1,4 @@
-//! The choice of the link that a packet asks for.
+//! The choice of the link that a packet requests.
 
 use crate::packet::{LaneId, Packet};
 use evb_core::{Stream, Time};
@@ -13,7 +13,7 @@ pub(super) struct Router {
     views: Vec<Routes>,
     /// The routes that each endpoint knows, by number.
     view_of: Vec<u16>,
-    /// Hosts give the routes to their packets.
+    /// Hosts determine the routes of their packets.
     pub(super) is_of_hosts: bool,
     seed: u64,
     endpoints: usize,
@@ -33,7 +33,7 @@ struct PairRoute {
 }
 
 impl Router {
-    /// Finds the pair_routes of a network.
+    /// Finds the routes of a network.
     ///
     /// # Errors
     /// If some endpoint cannot reach another one.
@@ -55,13 +55,14 @@ impl Router {
         })
     }
 
-    /// Packets take the link that is free.
+    /// True if packets take any link that is free.
     #[inline]
     pub(super) fn is_adaptive(&self) -> bool {
         self.routing.is_adaptive()
     }
 
-    /// The route of each packet depends on its ends and its variant alone, and packets never wait for each other in a ring.
+    /// True if the route of each packet depends on its ends and its variant alone, and packets never wait for each
+    /// other in a ring.
     pub(super) fn is_steady(&self, network: &Network) -> bool {
         let is_fixed = match self.routing {
             Routing::Fixed { .. } | Routing::DimensionOrder { .. } | Routing::SpanningTree | Routing::Ecmp => true,

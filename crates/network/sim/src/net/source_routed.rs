@@ -9,7 +9,7 @@ use evb_core::Time;
 use evb_fabric::{EndpointId, LinkEnd};
 use evb_mapper::{Message, Transmit};
 
-/// A mapper's message on its way, with its route.
+/// A mapper's message under way, with its route.
 pub(crate) struct SourceRoutedPacket {
     transmit: Transmit,
     /// Turns that it has taken.
@@ -18,7 +18,7 @@ pub(crate) struct SourceRoutedPacket {
     at: EndpointId,
 }
 
-/// All source-routed packets on their way.
+/// All source-routed packets under way.
 pub(crate) type SourceRoutedPackets = crate::slab::Slab<MessageId, SourceRoutedPacket>;
 
 impl Net {

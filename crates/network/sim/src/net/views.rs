@@ -5,7 +5,7 @@ use crate::packet::{LaneId, Load, PacketId};
 use evb_fabric::{EndpointId, LinkId, Routes};
 
 impl Net {
-    /// The hosts give their packets the routes that they know.
+    /// Makes the hosts determine the routes of their packets.
     pub(crate) fn route_by_hosts(&mut self) {
         self.router.is_of_hosts = true;
         self.has_rules = true;
@@ -21,7 +21,7 @@ impl Net {
         self.router.set_view(endpoint, view);
     }
 
-    /// A packet asks for a link where hosts know the routes, or bridges learn them.
+    /// Requests a link for a packet where hosts know the routes, or bridges learn them.
     #[cold]
     pub(super) fn route_by_rules(&mut self, id: PacketId) {
         let packet = &self.packets[id];
@@ -33,7 +33,7 @@ impl Net {
         }
         match self.router.outputs_of(packet.view, self.links.switch_of(packet.lane), packet.to).to_vec() {
             ways if ways.is_empty() => self.lose(id),
-            ways => self.go(id, &ways),
+            ways => self.request_one_of(id, &ways),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Wormhole: how long a worm stands on the links that it has taken.
+//! Wormhole: how long a worm occupies the links that it has taken.
 //!
 //! Byte k of a worm starts on its link i at X(i, k). Bytes follow each other, byte after byte; a switch passes a byte on
 //! once it is there; and a byte is sent only when the byte `slack` places before it has left the buffer ahead and the
@@ -88,7 +88,7 @@ impl Net {
         last
     }
 
-    /// A worm without a way ends where its head is: the switch takes its bytes and throws them away.
+    /// Ends a worm without a route where its head is: the switch takes its bytes and discards them.
     pub(super) fn swallow_worm(&mut self, wormhole: Wormhole, id: PacketId) {
         let taken = self.packets[id].hops;
         // As if its head went on now.

@@ -1,9 +1,9 @@
 //! The threads that simulate the partitions of a network.
 //!
-//! Each has partitions of its own, and waits for what other partitions have to hand over. A machine that does other work at the same
-//! time takes the core from a thread for milliseconds, in which the others could do a thousand windows. So a thread that waits
-//! long takes on partitions that no other thread has in hand; and one that has lost its core leaves its partitions to the others for
-//! a while.
+//! Each has its own partitions, and waits for the mail of the others. A machine that does other work at the same time
+//! takes the core from a thread for milliseconds, in which the others could do a thousand windows. So a thread that
+//! waits long takes over partitions that no other thread holds; and one that has lost its core leaves its partitions to
+//! the others for a while.
 
 use super::runner::{PartitionRunner, RunOutcome, WindowStep};
 use crate::simulation::{Observe, Progress, Simulation};
@@ -56,7 +56,7 @@ pub(super) struct PartitionPool<'a> {
     first: Thread,
 }
 
-/// A partition, on cache lines of its own (two, because of the adjacent-line prefetcher).
+/// A partition, on separate cache lines (two, because of the adjacent-line prefetcher).
 #[repr(align(128))]
 struct PooledPartition<'a> {
     runner: Mutex<PartitionRunner<'a>>,
@@ -66,7 +66,7 @@ struct PooledPartition<'a> {
     hops: AtomicU64,
 }
 
-/// A partition in the hands of a thread.
+/// A partition that a thread holds.
 struct HeldPartition<'c, 'a> {
     partition: &'c PooledPartition<'a>,
     runner: MutexGuard<'c, PartitionRunner<'a>>,
@@ -118,7 +118,7 @@ impl<'a> PartitionPool<'a> {
     pub(super) fn run(self, observe: &mut Observe<'_>) -> (RunOutcome, Vec<Simulation<'a>>) {
         thread::scope(|scope| {
             let pool = &self;
-            // Where the system gives no more threads, the others simulate the partitions of those that do not come.
+            // Where the system grants no more threads, the others simulate the partitions of the missing ones.
             let start = |thread| {
                 let work = move || pool.work(thread, &mut |_| true);
                 thread::Builder::new().spawn_scoped(scope, work).ok()
@@ -130,7 +130,7 @@ impl<'a> PartitionPool<'a> {
         self.into_partitions()
     }
 
-    /// Works as one of the threads until all partitions have ended. Only the first one tells the progress.
+    /// Works as one of the threads until all partitions have ended. Only the first one reports the progress.
     pub(super) fn work(&self, thread: usize, observe: &mut Observe<'_>) {
         PartitionWorker::new(self, thread).work(observe);
     }
@@ -145,12 +145,12 @@ impl<'a> PartitionPool<'a> {
         (ends[0].expect("all partitions have ended"), partitions)
     }
 
-    /// Leaves a partition as a thread does that panics with it in hand.
+    /// Leaves a partition as a thread does that panics while it holds it.
     #[cfg(test)]
     pub(super) fn poison(&self, partition: usize) {
         let hold = std::panic::AssertUnwindSafe(|| {
             let _held = self.partitions[partition].runner.lock();
-            panic!("as told");
+            panic!("as intended");
         });
         assert!(std::panic::catch_unwind(hold).is_err());
     }
@@ -176,7 +176,7 @@ impl<'c, 'a> PartitionWorker<'c, 'a> {
             if self.step() {
                 (steps, looks) = (steps + 1, 0);
                 if steps.is_multiple_of(STRIDE) {
-                    self.tell(observe);
+                    self.report_progress(observe);
                     self.rest(false);
                 }
             } else if looks < LOOKS {
@@ -188,19 +188,19 @@ impl<'c, 'a> PartitionWorker<'c, 'a> {
         }
     }
 
-    /// Goes on with all partitions in hand; returns true if one went.
+    /// Advances all held partitions; returns true if one advanced.
     fn step(&mut self) -> bool {
         self.held.retain(|held| held.is_own || !held.partition.is_wanted.load(Relaxed));
-        let mut went = false;
+        let mut advanced = false;
         for held in &mut self.held {
             match held.runner.step() {
-                WindowStep::Went => went = true,
+                WindowStep::Advanced => advanced = true,
                 WindowStep::Waits => {}
                 WindowStep::Ended if self.pool.left.fetch_sub(1, Relaxed) == 1 => self.pool.first.unpark(),
                 WindowStep::Ended => {}
             }
         }
-        went
+        advanced
     }
 
     /// The partitions of this thread.
@@ -231,8 +231,8 @@ impl<'c, 'a> PartitionWorker<'c, 'a> {
         self.held.len() > had
     }
 
-    /// Tells the progress, and whether to go on.
-    fn tell(&mut self, observe: &mut Observe<'_>) {
+    /// Reports the progress, and learns whether to continue.
+    fn report_progress(&mut self, observe: &mut Observe<'_>) {
         for held in &self.held {
             held.partition.hops.store(held.runner.partition.net.packet_hops(), Relaxed);
         }
@@ -240,12 +240,12 @@ impl<'c, 'a> PartitionWorker<'c, 'a> {
             && let Some(first) = self.held.first_mut()
         {
             let packet_hops = self.pool.partitions.iter().map(|partition| partition.hops.load(Relaxed)).sum();
-            first.runner.goes_on = observe(&Progress { packet_hops, ..first.runner.partition.progress() });
+            first.runner.continues = observe(&Progress { packet_hops, ..first.runner.partition.progress() });
         }
     }
 
-    /// Leaves all partitions to the others for a while if this thread has lost its core, or `waits` and shares it with another
-    /// one of these threads. It does not if it is the last one at work. Returns true if so.
+    /// Leaves all partitions to the others for a while if this thread has lost its core, or `waits` and shares it with
+    /// another one of these threads. It does not if it is the last one at work. Returns true if so.
     fn rest(&mut self, waits: bool) -> bool {
         let core = sched_getcpu();
         self.pool.cores[self.thread].store(core, Relaxed);
@@ -274,7 +274,7 @@ impl CoreTime {
         Self { wall: Instant::now(), core: Duration::new(time.tv_sec as u64, time.tv_nsec as u32) }
     }
 
-    /// True if the thread had its core for the most of the spell that ends `now`; `None` if it goes on.
+    /// True if the thread had its core for the most of the spell that ends `now`; `None` while the spell continues.
     fn end_spell(&mut self, now: Self) -> Option<bool> {
         let (wall, core) = (now.wall.saturating_duration_since(self.wall), now.core.saturating_sub(self.core));
         if wall < SPELL {
@@ -284,7 +284,7 @@ impl CoreTime {
         Some(wall.saturating_sub(core) * LOSS <= wall)
     }
 
-    /// Sleeps, which is no loss, but waiting for the core after it is.
+    /// Sleeps. The sleep does not count as a loss of the core; waiting for the core after it does.
     fn nap(&mut self) {
         let start = Instant::now();
         thread::park_timeout(NAP);

@@ -1,13 +1,13 @@
-//! One partition of a simulation as it goes on beside the others, window by window. It never waits itself, so any thread can take
-//! it on, and one thread can have all.
+//! One partition of a simulation, which advances beside the others, window by window. It never waits itself, so any thread
+//! can take it over, and one thread can have all.
 
 use crate::{partition_border::PartitionMail, simulation::Simulation};
 use evb_core::{Span, Time};
 use rtrb::{Consumer, Producer, RingBuffer};
 use std::mem;
 
-/// Parcels from one partition to another that fit on their way. There are three at most, since no partition is more than two windows
-/// ahead; with more room, a sender looks less often how far the receiver is.
+/// Batches from one partition to another that fit into a link. There are three at most, since no partition is more than
+/// two windows ahead; with more room, a sender looks less often how far the receiver is.
 const BATCHES: usize = 16;
 
 /// No time.
@@ -21,11 +21,11 @@ pub(super) enum RunOutcome {
     GaveUp,
 }
 
-/// What became of a step.
+/// The result of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WindowStep {
-    Went,
-    /// The partition waits for others, or is over.
+    Advanced,
+    /// The partition waits for others, or has ended before.
     Waits,
     /// The partition has just ended.
     Ended,
@@ -35,15 +35,15 @@ pub(super) enum WindowStep {
 pub(super) struct PartitionRunner<'a> {
     pub(super) partition: Simulation<'a>,
     /// False to interrupt the simulation; only that of the first partition counts.
-    pub(super) goes_on: bool,
+    pub(super) continues: bool,
     /// True for the partition with the event manager.
     is_first: bool,
     /// By partition, without this one.
     links: Vec<PartitionLink>,
     windows: Windows,
-    /// What this partition said after the last window but one, and after the last one.
+    /// The notices of this partition after the last window but one, and after the last one.
     said: [PartitionNotice; 2],
-    /// What the others said after one window, as far as it was taken, and the number of those.
+    /// The joint notice of the others after one window, as far as theirs were taken, and their number.
     heard: PartitionNotice,
     hears: usize,
     state: WindowState,
@@ -52,8 +52,8 @@ pub(super) struct PartitionRunner<'a> {
 /// What a partition does next.
 enum WindowState {
     Begin,
-    /// Take the mail of the window before the last one, and go on.
-    Hear,
+    /// Take the mail of the window before the last one, and advance.
+    Receive,
     /// Go as far as the first partition has gone.
     Follow,
     /// Take the last mail.
@@ -73,21 +73,22 @@ struct PartitionLink {
     spare: Vec<PartitionMail>,
 }
 
-/// What one partition hands over to another one after a window.
+/// The notice and mail of a partition to another one after a window.
 struct WindowBatch {
     notice: PartitionNotice,
     mail: PartitionMail,
 }
 
-/// What a partition, or several of them, say to all.
+/// The notice of a partition, or of several of them together, to all.
 #[derive(Clone, Copy)]
 struct PartitionNotice {
-    /// Time of the next happening, or of the first effect of mail that nobody has taken.
+    /// Time of the next event, or of the first effect of mail that was not taken yet.
     next: u64,
     /// Events that this mail ends.
     ends: u64,
     gives_up: bool,
-    /// Events that no control message on its way in the first partition ends; only that partition knows, and what follows, too.
+    /// Events that no control message under way in the first partition ends; only that partition knows, and what
+    /// follows, too.
     stay_open: u64,
     has_ended: bool,
     is_interrupted: bool,
@@ -95,8 +96,8 @@ struct PartitionNotice {
 
 /// The windows of time of a simulation in partitions, in picoseconds.
 ///
-/// The mail of a window is taken two windows later. So a partition does not wait for the others to do what it has just done, but
-/// only what it did before, and works while they catch up.
+/// The mail of a window is taken two windows later. So a partition does not wait for the others to do what it has just
+/// done, but only what it did before, and works while they catch up.
 struct Windows {
     lookahead: u64,
     /// The ends of the last window and of the one before it.
@@ -117,7 +118,7 @@ impl<'a> PartitionRunner<'a> {
         }
         let runner = |(index, (partition, links))| Self {
             partition,
-            goes_on: true,
+            continues: true,
             is_first: index == 0,
             links,
             windows: Windows { lookahead: lookahead.0, last: 0, before: 0 },
@@ -135,12 +136,12 @@ impl<'a> PartitionRunner<'a> {
             WindowState::Begin => {
                 self.partition.begin(&mut |_| true);
                 // The beginning counts as a window, and so does one without length after it.
-                self.hand_over();
-                self.hand_over();
-                self.state = WindowState::Hear;
+                self.send_mail();
+                self.send_mail();
+                self.state = WindowState::Receive;
             }
-            WindowState::Hear => match self.hear() {
-                Some(all) => self.go_on(all),
+            WindowState::Receive => match self.receive() {
+                Some(all) => self.advance(all),
                 None => return WindowStep::Waits,
             },
             // The first link is that to the first partition.
@@ -149,7 +150,7 @@ impl<'a> PartitionRunner<'a> {
                 Err(_) => return WindowStep::Waits,
             },
             WindowState::Close(end) => {
-                if self.hear().is_none() {
+                if self.receive().is_none() {
                     return WindowStep::Waits;
                 }
                 self.state = WindowState::Over(end);
@@ -157,7 +158,7 @@ impl<'a> PartitionRunner<'a> {
             }
             WindowState::Over(_) => return WindowStep::Waits,
         }
-        WindowStep::Went
+        WindowStep::Advanced
     }
 
     /// How the simulation ended; `None` before.
@@ -168,8 +169,8 @@ impl<'a> PartitionRunner<'a> {
         }
     }
 
-    /// Takes the next mail of all others. Returns what they said with it, and what this partition said then.
-    fn hear(&mut self) -> Option<PartitionNotice> {
+    /// Takes the next mail of all others. Returns their notices with it, and that of this partition at that time.
+    fn receive(&mut self) -> Option<PartitionNotice> {
         while let Some(link) = self.links.get_mut(self.hears) {
             let WindowBatch { notice, mut mail } = link.into.pop().ok()?;
             self.partition.take_mail(link.partition, &mut mail);
@@ -181,8 +182,8 @@ impl<'a> PartitionRunner<'a> {
         Some(mem::replace(&mut self.heard, PartitionNotice::NOTHING).and(self.said[0]))
     }
 
-    /// Goes on after all that was said, or ends.
-    fn go_on(&mut self, all: PartitionNotice) {
+    /// Advances after the notices of all, or ends.
+    fn advance(&mut self, all: PartitionNotice) {
         if let Some(end) = all.end(self.partition.ends_in_silence()) {
             self.state = WindowState::Close(end);
             return;
@@ -191,29 +192,29 @@ impl<'a> PartitionRunner<'a> {
         if !all.may_end() {
             self.partition.run_before(end);
             self.partition.must_not_have_ended();
-            self.hand_over();
+            self.send_mail();
         } else if self.is_first {
-            // It finds out at which time the simulation is over before the others go on.
+            // It finds out at which time the simulation is over before the others advance.
             self.partition.run_before(end);
             let until = if self.partition.has_ended() { Time(self.partition.now().0 + 1) } else { end };
             for link in &mut self.links {
                 assert!(link.allows.push(until).is_ok(), "a partition is two windows ahead at most");
             }
-            self.hand_over();
+            self.send_mail();
         } else {
             self.state = WindowState::Follow;
         }
     }
 
-    /// Goes on up to the time that the first partition gave.
+    /// Advances up to the time that the first partition allowed.
     fn run(&mut self, end: Time) {
         self.partition.run_before(end);
-        self.hand_over();
-        self.state = WindowState::Hear;
+        self.send_mail();
+        self.state = WindowState::Receive;
     }
 
-    /// Hands over what this partition has for the others.
-    fn hand_over(&mut self) {
+    /// Sends the mail of this partition to the others.
+    fn send_mail(&mut self) {
         let notice = PartitionNotice::of(self);
         for link in &mut self.links {
             let mail = self.partition.hand_out(link.partition, link.spare.pop().unwrap_or_default());
@@ -243,13 +244,13 @@ impl PartitionLink {
 }
 
 impl PartitionNotice {
-    /// What nobody says.
+    /// The notice without content.
     const NOTHING: Self =
         Self { next: NEVER, ends: 0, gives_up: false, stay_open: NEVER, has_ended: false, is_interrupted: false };
 
-    /// What a partition has to say after a window.
+    /// The notice of a partition after a window.
     fn of(runner: &mut PartitionRunner<'_>) -> Self {
-        let PartitionRunner { partition, is_first, goes_on, .. } = runner;
+        let PartitionRunner { partition, is_first, continues, .. } = runner;
         let effects = partition.next_effects();
         let next = effects.first.map_or(NEVER, |time| time.0);
         let notice = Self { next, ends: effects.ends, gives_up: partition.gives_up(), ..Self::NOTHING };
@@ -259,12 +260,12 @@ impl PartitionNotice {
         Self {
             stay_open: partition.stays_open(),
             has_ended: partition.has_ended(),
-            is_interrupted: !*goes_on,
+            is_interrupted: !*continues,
             ..notice
         }
     }
 
-    /// What both say.
+    /// Both notices together.
     fn and(self, other: Self) -> Self {
         Self {
             next: self.next.min(other.next),
@@ -276,7 +277,7 @@ impl PartitionNotice {
         }
     }
 
-    /// The end of the simulation, if it is over after what all say.
+    /// The end of the simulation, if it is over after the notices of all.
     fn end(self, ends_in_silence: bool) -> Option<RunOutcome> {
         // A partition that gives up has not handled all, also when everything is over.
         if self.gives_up {

@@ -10,7 +10,7 @@ use std::panic::{self, AssertUnwindSafe};
 /// The same as that of the tests of whole records.
 const EXPERIMENT: &str = include_str!("../../tests/partitions.toml");
 
-/// Gives a plan to a test, and its record when it is simulated in one partition.
+/// Passes a plan to a test, and its record when it is simulated in one partition.
 fn with_plan(test: impl FnOnce(&Plan, &Record)) {
     let experiment = Experiment::parse(EXPERIMENT, "test.toml", &[]).unwrap_or_else(|error| panic!("{error:#?}"));
     let [plan] = experiment.plans() else { panic!("a sweep") };
@@ -29,7 +29,7 @@ fn partitions_of(plan: &Plan, partitions: usize) -> (Vec<PartitionRunner<'_>>, A
 }
 
 #[test]
-fn the_record_does_not_depend_on_which_part_goes_first() {
+fn the_record_does_not_depend_on_which_partition_goes_first() {
     with_plan(|plan, whole| {
         for seed in 0..20 {
             let (mut runners, partitioning) = partitions_of(plan, 2 + seed as usize % 3);
@@ -50,7 +50,7 @@ fn the_record_does_not_depend_on_which_part_goes_first() {
 }
 
 #[test]
-fn one_thread_simulates_all_parts_if_there_are_no_others() {
+fn one_thread_simulates_all_partitions_if_there_are_no_others() {
     with_plan(|plan, whole| {
         let (runners, partitioning) = partitions_of(plan, 3);
         let (end, partitions) = PartitionPool::of(runners, 1).run(&mut |_| true);
@@ -59,7 +59,7 @@ fn one_thread_simulates_all_parts_if_there_are_no_others() {
 }
 
 #[test]
-fn a_thread_takes_on_the_parts_of_one_that_does_not_come() {
+fn a_thread_takes_over_the_partitions_of_a_missing_one() {
     with_plan(|plan, whole| {
         let (runners, partitioning) = partitions_of(plan, 2);
         let pool = PartitionPool::of(runners, 2);
@@ -70,7 +70,7 @@ fn a_thread_takes_on_the_parts_of_one_that_does_not_come() {
 }
 
 #[test]
-fn no_thread_waits_for_a_part_that_has_panicked() {
+fn no_thread_waits_for_a_partition_that_has_panicked() {
     with_plan(|plan, _| {
         let pool = PartitionPool::of(partitions_of(plan, 2).0, 2);
         pool.poison(0);
@@ -83,11 +83,11 @@ fn no_thread_waits_for_a_part_that_has_panicked() {
 }
 
 #[test]
-fn a_panic_in_a_thread_reaches_whoever_runs_the_simulation() {
+fn a_panic_in_a_thread_reaches_the_caller_of_the_simulation() {
     with_plan(|plan, _| {
-        // One thread alone: with two, the other one may end the simulation before this one tells any progress.
+        // One thread alone: with two, the other one may end the simulation before this one reports any progress.
         let pool = PartitionPool::of(partitions_of(plan, 2).0, 1);
-        let run = AssertUnwindSafe(|| pool.run(&mut |_| panic!("as told")));
+        let run = AssertUnwindSafe(|| pool.run(&mut |_| panic!("as intended")));
         assert!(panic::catch_unwind(run).is_err());
     });
 }

@@ -77,18 +77,18 @@ impl Simulation<'_> {
             self.ask_time(host);
             self.feed_nic(host);
         }
-        if self.stands_still(now) {
+        if self.is_stuck(now) {
             self.stop_or_give_up(now);
         }
     }
 
     /// True if events are open and nothing has moved for so long that nothing will.
-    fn stands_still(&mut self, now: u64) -> bool {
+    fn is_stuck(&mut self, now: u64) -> bool {
         let limit = self.moved_at.saturating_add(self.plan.run.drain_timeout.0);
-        // A part does not know what moves in the others, nor how many events are open.
+        // A partition does not know what moves in the others, nor how many events are open.
         let may_wait = |manager: &mut EventManager<SimulatedPayload>| manager.machine.counts().open() > 0;
-        let is_part = self.net.border.is_there() && matches!(self.plan.workload, Workload::EventBuilding);
-        !self.stopped && now > limit && (is_part || self.manager().is_some_and(may_wait))
+        let is_partition = self.net.border.is_there() && matches!(self.plan.workload, Workload::EventBuilding);
+        !self.stopped && now > limit && (is_partition || self.manager().is_some_and(may_wait))
     }
 
     fn stop_or_give_up(&mut self, now: u64) {
@@ -176,7 +176,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// Gives up open events when nothing has moved for the drain timeout; a slow drain goes on. Builders first end
+    /// Gives up open events when nothing has moved for the drain timeout; a slow drain continues. Builders first end
     /// their events with the fragments that are there. If that does not help, everything ends.
     pub(super) fn give_up(&mut self, now: u64) {
         let limit = self.plan.run.drain_timeout;
@@ -185,7 +185,7 @@ impl Simulation<'_> {
             return self.net.queue.push(Time(at), Event::GiveUp);
         }
         if self.net.border.is_there() {
-            // Something may have moved in other parts.
+            // Something may have moved in other partitions.
             self.net.gives_up = true;
             return;
         }
@@ -214,7 +214,7 @@ impl Simulation<'_> {
         }
         let now = self.net.queue.now();
         let number = self.statistics.offer(now.0);
-        // All hear of it before any of their messages arrives, which within a host may be at once.
+        // All learn of it before any of their messages arrives, which within a host may be at once.
         self.nodes.iter_mut().for_each(|node| node.command_traffic(now, TrafficCommand::Offer { number }));
         (0..self.nodes.len()).for_each(|index| self.drain(NodeId(index as u16)));
     }
@@ -236,7 +236,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// A node has no slots any more for a builder that is gone.
+    /// Removes the slots of a node for a lost builder.
     fn leave_out(&mut self, id: NodeId, gone: NodeId) {
         if let Some(slots) = self.host(id).and_then(|host| self.nics[host].slots.as_mut())
             && let Some(builder) = gone.index().checked_sub(slots.first_builder.index())
@@ -252,7 +252,7 @@ impl Simulation<'_> {
         match self.plan.workload {
             Workload::EventBuilding => {
                 self.note_events(now);
-                // A trigger that had ended by number was not stopped now. The part with the manager knows.
+                // A trigger that had ended by number was not stopped now. The partition with the manager knows.
                 if self.manager().is_none_or(|manager| !manager.has_all_triggers()) {
                     self.statistics.stop(now);
                 }

@@ -1,4 +1,4 @@
-//! Mappers of the hosts: their messages go through the network, and their maps give the routes.
+//! Mappers of the hosts: their messages go through the network, and their maps determine the routes.
 
 use super::{Simulation, size};
 use crate::{event::Event, message::MessageId, packet::Packet};
@@ -30,7 +30,7 @@ pub(crate) struct Mapping {
     views: Vec<Vec<bool>>,
 }
 
-/// A map on its way to the hosts.
+/// The distribution of a map to the hosts.
 #[derive(Clone, Copy)]
 struct MapDistribution {
     made: Time,
@@ -66,7 +66,7 @@ impl Mapping {
         }
     }
 
-    /// What is distribution of the mappers at the end.
+    /// The record of the mappers at the end.
     pub(crate) fn record(&self, network: &Network) -> Record {
         let map = |(map, distribution): &(Arc<Map>, MapDistribution)| {
             let all: usize = map.switches.iter().map(|switch| switch.ports.len()).sum();
@@ -89,7 +89,7 @@ impl Mapping {
         }
     }
 
-    /// The host is busy with a message for a while; the end of that.
+    /// Makes the host busy with a message; returns the time at which it is done.
     fn work(&mut self, now: Time, end: EndpointId) -> Time {
         let until = &mut self.busy_until[usize::from(end.0)];
         *until = now.max(*until) + self.config.overhead;
@@ -130,7 +130,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// A mapper's time has come.
+    /// The deadline of a mapper has come.
     pub(super) fn mapper_timeout(&mut self, end: u16) {
         let now = self.net.queue.now();
         let Some(mapping) = &mut self.mapping else { return };
@@ -203,8 +203,8 @@ fn addresses(random: &mut Stream, count: usize) -> Vec<Address> {
     addresses
 }
 
-/// The links that are on a map. Its first switch is that of its leader; the others follow from cable to cable. What
-/// the map says of ports that there are not is left out: the mapper was wrong.
+/// The links that are on a map. Its first switch is that of its leader; the others follow from cable to cable. Ports
+/// that do not exist are left out: the mapper was wrong.
 fn usable(network: &Network, map: &Map, leader: EndpointId) -> Vec<bool> {
     let mut usable = vec![false; network.links.len()];
     let mut places: Vec<Option<(SwitchId, usize)>> = vec![None; map.switches.len()];

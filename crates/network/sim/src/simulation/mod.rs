@@ -1,4 +1,4 @@
-//! One simulation: the event loop, and the way of messages between the machines and the network.
+//! One simulation: the event loop, and the path of messages between the machines and the network.
 
 mod machines;
 mod mapping;
@@ -41,11 +41,11 @@ pub struct Progress {
     pub ended: u64,
     /// Links taken by packets.
     pub packet_hops: u64,
-    /// Part of the work that is done, from 0 to 1; 0 when that cannot be told.
+    /// Part of the work that is done, from 0 to 1; 0 when that is not known.
     pub part: f64,
 }
 
-/// Takes the progress of a simulation; returns true to go on.
+/// Takes the progress of a simulation; returns true to continue.
 pub(crate) type Observe<'a> = dyn FnMut(&Progress) -> bool + 'a;
 
 pub(crate) struct Simulation<'a> {
@@ -57,7 +57,7 @@ pub(crate) struct Simulation<'a> {
     /// Time at which the processor of each host is free.
     processors: Vec<u64>,
     control: ControlNetwork,
-    /// Time until which each node's messages are under way on a control network of its own.
+    /// Time until which each node's messages are under way on a separate control network.
     control_until: Vec<u64>,
     arrivals: AllArrivals,
     pub(crate) statistics: Statistics,
@@ -67,12 +67,12 @@ pub(crate) struct Simulation<'a> {
     outputs: Vec<Output>,
     /// Keeps messages in order, where they might overtake each other.
     order: Option<Order>,
-    /// Places of messages from other parts of the network, by their places there.
-    from_abroad: Vec<Vec<MessageId>>,
+    /// Places of messages from other partitions of the network, by their places there.
+    from_remote: Vec<Vec<MessageId>>,
     ready: Vec<MessageId>,
     /// Last time at which an event ended or bytes were received or stored.
     moved_at: u64,
-    /// Builders have been told to end their events with the fragments that are there.
+    /// Builders were commanded to end their events with the fragments that are there.
     cut: bool,
     /// Consecutive packets of a message may go as one train.
     couples: bool,
@@ -88,7 +88,7 @@ impl<'a> Simulation<'a> {
         Self::of_partition(plan, Network::build(&plan.network.config)?, trace, packets, PartitionBorder::default())
     }
 
-    /// The simulation of what is within a border.
+    /// The simulation of one partition.
     pub(crate) fn of_partition(
         plan: &'a Plan,
         network: Network,
@@ -121,7 +121,7 @@ impl<'a> Simulation<'a> {
             out: Vec::new(),
             outputs: Vec::new(),
             order: Order::of(plan),
-            from_abroad: Vec::new(),
+            from_remote: Vec::new(),
             ready: Vec::new(),
             moved_at: 0,
             cut: false,
@@ -140,12 +140,12 @@ impl<'a> Simulation<'a> {
         Ok(simulation)
     }
 
-    /// The host of a node; none for an event manager on a control network of its own.
+    /// The host of a node; `None` for an event manager on a separate control network.
     fn host(&self, node: NodeId) -> Option<usize> {
         self.plan.host(node).map(usize::from)
     }
 
-    /// Runs to the end. `observe` gets the progress, and returns true to go on.
+    /// Runs to the end. `observe` gets the progress, and returns true to continue.
     pub(crate) fn run(&mut self, observe: &mut Observe<'_>) {
         self.start();
         while self.settle(observe) {
@@ -181,7 +181,7 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// What comes first at a time: the measurement begins or the trigger stops, and then control messages come.
+    /// Handles what comes first at a time: the measurement begins or the trigger stops, and then control messages arrive.
     fn hear_first(&mut self) {
         while let Some(event @ (Event::Measure | Event::Stop)) = self.net.queue.peek_present() {
             self.net.queue.pop_present();

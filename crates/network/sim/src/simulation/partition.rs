@@ -1,4 +1,4 @@
-//! A simulation as a partition of a larger one: what it gets from the other partitions, and what it tells them.
+//! A simulation as a partition of a larger one: its exchange with the other partitions.
 
 use super::Simulation;
 use crate::{
@@ -24,19 +24,19 @@ impl Simulation<'_> {
         self.net.queue.now()
     }
 
-    /// Time of the next happening in this partition, or of the first effect of its mail that no partition has taken yet, and the number
-    /// of events that this mail ends. To be called once after the mail was handed out.
+    /// Time of the next event in this partition, or of the first effect of its mail that no partition has taken yet,
+    /// and the number of events that this mail ends. To be called once after the mail was handed out.
     pub(crate) fn next_effects(&mut self) -> MailEffects {
         let mail = self.net.border.take_effects();
         MailEffects { first: self.net.queue.next_time().into_iter().chain(mail.first).min(), ..mail }
     }
 
-    /// Gives up if everything is over: the other partitions have gone on.
+    /// Gives up if everything is over: the other partitions have continued.
     pub(crate) fn must_not_have_ended(&mut self) {
         self.net.gives_up |= self.ended;
     }
 
-    /// True if everything is over when nothing happens any more: no event manager tells the end.
+    /// True if everything is over when nothing happens any more: no event manager announces the end.
     pub(crate) const fn ends_in_silence(&self) -> bool {
         matches!(self.plan.workload, Workload::Traffic(_))
     }
@@ -56,8 +56,9 @@ impl Simulation<'_> {
         self.statistics.end_partition(end, self.net.packets_left());
     }
 
-    /// Number of events that are still open when all control messages on their way here have come, for the partition with the
-    /// event manager. It is `u64::MAX` while more events may begin, and where no event manager tells the end.
+    /// Number of events that are still open when all control messages under way to this partition have arrived, for the
+    /// partition with the event manager. It is `u64::MAX` while more events may begin, and where no event manager
+    /// announces the end.
     pub(crate) fn stays_open(&mut self) -> u64 {
         let has_all = self.stopped || self.manager().is_some_and(|manager| manager.has_all_triggers());
         if !has_all || self.ends_in_silence() {
@@ -99,9 +100,9 @@ impl Simulation<'_> {
         self.net.queue.push(at, Event::Control);
     }
 
-    /// Gives a message to the partition of its receiver before a first packet of it leaves.
+    /// Passes a message to the partition of its receiver before a first packet of it leaves.
     #[inline]
-    pub(super) fn tell_receiver(&mut self, place: MessageId) {
+    pub(super) fn export_to_receiver(&mut self, place: MessageId) {
         if let Some(partition) = self.net.border.beyond_node(self.messages.get(place).to.first) {
             self.export(partition, place);
         }
@@ -109,37 +110,37 @@ impl Simulation<'_> {
 
     fn export(&mut self, partition: usize, place: MessageId) {
         let message = self.messages.get_mut(place);
-        if message.is_abroad {
+        if message.is_exported {
             return;
         }
-        let message = message.go_abroad();
+        let message = message.export();
         if let Body::Bucket(bucket) = &message.body {
             bucket.parts.iter().for_each(|&(place, bytes)| self.export_in_bucket(partition, place, bytes));
         }
         self.net.border.post_message(partition, place, message);
     }
 
-    /// Gives a message, of which a bucket has this number of bytes, to the partition of its receiver.
+    /// Passes a message, of which a bucket has this number of bytes, to the partition of its receiver.
     fn export_in_bucket(&mut self, partition: usize, place: MessageId, bytes: u32) {
         let message = self.messages.get(place);
         if bytes < message.missing {
             return self.export(partition, place);
         }
-        // The bucket has all of it: nobody here needs it any more, nor has to hear when it was taken.
+        // The bucket has all of it: it is not needed here any more, nor the report that it was taken.
         let message = self.messages.remove(place);
         self.net.border.post_message(partition, place, message);
     }
 
     fn import(&mut self, partition: usize, place: MessageId, mut message: Message) {
         if let Body::Bucket(bucket) = &mut message.body {
-            bucket.parts.iter_mut().for_each(|(place, _)| *place = self.from_abroad[partition][place.0 as usize]);
+            bucket.parts.iter_mut().for_each(|(place, _)| *place = self.from_remote[partition][place.0 as usize]);
         }
         message.order = place.0;
         let here = self.messages.insert(message);
-        if self.from_abroad.len() <= partition {
-            self.from_abroad.resize_with(partition + 1, Vec::new);
+        if self.from_remote.len() <= partition {
+            self.from_remote.resize_with(partition + 1, Vec::new);
         }
-        let places = &mut self.from_abroad[partition];
+        let places = &mut self.from_remote[partition];
         if places.len() <= place.0 as usize {
             places.resize(place.0 as usize + 1, MessageId(u32::MAX));
         }
@@ -150,14 +151,14 @@ impl Simulation<'_> {
     #[inline]
     pub(super) fn find_message(&self, packet: &mut Packet) {
         if let Some(partition) = self.net.border.beyond(LinkEnd::Endpoint(packet.from)) {
-            packet.message = self.from_abroad[partition][packet.message.0 as usize];
+            packet.message = self.from_remote[partition][packet.message.0 as usize];
         }
     }
 
-    /// Tells the partition of its sender that a message was taken.
+    /// Reports to the partition of its sender that a message was taken.
     #[inline]
-    pub(super) fn tell_sender(&mut self, message: &Message) {
-        if message.is_abroad
+    pub(super) fn report_taken(&mut self, message: &Message) {
+        if message.is_exported
             && let Some(partition) = self.net.border.beyond_node(message.from)
         {
             self.net.border.post_done(partition, MessageId(message.order));

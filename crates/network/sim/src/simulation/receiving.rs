@@ -1,4 +1,4 @@
-//! Messages on their way in: from the network to the machine that they are for.
+//! Incoming messages: from the network to the machine that they are for.
 
 use super::{Simulation, size};
 use crate::{
@@ -70,7 +70,7 @@ impl Simulation<'_> {
     }
 
     /// A part of a message is lost, and with it the message. Control messages are sent again; other messages of the
-    /// pair that come meanwhile wait for them. Builders ask for lost fragments.
+    /// pair that arrive meanwhile wait for them. Builders request lost fragments.
     pub(super) fn lose(&mut self, now: u64, id: MessageId) {
         let message = self.messages.get_mut(id);
         if std::mem::replace(&mut message.missing, LOST) == LOST {
@@ -88,7 +88,7 @@ impl Simulation<'_> {
         self.in_order(now, pair, place, None);
     }
 
-    /// Hands over the messages of a pair of nodes whose turn has come.
+    /// Delivers the messages of a pair of nodes whose turn has come.
     pub(super) fn in_order(&mut self, now: u64, pair: (NodeId, NodeId), place: u32, message: Option<MessageId>) {
         let Some(order) = &mut self.order else { return message.into_iter().for_each(|id| self.take_in(now, id)) };
         let mut ready = std::mem::take(&mut self.ready);
@@ -102,10 +102,10 @@ impl Simulation<'_> {
         let lost = self.messages.get(id);
         let bytes = size(match &lost.body {
             Body::Protocol(message) => wire::length(message),
-            Body::Traffic(_) | Body::Bucket(_) | Body::Abroad => 0,
+            Body::Traffic(_) | Body::Bucket(_) | Body::Exported => 0,
         });
         let (from, to) = (lost.from, lost.to.first);
-        // Packets of the lost message may still be on their way: they belong to none.
+        // Packets of the lost message may still be under way: they belong to none.
         let again = Message { unsent: bytes, missing: bytes, ..lost.clone() };
         let again = self.messages.insert(again);
         let (Some(from), Some(to)) = (self.host(from), self.host(to)) else { return self.take_in(now, again) };
@@ -119,7 +119,7 @@ impl Simulation<'_> {
     pub(super) fn arrived(&mut self, now: u64, id: MessageId) {
         if let Body::Bucket(_) = self.messages.get(id).body {
             let message = self.messages.remove(id);
-            self.tell_sender(&message);
+            self.report_taken(&message);
             let Body::Bucket(bucket) = message.body else { return };
             // Each message is long out of the caches: they come in together, and not one after another as each is looked at.
             bucket.parts.iter().for_each(|&(message, _)| _ = black_box(self.messages.get(message).missing));
@@ -155,7 +155,7 @@ impl Simulation<'_> {
 
     pub(super) fn receive(&mut self, id: MessageId) {
         let message = self.messages.remove(id);
-        self.tell_sender(&message);
+        self.report_taken(&message);
         let Message { from, to, body, payload, .. } = message;
         self.statistics.message(self.net.queue.now().0, from, to.first, &body, payload.into());
         if payload > 0 {
@@ -182,7 +182,7 @@ impl Simulation<'_> {
         self.drain(to);
     }
 
-    /// A readout unit hears that it may send its next bucket.
+    /// Permits a readout unit to send its next bucket.
     fn permit(&mut self, now: Time, from: NodeId, unit: NodeId, message: ProtocolMessage<SimulatedPayload>) {
         let Some(host) = self.host(unit) else { return };
         if let Some(slots) = &mut self.nics[host].slots {
@@ -199,7 +199,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// Control messages on a network of their own have come to their nodes.
+    /// Handles control messages that have arrived on a separate network.
     pub(super) fn hear_control(&mut self) {
         let now = self.net.queue.now();
         while let Some(message) = self.control.take(now) {

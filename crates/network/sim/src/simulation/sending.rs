@@ -1,4 +1,4 @@
-//! Messages on their way out: from a machine through the processor and the interface of its host to the network.
+//! Outgoing messages: from a machine through the processor and the interface of its host to the network.
 
 use super::{Simulation, size};
 use crate::{
@@ -24,7 +24,7 @@ impl Simulation<'_> {
             Body::Protocol(message) => wire::length(message),
             Body::Traffic(TrafficMessage::Data { .. }) => payload,
             Body::Traffic(_) => CONTROL_BYTES,
-            Body::Bucket(_) | Body::Abroad => 0,
+            Body::Bucket(_) | Body::Exported => 0,
         };
         let (bytes, payload, is_data) = (size(bytes), size(payload), body.is_data());
         let is_building = matches!(self.plan.workload, Workload::EventBuilding);
@@ -141,7 +141,7 @@ impl Simulation<'_> {
 
     /// Sends the packet of a chunk, and others like it behind it.
     pub(super) fn send_packet(&mut self, now: u64, host: usize, port: usize, chunk: Chunk) {
-        self.tell_receiver(chunk.message);
+        self.export_to_receiver(chunk.message);
         let ports = self.nics[0].ports.len();
         let message = self.messages.get(chunk.message);
         let to = self.host(message.to.first).expect("a message in an interface is for a host");
@@ -188,7 +188,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// Plans to look again for a slot that is to be sent though nothing else happens.
+    /// Plans the time of the next slot, which is to be sent even if nothing else happens.
     fn plan_slot(&mut self, host: usize) {
         let Some(slots) = &self.nics[host].slots else { return };
         // A slot that is due is looked for when the interface has room for it.
@@ -199,7 +199,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// A readout unit that sends by the clock asks for the time when it should.
+    /// Requests the time for a readout unit that sends by the clock, when it is due.
     pub(super) fn ask_time(&mut self, host: usize) {
         let asked = self.net.queue.now();
         let Some(slots) = &mut self.nics[host].slots else { return };

@@ -60,7 +60,7 @@ impl Simulation<'_> {
             return;
         }
         let seed = self.plan.run.seed;
-        // Slots have an order of their own.
+        // Slots have their own order.
         let unshaped = |nic: &&mut Nic| nic.slots.is_none();
         for (host, nic) in self.nics.iter_mut().enumerate().filter(|(_, nic)| unshaped(nic)) {
             nic.peers = Some(Peers::new(stream(seed, NodeId(host as u16), PEERS)));

@@ -13,12 +13,12 @@ impl Simulation<'_> {
         self.settle(observe);
     }
 
-    /// The time of the next happening; none if there is none, or everything is over.
+    /// The time of the next event; `None` if nothing is planned, or everything is over.
     pub(crate) fn next_time(&self) -> Option<Time> {
         if self.ended { None } else { self.net.queue.next_time() }
     }
 
-    /// Goes on to the next happening, and handles all that happens then.
+    /// Advances to the next event, and handles all that happens then.
     pub(crate) fn step(&mut self, observe: &mut Observe<'_>) {
         self.net.queue.advance();
         self.settle(observe);
@@ -70,7 +70,7 @@ impl Simulation<'_> {
         matches!(&self.readout(unit).unit, NodeUnit::Readout(unit) if unit.machine.has_room())
     }
 
-    /// Gives a readout unit of the second stage a super-fragment, or the end of all with the number of the last one.
+    /// Passes a super-fragment to a readout unit of the second stage, or the end of all with the number of the last one.
     pub(crate) fn give(&mut self, now: Time, unit: u16, input: Result<(u64, Fragment<SimulatedPayload>), u64>) {
         self.pass_to(now);
         let command = match input {
@@ -85,7 +85,7 @@ impl Simulation<'_> {
         self.drain(NodeId(self.plan.building.readout_nodes().first.0 + unit));
     }
 
-    /// Goes on to a time at which something comes from another stage.
+    /// Advances to a time at which something arrives from another stage.
     fn pass_to(&mut self, now: Time) {
         self.net.queue.pass_to(now);
         self.count_trains_if_due();

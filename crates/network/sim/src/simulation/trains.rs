@@ -34,7 +34,7 @@ impl Simulation<'_> {
         self.messages.get_mut(message).unsent += bytes;
     }
 
-    /// The last packet of a train has come to its destination.
+    /// The last packet of a train has arrived at its destination.
     pub(super) fn deliver_train(&mut self, now: u64, id: PacketId) {
         let (packet, length, uncounted) = self.net.take_train(id);
         let message = self.messages.get_mut(packet.message);

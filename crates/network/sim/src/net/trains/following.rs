@@ -1,4 +1,4 @@
-//! A train on its way: its first packet gets a link, the others follow, and the last one ends the run.
+//! A train under way: its first packet gets a link, the others follow, and the last one ends the run.
 
 use super::{Run, Train};
 use crate::{
@@ -31,8 +31,8 @@ impl Net {
         self.packets[id].train = train;
     }
 
-    /// The first packet of a train is ready to go on. If the link is not sure to go to all its packets, the
-    /// trains are given up.
+    /// Requests the next link for the first packet of a train. If not all its packets are sure to get it, the trains are
+    /// given up.
     #[cold]
     pub(in crate::net) fn request_for_train(&mut self, id: PacketId) {
         let &Packet { lane, from, train, .. } = &self.packets[id];
@@ -52,7 +52,7 @@ impl Net {
         self.links[link].running = true;
     }
 
-    /// True if the first packet of a train gets the link that it asks for now, and the others get it when they ask.
+    /// True if the first packet of a train gets the link that it requests now, and the others get it when they request it.
     fn can_run(&mut self, link: LinkId, id: PacketId) -> bool {
         let now = self.queue.now();
         let (packet, class) = (&self.packets[id], self.links.class(link));
@@ -237,7 +237,7 @@ impl Net {
         }
     }
 
-    /// Packets on their way now, when the arrivals until now have been counted.
+    /// Packets under way now, when the arrivals until now have been counted.
     pub(crate) fn packets_left(&self) -> u64 {
         let others = self.trains.iter().map(|(_, train)| u64::from(train.length - train.counted));
         let heads = self.trains.len() as u64 + self.without_message;

@@ -1,4 +1,4 @@
-//! The end of a train when the measurement begins or ends: packets that have not got a link go on alone.
+//! The end of a train when the measurement begins or ends: packets that have not got a link continue alone.
 
 use super::Train;
 use crate::{
@@ -10,7 +10,7 @@ use evb_core::Time;
 use std::ops::Range;
 
 impl Net {
-    /// Splits all trains, as they are before anything happens at `end`: from then on packets go on alone, but for those
+    /// Splits all trains, as they are before anything happens at `end`: from then on packets continue alone, but for those
     /// that have the last link that their train has got.
     pub(crate) fn split_all(&mut self, end: Time) {
         let ids: Vec<_> = self.trains.iter().map(|(id, _)| id).collect();
@@ -22,8 +22,8 @@ impl Net {
         }
     }
 
-    /// Splits a train before one of its links: packets that have not got that link before `end` go on alone. The place
-    /// behind the last link that it has got stands for the link that its first packet asks for.
+    /// Splits a train before one of its links: packets that have not got that link before `end` continue alone. The place
+    /// behind the last link that it has got denotes the link that its first packet requests.
     fn split(&mut self, id: TrainId, place: usize, end: Time) {
         let kept = self.passed_before(id, place, end);
         let mut passed = kept;
@@ -38,7 +38,7 @@ impl Net {
                 break;
             }
             let behind = self.passed_before(id, index - 1, end);
-            self.go_alone(id, index, passed.max(u32::from(free_at.is_none()))..behind, free_at);
+            self.separate(id, index, passed.max(u32::from(free_at.is_none()))..behind, free_at);
             passed = behind;
         }
         self.shorten(id, place, kept, end);
@@ -65,9 +65,9 @@ impl Net {
         free_at
     }
 
-    /// Packets between two links become packets of their own. Those before them will have left the lane at `free_at`; if
+    /// Packets between two links become separate packets. Those before them will have left the lane at `free_at`; if
     /// none does, the first packet of the train is before them.
-    fn go_alone(&mut self, id: TrainId, place: usize, packets: Range<u32>, free_at: Option<Time>) {
+    fn separate(&mut self, id: TrainId, place: usize, packets: Range<u32>, free_at: Option<Time>) {
         let train = self.trains.get(id);
         let (run, head) = (&train.runs[place - 1], train.id);
         let (lane, first) = (run.lane, run.start + self.time_to_arrive(run));
@@ -102,7 +102,7 @@ impl Net {
     }
 
     /// The sender has still to cut and send the packets from a number on. The one before has left the interface at
-    /// `free_at`; if none has, the first one will ask for its link.
+    /// `free_at`; if none has, the first one will request its link.
     fn return_uncut(&mut self, id: TrainId, passed: u32, free_at: Option<Time>, end: Time) {
         let train = self.trains.get(id);
         let &Packet { from: endpoint, message, payload, .. } = &self.packets[train.id];
@@ -110,7 +110,7 @@ impl Net {
         if let Some(at) = free_at.filter(|&at| at >= end) {
             self.effects.push(NetEffect::Sent { endpoint, at });
         } else if free_at.is_some() {
-            // The next one was cut already, and asks when the interface has done its work for it.
+            // The next one was cut already, and requests its link when the interface has done its work for it.
             let (asks_at, packet) = (train.time(&train.runs[0], passed), self.alone(train));
             let pace = self.interface_pace(packet.wire);
             let id = self.packets.insert(Packet { pace, ..packet });
@@ -120,7 +120,7 @@ impl Net {
         self.effects.push(NetEffect::Uncut { message, packets: left, bytes: left * payload });
     }
 
-    /// A train goes on with the packets that have got the link at a place: others will not follow.
+    /// Shortens a train to the packets that have got the link at a place.
     fn shorten(&mut self, id: TrainId, place: usize, kept: u32, end: Time) {
         let runs = self.trains.get(id).runs.len();
         for index in place + 1..runs {
@@ -146,7 +146,7 @@ impl Net {
         }
     }
 
-    /// The first packet of a train goes on alone.
+    /// Dissolves a train, whose first packet continues alone.
     fn dissolve(&mut self, id: TrainId) {
         let Train { id, asked, .. } = self.trains.remove(id);
         self.packets[id].train = TrainId::NONE;
