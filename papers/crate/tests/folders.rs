@@ -1,4 +1,4 @@
-//! The folder of each paper: its experiments resolve, its README tells of all of them, and its parameters are varied.
+//! The folder of each paper: its experiments resolve, its README mentions all of them, and its parameters are varied.
 
 use evb_experiment::Diagnostics;
 use evb_paper::{Paper, Parameter, papers};
@@ -19,7 +19,7 @@ fn every_folder_is_a_paper() {
 }
 
 #[test]
-fn experiments_resolve_and_the_readme_tells_of_them() {
+fn experiments_resolve_and_the_readme_mentions_them() {
     for paper in papers() {
         let readme = fs::read_to_string(folder(paper.slug).join("README.md")).expect("a README");
         let experiments = paper.experiments(&["run.seed=5".into()]).unwrap_or_else(|error| panic!("{error:?}"));
@@ -43,7 +43,7 @@ fn plans(paper: &Paper, parameter: &Parameter, overrides: &[String]) -> Result<V
 fn problems(paper: &Paper, parameter: &Parameter) -> Vec<String> {
     let here = plans(paper, parameter, &[]).expect("valid experiments");
     let unknown = parameter.experiments.iter().filter(|name| here.iter().all(|(experiment, _)| experiment != *name));
-    let mut problems: Vec<_> = unknown.map(|name| format!("{name} is no experiment")).collect();
+    let mut problems: Vec<_> = unknown.map(|name| format!("{name} is not an experiment")).collect();
     for values in &parameter.vary {
         match plans(paper, parameter, values) {
             Ok(there) => {
@@ -71,7 +71,7 @@ fn every_value_of_a_parameter_changes_every_experiment_that_it_concerns() {
 /// The presets say which of their values are assumed. Those that the experiments of a paper start from are varied, but
 /// for the shape, which is the experiment's own.
 #[test]
-fn whatever_a_preset_assumes_is_varied() {
+fn all_assumptions_of_presets_are_varied() {
     for paper in papers() {
         let parameters = paper.parameters().expect("parameters");
         let varied: Vec<_> = parameters.iter().flat_map(|one| one.vary.iter().flatten()).collect();

@@ -109,7 +109,7 @@ fn destinations(network: &Network) -> (Vec<SwitchId>, Vec<u16>) {
     (switches, of)
 }
 
-/// The links that a routing allows on the way to a destination.
+/// The links that a routing allows towards a destination.
 enum RoutingRule {
     All,
     /// Along the rows of a plane first, then along its columns.
@@ -157,7 +157,7 @@ impl RoutingRule {
     }
 }
 
-/// The neighbour of `from` on the shorter way to `to` along a line or a ring. Where both distances round are equal, switches
+/// The neighbour of `from` on the shorter way to `to` along a line or a ring. Where both ways round are equal, switches
 /// in even places go upwards and the others downwards, so that both directions of a ring carry the same.
 fn step(from: u16, to: u16, length: u16, closed: bool) -> u16 {
     let [here, goal, all] = [from, to, length].map(u32::from);
@@ -184,7 +184,7 @@ fn root(network: &Network, topology: &Topology) -> SwitchId {
 }
 
 /// The parent of every switch in a tree that grows breadth first over cables that work in both directions. Switches
-/// that the first tree does not reach get trees of their own, so that a failed switch does not affect the others.
+/// that the first tree does not reach get separate trees, so that a failed switch does not affect the others.
 fn spanning_tree(outputs: &[Vec<Neighbour>], root: SwitchId) -> Vec<Option<SwitchId>> {
     let mut parents = vec![None; outputs.len()];
     let mut reached = vec![false; outputs.len()];

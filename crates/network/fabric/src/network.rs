@@ -39,7 +39,7 @@ pub struct NetworkLink {
     pub delay: Span,
     /// The link in the other direction of the same cable; `None` for a one-way link.
     pub reverse: Option<LinkId>,
-    /// The dimension of a grid or torus that the link runs along; 0 elsewhere.
+    /// The dimension of a grid or torus that the link runs along; 0 in other topologies.
     pub dimension: u8,
     /// True if a packet changes to the next virtual channel on this link, which closes a ring.
     pub dateline: bool,
@@ -100,7 +100,7 @@ impl Network {
     ///
     /// # Errors
     /// A setting is out of range or does not fit the others, or a topology is too large, does not divide evenly or is
-    /// not connected. [`Routes::check`](crate::Routes::check) tells whether the routing finds all routes.
+    /// not connected. [`Routes::check`](crate::Routes::check) finds out whether the routing has all routes.
     pub fn build(config: &NetworkConfig) -> Result<Self, NetworkError> {
         settings::check(config)?;
         let network = topology::build(config)?;
@@ -147,7 +147,7 @@ impl Network {
         self.link(self.endpoint(endpoint).down).from.switch().expect("a host receives from a switch")
     }
 
-    /// The number of the port of its switch at which a link ends; none if it ends at a host.
+    /// The number of the port of its switch at which a link ends; `None` if it ends at a host.
     pub fn port_in(&self, link: LinkId) -> Option<usize> {
         let switch = self.link(link).to.switch()?;
         self.switch(switch).inputs.iter().position(|&input| input == link)

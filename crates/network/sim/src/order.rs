@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_came_early_waits_for_what_came_late_or_was_lost() {
+    fn an_early_message_waits_for_those_before_it_that_are_late_or_lost() {
         let (mut order, mut ready) = (Order::default(), Vec::new());
         let pair = (NodeId(1), NodeId(2));
         assert_eq!([0, 1, 2, 3].map(|_| order.send(pair.0, pair.1)), [0, 1, 2, 3]);

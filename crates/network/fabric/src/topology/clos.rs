@@ -2,7 +2,7 @@
 
 use super::above_zero;
 use crate::builder::{LinkProperties, NetworkBuilder, TopologySize};
-use crate::{Network, NetworkConfig, NetworkError};
+use crate::{Network, NetworkConfig, NetworkError, Topology};
 use evb_core::Bandwidth;
 
 pub(super) struct Layers {
@@ -13,41 +13,19 @@ pub(super) struct Layers {
     pub(super) links: u16,
 }
 
+/// Adds leaves first, so that crossbar 4 of a composite switch with four leaves is its first spine.
 pub(super) fn build(
     config: &NetworkConfig,
     layers: &Layers,
     uplink: Option<Bandwidth>,
 ) -> Result<Network, NetworkError> {
+    let is_tree = matches!(config.topology, Topology::Tree { .. });
     above_zero(&[
         ("topology.leaves", layers.leaves),
         ("topology.ports_per_leaf", layers.ports_per_leaf),
         ("topology.spines", layers.spines),
-        ("topology.links", layers.links),
+        (if is_tree { "topology.trunk" } else { "topology.links" }, layers.links),
     ])?;
-    let names: Vec<_> = (0..layers.spines).map(|n| format!("spine{n}")).collect();
-    build_layers(config, layers, uplink, names)
-}
-
-pub(super) fn build_tree(
-    config: &NetworkConfig,
-    layers: &Layers,
-    uplink: Option<Bandwidth>,
-) -> Result<Network, NetworkError> {
-    above_zero(&[
-        ("topology.leaves", layers.leaves),
-        ("topology.ports_per_leaf", layers.ports_per_leaf),
-        ("topology.trunk", layers.links),
-    ])?;
-    build_layers(config, layers, uplink, vec!["root".to_owned()])
-}
-
-/// Adds leaves first, so that crossbar 4 of a composite switch with four leaves is its first spine.
-fn build_layers(
-    config: &NetworkConfig,
-    layers: &Layers,
-    uplink: Option<Bandwidth>,
-    names: Vec<String>,
-) -> Result<Network, NetworkError> {
     let [leaves, spines] = [layers.leaves, layers.spines].map(u64::from);
     let mut builder = NetworkBuilder::new(
         config,
@@ -58,7 +36,7 @@ fn build_layers(
         },
     )?;
     let leaves = builder.switches("leaf", leaves);
-    let spines: Vec<_> = names.into_iter().map(|name| builder.switch(name)).collect();
+    let spines = if is_tree { vec![builder.switch("root".to_owned())] } else { builder.switches("spine", spines) };
     builder.hosts(&leaves, None, layers.ports_per_leaf, LinkProperties::new(config, None))?;
     for &leaf in &leaves {
         for &spine in &spines {

@@ -56,7 +56,7 @@ fn suits(topology: &Topology, routing: Routing) -> bool {
     }
 }
 
-/// The hops to the port over every candidate, which must all be the same; `None` without a way.
+/// The hops to the port over every candidate, which must all be the same; `None` without a route.
 fn hops(network: &Network, routes: &Routes, switch: SwitchId, to: EndpointId, left: usize) -> Option<usize> {
     assert!(left > 0, "a way to {to:?} goes in circles");
     let candidates = routes.candidates(switch, to);
@@ -228,7 +228,7 @@ fn spanning_tree_survives_its_root() {
 }
 
 #[test]
-fn routes_go_round_a_failed_spine() {
+fn routes_avoid_a_failed_spine() {
     let network = build(clos(2, 2, 3, 1));
     let spine = LinkEnd::Switch(switch_id(&network, "spine1"));
     let routes = Routes::find(&network, &|link| network.link(link).from != spine && network.link(link).to != spine);
@@ -239,7 +239,7 @@ fn routes_go_round_a_failed_spine() {
 }
 
 #[test]
-fn a_thousand_hosts_find_their_ways() {
+fn a_thousand_hosts_reach_each_other() {
     for topology in [
         clos(32, 32, 32, 1),
         Topology::FatTree { radix: 16 },
@@ -251,10 +251,10 @@ fn a_thousand_hosts_find_their_ways() {
     }
 }
 
-/// A pair of leaves has one way; a leaf takes its up-links in turn for the others, and so each link down into a leaf
-/// carries what comes from one other leaf.
+/// A pair of leaves has one route; a leaf takes its up-links in turn for the others, and so each link down into a leaf
+/// carries the packets of one other leaf.
 #[test]
-fn a_spread_by_switch_gives_each_pair_of_switches_a_way_of_its_own() {
+fn a_spread_by_switch_separates_the_pairs_of_switches() {
     let network = build(clos(8, 8, 4, 2));
     let routes = all_routes(&network);
     let way = |from: u16, to: u16| {

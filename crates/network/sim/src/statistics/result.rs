@@ -65,7 +65,7 @@ fn account(simulation: &Simulation<'_>, end: Time) -> Account {
     // Without a death nothing would be stopped.
     let kills = plan.faults.iter().any(|fault| matches!(fault.action, FaultAction::Kill { .. }));
     if kills && plan.run.needs != Needs::default() {
-        account.find(goes_on());
+        account.find(continues());
     }
     account
 }
@@ -122,7 +122,7 @@ fn not_modelled(layer: &str) -> Finding {
 }
 
 /// The finding that no run control stops a simulation.
-fn goes_on() -> Finding {
+fn continues() -> Finding {
     let message = "a simulation goes on whatever nodes it loses";
     Finding::new(FindingKind::NotModelled, "run.required", message).hint("`evb run` stops such a run")
 }

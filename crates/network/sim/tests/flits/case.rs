@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// A network and the packets sent over it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Case {
-    /// The seed of the engine; it chooses the ways of `pair` spread.
+    /// The seed of the engine; it chooses the routes of `pair` spread.
     pub(crate) seed: u32,
     /// For each packet: picoseconds, from, to, bytes.
     pub(crate) probes: Vec<(u64, u16, u16, u32)>,

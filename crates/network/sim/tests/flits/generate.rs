@@ -76,7 +76,7 @@ impl Generator {
         self.random.random_range(least..=most)
     }
 
-    /// A length of time up to so many bytes; often zero where things shall coincide.
+    /// A length of time up to that of `bytes` bytes; often zero where things shall coincide.
     fn time(&mut self, bytes: u64) -> u64 {
         if self.coincident {
             return self.below(bytes) * self.byte * self.below(2);
@@ -245,7 +245,7 @@ impl Generator {
             self.below(self.most * self.byte * number)
         };
         let hot = self.number(0, endpoints - 1);
-        // Everybody sends two switches further along a row (or four), so that all are in each other's way.
+        // All send two switches further along a row (or four), so that all block each other.
         let round = self.rings && self.one_in(2);
         let (hot_share, alike) = (if self.rings { 0 } else { self.below(4) }, self.coincident || self.one_in(4));
         let mut probes: Vec<_> = (0..number)

@@ -1,5 +1,5 @@
 //! The engine against a simulator that moves single bytes, on random networks and traffic: every packet is delivered at
-//! the same time, or stands for good in both.
+//! the same time, or is blocked for good in both.
 //!
 //! `EVB_CASES` sets the number of random cases, `EVB_FIRST` the number of the first.
 
@@ -62,12 +62,12 @@ fn difference(case: &Case) -> Option<String> {
         }
     }
     if outcome.packet_hops != expected.hops {
-        return Some(format!("{} links were given away, by the bytes {}", outcome.packet_hops, expected.hops));
+        return Some(format!("{} links were granted, by the bytes {}", outcome.packet_hops, expected.hops));
     }
-    if outcome.deadlock.is_empty() == (expected.standing > 0) {
-        return Some(format!("{} packets stand, and the deadlock is {:?}", expected.standing, outcome.deadlock));
+    if outcome.deadlock.is_empty() == (expected.blocked > 0) {
+        return Some(format!("{} packets are blocked, and the deadlock is {:?}", expected.blocked, outcome.deadlock));
     }
-    (drops && expected.standing > 0).then(|| format!("{} packets stand where full queues drop", expected.standing))
+    (drops && expected.blocked > 0).then(|| format!("{} packets are blocked where full queues drop", expected.blocked))
 }
 
 /// Leaves out packets as long as there is a difference.
@@ -89,7 +89,7 @@ fn number_from(variable: &str) -> Option<u64> {
     Some(text.parse().unwrap_or_else(|_| panic!("{variable} is {text:?}, not a number")))
 }
 
-/// The generator would be of little use if nothing ever got in the way.
+/// The generator would be of little use without contention.
 #[test]
 fn cases_are_not_trivial() {
     let expected: Vec<_> = (0..400).map(generate::case).map(|case| (expected(&case), case)).collect();
@@ -100,7 +100,7 @@ fn cases_are_not_trivial() {
         ("waits", share(&|expected, _| expected.waits > 0), 250),
         ("stalls", share(&|expected, _| expected.stalls > 0), 80),
         ("stretches", share(&|expected, _| expected.stretch > 2), 25),
-        ("deadlocks", share(&|expected, _| expected.standing > 0), 8),
+        ("deadlocks", share(&|expected, _| expected.blocked > 0), 8),
         ("drops", share(&|expected, _| expected.lost > 0), 15),
         ("pauses", share(&|expected, _| expected.pauses > 0), 30),
     ];

@@ -1,4 +1,4 @@
-//! Trains of packets against single packets: both give the same record, to the last digit.
+//! Trains of packets against single packets: both make the same record, to the last digit.
 
 mod case;
 
@@ -8,7 +8,7 @@ use evb_record::Record;
 use proptest::{prelude::*, test_runner::RngSeed};
 use std::num::NonZeroUsize;
 
-/// Both records of an experiment, with trains and packet by packet; none if it makes no sense.
+/// Both records of an experiment, with trains and packet by packet; `None` if it is invalid.
 fn both(text: &str) -> Option<(Record, Record)> {
     let experiment = Experiment::parse(text, "test.toml", &[]).inspect_err(|error| println!("{error:?}")).ok()?;
     let [plan] = experiment.plans() else { panic!("a sweep") };

@@ -8,7 +8,7 @@ const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../..");
 /// The section of a page begins so, and ends where the next one begins.
 const HEADING: &str = "## Compared with theory\n";
 
-/// A figure that theory gives, and the simulation that must give it, too.
+/// A figure from theory, and the simulation that must agree with it.
 pub(crate) struct Comparison {
     pub(crate) what: String,
     /// The source of the figure.
