@@ -26,13 +26,13 @@ impl From<MessageId> for u32 {
 /// The content of a message.
 #[derive(Clone, Debug)]
 pub(crate) enum Body {
-    /// A machine of the event builder says it.
+    /// A message of a machine of the event builder.
     Protocol(ProtocolMessage<SimulatedPayload>),
-    /// A machine of a traffic pattern says it.
+    /// A message of a machine of a traffic pattern.
     Traffic(TrafficMessage),
     /// A time slot of the barrel shifter.
     Bucket(Box<Bucket>),
-    /// The part of the network with the receiver has it.
+    /// The partition with the receiver has it.
     Exported,
 }
 
@@ -65,7 +65,7 @@ impl Body {
         matches!(self, Self::Protocol(Credit { .. } | Round { .. } | Taken { .. } | TimeAsked { .. } | TimeTold { .. }))
     }
 
-    /// Number of events that have ended when it has come.
+    /// Number of events that have ended when it has arrived.
     pub(crate) fn ends(&self) -> u64 {
         match self {
             Self::Protocol(ProtocolMessage::Done(completions)) => completions.len() as u64,
@@ -73,8 +73,8 @@ impl Body {
         }
     }
 
-    /// True if the sender sends it again after a loss, as every transport does with control messages. Builders ask for
-    /// lost fragments and lost answers.
+    /// True if the sender sends it again after a loss, as every transport does with control messages. Builders request
+    /// lost fragments and lost answers again.
     pub(crate) const fn is_reliable(&self) -> bool {
         matches!(self, Self::Protocol(message) if !message.is_data() && !matches!(message, ProtocolMessage::Ask { .. }))
     }
@@ -93,10 +93,10 @@ pub(crate) struct Message {
     /// Payload that counts as throughput: that of fragments and data.
     pub(crate) payload: u32,
     pub(crate) priority: u8,
-    /// True if both the part of the network with its sender and that with its receiver have it.
+    /// True if both the partition with its sender and that with its receiver have it.
     pub(crate) is_exported: bool,
     /// Place among the messages from its sender to its receiver, from 0, when messages can overtake each other. Of a
-    /// message from another part of the network, its place there.
+    /// message from another partition, its place there.
     pub(crate) order: u32,
 }
 
@@ -106,7 +106,7 @@ impl Message {
         Self { from, to, body, unsent: 0, missing: 0, payload: 0, priority: 0, is_exported: false, order: 0 }
     }
 
-    /// The message for the part of the network with its receiver. A bucket leaves its content to it.
+    /// The message for the partition with its receiver. A bucket leaves its content to it.
     pub(crate) fn export(&mut self) -> Self {
         self.is_exported = true;
         let body = match &mut self.body {
@@ -124,8 +124,8 @@ const MOST_SPARE: usize = 4096;
 #[derive(Default)]
 pub(crate) struct Messages {
     all: Slab<MessageId, Message>,
-    /// Buckets that have come, to be used again. One from another part of the network would go back to its memory only
-    /// with the help of that part's thread.
+    /// Buckets that have arrived, to be used again. One from another partition would go back to its memory only with
+    /// the help of that partition's thread.
     #[expect(clippy::vec_box, reason = "a message takes it as it is")]
     buckets: Vec<Box<Bucket>>,
 }

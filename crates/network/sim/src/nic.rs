@@ -11,10 +11,10 @@ use evb_unit::shaping::{Part, Shaper, Slot};
 use std::collections::VecDeque;
 
 /// Most messages of readout units that wait in one interface, beside those whose packets go in turn. Further messages
-/// stay in the machine, as before a transport that is full.
+/// stay in the machine, as with a full transport.
 const WAITING: usize = 16;
 
-/// Fewest packets for which a train with another one is worth its making.
+/// Fewest packets for which a train is worth its cost.
 const FEWEST: u32 = 3;
 
 /// Packets that are read from memory ahead, for each port.
@@ -140,7 +140,10 @@ impl Nic {
             _ if self.keeps_step && message.body.is_step() => &mut self.steps,
             _ if message.priority > 0 => &mut self.urgent,
             (None, _) if self.peers.is_some() => {
-                return self.peers.iter_mut().for_each(|peers| peers.post(message.to.first, id));
+                if let Some(peers) = &mut self.peers {
+                    peers.post(message.to.first, id);
+                }
+                return;
             }
             (Some(slots), Body::Protocol(_)) if message.body.is_data() => {
                 let builder = message.to.first.index() - slots.first_builder.index();
@@ -235,7 +238,8 @@ impl Slots {
         let bytes = |parts: &[(MessageId, u32)]| parts.iter().map(|&(_, bytes)| bytes).sum::<u32>();
         let size = self.full.unwrap_or_else(|| bytes(&bucket.parts) + wire::HEAD_BYTES as u32);
         bucket.lead = self.shaper.ends_slots().then(|| bytes(&bucket.parts[told_after..]));
-        (bucket.size, bucket.round) = (size, round);
+        bucket.size = size;
+        bucket.round = round;
         let to = NodeRange::from(NodeId(self.first_builder.0 + builder as u16));
         let message = Message::new(self.node, to, Body::Bucket(bucket));
         Some(messages.insert(Message { unsent: size, missing: size, ..message }))

@@ -165,7 +165,8 @@ impl Packets {
         self.spare.push(id);
         let packet = self.packets[id.0 as usize].clone();
         // It occupies no link any more.
-        (self.packets[id.0 as usize].hops, self.packets[id.0 as usize].left) = (0, 0);
+        self.packets[id.0 as usize].hops = 0;
+        self.packets[id.0 as usize].left = 0;
         packet
     }
 
@@ -208,7 +209,8 @@ impl Packets {
         for (from, to) in self.hops.chunks(old).zip(hops.chunks_mut(new)) {
             to[..from.len()].copy_from_slice(from);
         }
-        (self.hops, self.stride) = (hops, new);
+        self.hops = hops;
+        self.stride = new;
     }
 }
 

@@ -139,7 +139,9 @@ impl<E: Copy> Queue<E> {
         } else {
             self.shift
         };
-        (self.pushed, self.pushed_far, self.moved) = (0, 0, 0);
+        self.pushed = 0;
+        self.pushed_far = 0;
+        self.moved = 0;
         if shift != self.shift {
             self.change_width(shift);
         }
@@ -154,7 +156,9 @@ impl<E: Copy> Queue<E> {
             events.append(&mut self.wheel[place]);
         }
         events.sort_by_key(|&(time, _)| time);
-        (self.next, self.shift, self.slot) = (0, shift, self.now.0 >> shift);
+        self.next = 0;
+        self.shift = shift;
+        self.slot = self.now.0 >> shift;
         self.reach_far();
         events.into_iter().for_each(|(time, event)| self.place(time, event));
     }

@@ -42,7 +42,7 @@ pub(crate) fn simulate(plan: &Plan, stages: &Stages, observe: &mut Observe<'_>) 
 struct Junction {
     /// A super-fragment that waits for room.
     waiting: Option<(u64, Fragment<SimulatedPayload>)>,
-    /// Number of the last super-fragment that was given.
+    /// Number of the last super-fragment that was passed on.
     last: u64,
     has_ended: bool,
 }
@@ -123,10 +123,12 @@ impl<'a> Pair<'a> {
                 to.give(now, unit, Ok((number, fragment)));
             }
             from.taken(now, builder, number);
-            (link.last, moved) = (number, true);
+            link.last = number;
+            moved = true;
         }
         if from.has_ended() && link.waiting.is_none() && !link.has_ended && !to.has_ended() {
-            (link.has_ended, moved) = (true, true);
+            link.has_ended = true;
+            moved = true;
             to.give(now, unit, Err(link.last));
         }
         if moved {

@@ -47,7 +47,7 @@ pub(crate) struct Statistics {
     received: Vec<u64>,
     fragments: u64,
     sent: Vec<u64>,
-    /// Packets with payload that came to their destinations.
+    /// Packets with payload that arrived at their destinations.
     data_packets: u64,
     /// Time that these packets took on the wire, in picoseconds, without padding.
     wire: u64,
@@ -59,7 +59,7 @@ pub(crate) struct Statistics {
     pub(crate) links: Vec<LinkCounts>,
     counts_packets: bool,
     offered: u64,
-    /// Events triggered, by the last word of the event manager.
+    /// Events triggered, by the last report of the event manager.
     triggered: u64,
     refused: u64,
     data_sent: u64,
@@ -68,7 +68,7 @@ pub(crate) struct Statistics {
     pub(crate) sent_packets: u64,
     pub(crate) lost_packets: u64,
     pub(crate) corrupted_packets: u64,
-    /// Copies that came to hosts that they were not for.
+    /// Copies that arrived at other hosts than their destination.
     pub(crate) flooded_packets: u64,
     packets_left: u64,
     deadlock: Vec<String>,
@@ -232,7 +232,7 @@ impl Statistics {
         self.end_partition(self.ends_at(now), packets_left);
     }
 
-    /// The last event may have ended in another part of the network.
+    /// Takes over the time of the last event, which may have ended in another partition.
     pub(crate) fn hear_last(&mut self, other: &Self) {
         self.last = self.last.max(other.last);
     }
@@ -243,13 +243,13 @@ impl Statistics {
         last.max(self.from)
     }
 
-    /// The simulation of a part of the network is over, and the measurement ended at `end` in all parts.
+    /// Ends a partition, whose measurement ended at `end` as in all others.
     pub(crate) fn end_partition(&mut self, end: u64, packets_left: u64) {
         self.close(end);
         self.packets_left = packets_left;
     }
 
-    /// Adds the counts of another part of the network, whose measurement began and ended at the same times.
+    /// Adds the counts of another partition, whose measurement began and ended at the same times.
     pub(crate) fn join(&mut self, other: Self, is_link_of_other: impl Fn(usize) -> bool) {
         let add = |sums: &mut Vec<u64>, counts: &[u64]| sums.iter_mut().zip(counts).for_each(|(sum, one)| *sum += one);
         add(&mut self.received, &other.received);
@@ -316,7 +316,7 @@ impl Statistics {
         }
     }
 
-    /// A message has been handed over to its node.
+    /// Counts a message that was delivered to its node.
     pub(crate) fn message(&mut self, now: u64, from: NodeId, to: NodeId, body: &Body, payload: u64) {
         if payload == 0 {
             return;
@@ -336,7 +336,7 @@ impl Statistics {
         }
     }
 
-    /// A trigger, a message or an event is offered; which one this is.
+    /// Counts an offered trigger, message or event; returns its number.
     pub(crate) fn offer(&mut self, now: u64) -> u64 {
         self.pass(now);
         self.offered += 1;
@@ -346,16 +346,17 @@ impl Statistics {
     /// The event manager has triggered `triggered` events, of which `ended` have ended.
     pub(crate) fn events(&mut self, now: u64, triggered: u64, ended: u64) {
         self.pass(now);
-        (self.triggered, self.all_ended) = (triggered, ended);
+        self.triggered = triggered;
+        self.all_ended = ended;
     }
 
-    /// A data message has been handed to the network, for this number of nodes.
+    /// Counts a data message that was passed to the network, for this number of nodes.
     pub(crate) fn data(&mut self, now: u64, nodes: u16) {
         self.pass(now);
         self.data_sent += u64::from(nodes);
     }
 
-    /// A message was lost.
+    /// Counts a lost message.
     pub(crate) fn lose_message(&mut self, body: &Body) {
         let is_request = matches!(body, Body::Traffic(message) if !matches!(message, TrafficMessage::Data { .. }));
         self.lost_requests += u64::from(is_request);

@@ -84,7 +84,8 @@ impl Trace {
         let written = writeln!(out, "{} {what} {number} {from} {to} {} {link}", now.0, packet.wire);
         if let Err(error) = written {
             // A trace that cannot be written ends; `finish` reports the error.
-            (self.out, self.error) = (None, Some(error));
+            self.out = None;
+            self.error = Some(error);
         }
     }
 

@@ -41,7 +41,8 @@ impl Credit {
     #[inline]
     pub(super) fn give_back(&mut self, time: Time, bytes: u32) {
         if self.bytes == 0 {
-            (self.time, self.bytes) = (time, bytes);
+            self.time = time;
+            self.bytes = bytes;
         } else {
             let portions = Portions { time, bytes, count: 1, spacing: Span::ZERO };
             self.later.get_or_insert_default().others.push_back(portions);
@@ -52,7 +53,10 @@ impl Credit {
     pub(super) fn give_back_evenly(&mut self, time: Time, bytes: u32, count: u32, spacing: Span) {
         let later = self.later.get_or_insert_default();
         if self.bytes == 0 {
-            (self.time, self.bytes, later.more, later.spacing) = (time, bytes, count - 1, spacing);
+            self.time = time;
+            self.bytes = bytes;
+            later.more = count - 1;
+            later.spacing = spacing;
         } else {
             later.others.push_back(Portions { time, bytes, count, spacing });
         }
@@ -160,7 +164,8 @@ impl LaterCredit {
             return (time + self.spacing * u64::from(gone + 1), bytes);
         }
         let Some(next) = self.others.pop_front() else { return (Time::ZERO, 0) };
-        (self.more, self.spacing) = (next.count - 1, next.spacing);
+        self.more = next.count - 1;
+        self.spacing = next.spacing;
         (next.time, next.bytes)
     }
 }

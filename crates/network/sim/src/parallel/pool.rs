@@ -174,7 +174,8 @@ impl<'c, 'a> PartitionWorker<'c, 'a> {
         let (mut steps, mut looks) = (0_u64, 0);
         while self.pool.left.load(Relaxed) > 0 {
             if self.step() {
-                (steps, looks) = (steps + 1, 0);
+                steps += 1;
+                looks = 0;
                 if steps.is_multiple_of(STRIDE) {
                     self.report_progress(observe);
                     self.rest(false);

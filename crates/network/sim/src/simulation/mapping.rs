@@ -107,7 +107,8 @@ impl Mapping {
     /// A host has a map: the number of its routes, and the links of these if they are new.
     fn know(&mut self, now: Time, map: Arc<Map>, network: &Network) -> (u16, Option<&[bool]>) {
         if let Some((_, distribution)) = self.maps.iter_mut().find(|(known, _)| Arc::ptr_eq(known, &map)) {
-            (distribution.last, distribution.hosts) = (now, distribution.hosts + 1);
+            distribution.last = now;
+            distribution.hosts += 1;
             return (distribution.view, None);
         }
         let usable = usable(network, &map, self.ports[&map.leader]);

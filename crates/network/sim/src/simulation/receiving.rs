@@ -90,7 +90,12 @@ impl Simulation<'_> {
 
     /// Delivers the messages of a pair of nodes whose turn has come.
     pub(super) fn in_order(&mut self, now: u64, pair: (NodeId, NodeId), place: u32, message: Option<MessageId>) {
-        let Some(order) = &mut self.order else { return message.into_iter().for_each(|id| self.take_in(now, id)) };
+        let Some(order) = &mut self.order else {
+            if let Some(id) = message {
+                self.take_in(now, id);
+            }
+            return;
+        };
         let mut ready = std::mem::take(&mut self.ready);
         order.arrive(pair, place, message, &mut ready);
         ready.drain(..).for_each(|id| self.take_in(now, id));

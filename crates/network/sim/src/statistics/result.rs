@@ -60,8 +60,10 @@ fn account(simulation: &Simulation<'_>, end: Time) -> Account {
     if let Workload::Traffic(_) = plan.workload {
         account.report(Config::EVENT_MANAGER, Report::Manager(statistics.traffic()));
     }
-    statistics.lost_requests().into_iter().for_each(|finding| account.find(finding));
-    plan.network.fitted_to.as_deref().map(not_modelled).into_iter().for_each(|finding| account.find(finding));
+    let not_modelled = plan.network.fitted_to.as_deref().map(not_modelled);
+    for finding in statistics.lost_requests().into_iter().chain(not_modelled) {
+        account.find(finding);
+    }
     // Without a death nothing would be stopped.
     let kills = plan.faults.iter().any(|fault| matches!(fault.action, FaultAction::Kill { .. }));
     if kills && plan.run.needs != Needs::default() {
@@ -70,7 +72,7 @@ fn account(simulation: &Simulation<'_>, end: Time) -> Account {
     account
 }
 
-/// The load that the experiment file asks for.
+/// The load that the experiment file demands.
 fn offered(simulation: &Simulation<'_>) -> Offered {
     let rate_hz = simulation.arrivals().rate_hz();
     let key = match &simulation.plan.workload {

@@ -200,7 +200,8 @@ impl Net {
         let run = &train.runs[place];
         let free_at = train.time(run, passed - 1) + run.pace;
         let port = &mut self.links[run.link];
-        (port.free_at, port.running) = (free_at, false);
+        port.free_at = free_at;
+        port.running = false;
         free_at
     }
 
