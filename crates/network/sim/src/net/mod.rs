@@ -188,6 +188,6 @@ impl Net {
 fn reach(network: &Network, links: &Links) -> Span {
     let nic = &network.config.nic;
     let largest = (nic.packet.0 + nic.header.0).max(nic.minimum.0);
-    // An unlimited packet size is no measure.
+    // An unlimited packet size says nothing.
     links.slowest_rate().time_for(largest.min(1 << 16)).max(nic.overhead)
 }
