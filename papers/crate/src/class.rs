@@ -1,4 +1,4 @@
-//! The class of an item: what its agreement would prove. Folders declare it only where no simulation can tell.
+//! The class of an item: what its agreement would prove. Folders declare it only where no simulation can find it.
 //!
 //! An item is *predicted* unless something speaks against it:
 //!
@@ -103,7 +103,7 @@ parameter = [
     }
 
     #[test]
-    fn the_class_follows_from_what_moves_with_what() {
+    fn the_class_follows_from_which_items_move_with_which() {
         let published = Published::parse(PUBLISHED).expect("valid");
         let calibrated = [
             ("set", [100.0, 90.0, 110.0]),

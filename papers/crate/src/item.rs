@@ -3,7 +3,7 @@
 use evb_record::{Class, Relation};
 use serde::Deserialize;
 
-/// The tolerance of a value without an error of its own: 5 %.
+/// The tolerance of a value without its own error: 5 %.
 const RULE_RELATIVE: f64 = 0.05;
 /// The tolerance of a value in per cent of saturation: 3 points.
 const RULE_POINTS: f64 = 3.0;
@@ -80,7 +80,7 @@ impl Item {
         }
     }
 
-    /// Returns true if this reproduced value is inside. What is no number is not.
+    /// Returns true if this reproduced value is inside. NaN is not.
     pub(crate) fn is_inside(&self, reproduced: f64) -> bool {
         let (relation, published) = self.expected();
         relation.holds(reproduced, published.unwrap_or_default(), self.tolerance())
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bound_is_itself_and_no_number_is_outside() {
+    fn a_bound_is_inside_and_nan_is_outside() {
         let most = Item { at_most: Some(5.0), ..Item::default() };
         assert!(most.is_inside(5.0) && !most.is_inside(5.1));
         let least = Item { at_least: Some(5.0), ..Item::default() };

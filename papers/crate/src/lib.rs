@@ -44,7 +44,7 @@ pub enum PaperError {
         /// The reason.
         reason: String,
     },
-    /// There is no such point among the records.
+    /// The records do not have the point.
     #[error("no record of {experiment} {point}")]
     NoRecord {
         /// The experiment.
@@ -149,7 +149,7 @@ impl Paper {
     /// The sensitivity in the folder of the paper, from which the classes follow; empty if there is none yet.
     ///
     /// # Errors
-    /// A line is no record.
+    /// A line is not a record.
     pub fn stored_sensitivity(&self) -> Result<Vec<Sensitivity>, PaperError> {
         let wrong = |reason: String| PaperError::Sensitivity { slug: self.slug, reason };
         let file = self.folder.get_file("sensitivity.jsonl");

@@ -1,4 +1,4 @@
-//! The parameters of the experiments of a paper: where each value comes from, and the range over which it is varied.
+//! The parameters of the experiments of a paper: the source of each value, and the range over which it is varied.
 
 use evb_record::Basis;
 use serde::Deserialize;
@@ -29,7 +29,7 @@ pub struct Parameter {
 impl Parameter {
     /// The value of the files, and those at which it is varied.
     pub fn values(&self) -> Vec<String> {
-        [self.value.clone()].into_iter().chain(self.vary.iter().map(|overrides| told(overrides))).collect()
+        [self.value.clone()].into_iter().chain(self.vary.iter().map(|overrides| label(overrides))).collect()
     }
 
     /// Returns true if this experiment depends on it.
@@ -52,7 +52,7 @@ impl Parameter {
 }
 
 /// The values of some overrides, each once.
-fn told(overrides: &[String]) -> String {
+fn label(overrides: &[String]) -> String {
     let mut values = Vec::new();
     for text in overrides {
         let value = text.split_once('=').map_or(text.as_str(), |(_, value)| value).replace('"', "");
@@ -68,8 +68,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn equal_values_of_two_keys_are_told_once() {
-        assert_eq!(told(&["host.send=5 us".into(), "host.receive=5 us".into()]), "5 us");
-        assert_eq!(told(&["control={ type = \"shared\" }".into()]), "{ type = shared }");
+    fn equal_values_of_two_keys_are_named_once() {
+        assert_eq!(label(&["host.send=5 us".into(), "host.receive=5 us".into()]), "5 us");
+        assert_eq!(label(&["control={ type = \"shared\" }".into()]), "{ type = shared }");
     }
 }

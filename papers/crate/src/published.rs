@@ -72,7 +72,7 @@ pub(crate) struct Column {
     class: Option<Declared>,
     #[serde(default)]
     because: String,
-    /// Rows that follow from something of their own, and from what.
+    /// Rows that are implied, and by what.
     #[serde(default)]
     implied: BTreeMap<String, String>,
 }
@@ -148,10 +148,10 @@ impl Published {
         for name in setters.clone().chain(listed) {
             self.item(name)
                 .filter(|item| item.is_judged())
-                .ok_or_else(|| format!("{name} is no item with a verdict"))?;
+                .ok_or_else(|| format!("{name} is not an item with a verdict"))?;
         }
         match setters.clone().find(|name| self.item(name).is_some_and(|item| item.class.is_some())) {
-            Some(name) => Err(format!("{name} sets a parameter, so it has no class of its own")),
+            Some(name) => Err(format!("{name} sets a parameter, so it has no declared class")),
             None => Ok(()),
         }
     }
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused() {
+    fn invalid_tables_are_rejected() {
         assert_eq!(problem("published = 1.0"), "");
         let reason = "a: a class needs its reason, `because`, and nothing else has one";
         assert_eq!(problem("published = 1.0\nclass = 'words'"), reason);
@@ -235,6 +235,6 @@ mod tests {
         let with = |more: &str| problem(&format!("{parameter}{more}"));
         assert_eq!(with("basis = 'assumed'"), "parameter p: `vary` must give its range");
         assert!(with("basis = 'calibrated'").contains("`set_by`"));
-        assert_eq!(with("basis = 'calibrated'\nset_by = ['b']\nvary = [['k=1']]"), "b is no item with a verdict");
+        assert_eq!(with("basis = 'calibrated'\nset_by = ['b']\nvary = [['k=1']]"), "b is not an item with a verdict");
     }
 }

@@ -1,7 +1,9 @@
 //! The builder of networks: creates and names switches and links for every topology.
 
 use crate::layers;
-use crate::{End, Endpoint, EndpointId, Link, LinkId, Network, NetworkConfig, NetworkError, Switch, SwitchId};
+use crate::{
+    Endpoint, EndpointId, LinkEnd, LinkId, Network, NetworkConfig, NetworkError, NetworkLink, Switch, SwitchId,
+};
 use evb_core::{Bandwidth, Span};
 use std::collections::HashMap;
 
@@ -15,7 +17,7 @@ const MOST_LINKS: u64 = 1 << 20;
 const MOST_PAIRS: u64 = 1 << 28;
 
 /// The size of a topology, known before memory is allocated.
-pub(crate) struct Size {
+pub(crate) struct TopologySize {
     pub(crate) endpoints: u64,
     pub(crate) switches: u64,
     /// Links between switches, each direction counted.
@@ -24,14 +26,14 @@ pub(crate) struct Size {
 
 /// The properties of a link.
 #[derive(Clone, Copy)]
-pub(crate) struct Kind {
+pub(crate) struct LinkProperties {
     pub(crate) rate: Bandwidth,
     pub(crate) delay: Span,
     pub(crate) dimension: u8,
     pub(crate) dateline: bool,
 }
 
-impl Kind {
+impl LinkProperties {
     /// The link of the configuration, with another rate if one is given.
     pub(crate) fn new(config: &NetworkConfig, rate: Option<Bandwidth>) -> Self {
         Self { rate: rate.unwrap_or(config.link.rate), delay: config.link.delay, dimension: 0, dateline: false }
@@ -39,16 +41,16 @@ impl Kind {
 }
 
 /// A network under construction. Ports are numbered in the order in which links are added.
-pub(crate) struct Builder<'a> {
+pub(crate) struct NetworkBuilder<'a> {
     config: &'a NetworkConfig,
-    links: Vec<Link>,
+    links: Vec<NetworkLink>,
     switches: Vec<Switch>,
     endpoints: Vec<Option<[LinkId; 2]>>,
 }
 
-impl<'a> Builder<'a> {
+impl<'a> NetworkBuilder<'a> {
     /// An empty network with room for `size`, or an error if the size is above the limits.
-    pub(crate) fn new(config: &'a NetworkConfig, size: &Size) -> Result<Self, NetworkError> {
+    pub(crate) fn new(config: &'a NetworkConfig, size: &TopologySize) -> Result<Self, NetworkError> {
         size.check()?;
         Ok(Self {
             config,
@@ -71,20 +73,25 @@ impl<'a> Builder<'a> {
     }
 
     /// Adds `count` parallel cables between two switches, each a link there and a link back.
-    pub(crate) fn cables(&mut self, from: SwitchId, to: SwitchId, count: u16, kind: Kind) {
+    pub(crate) fn cables(&mut self, from: SwitchId, to: SwitchId, count: u16, properties: LinkProperties) {
         for _ in 0..count {
-            self.cable(End::Switch(from), End::Switch(to), kind);
+            self.cable(LinkEnd::Switch(from), LinkEnd::Switch(to), properties);
         }
     }
 
     /// Adds a link in one direction only.
-    pub(crate) fn one_way(&mut self, from: SwitchId, to: SwitchId, kind: Kind) {
-        self.link(End::Switch(from), End::Switch(to), kind, None);
+    pub(crate) fn one_way(&mut self, from: SwitchId, to: SwitchId, properties: LinkProperties) {
+        self.link(LinkEnd::Switch(from), LinkEnd::Switch(to), properties, None);
     }
 
     /// Joins a port of a host to a switch.
-    pub(crate) fn host(&mut self, endpoint: EndpointId, switch: SwitchId, kind: Kind) -> Result<(), NetworkError> {
-        let (up, down) = self.cable(End::Endpoint(endpoint), End::Switch(switch), kind);
+    pub(crate) fn host(
+        &mut self,
+        endpoint: EndpointId,
+        switch: SwitchId,
+        properties: LinkProperties,
+    ) -> Result<(), NetworkError> {
+        let (up, down) = self.cable(LinkEnd::Endpoint(endpoint), LinkEnd::Switch(switch), properties);
         self.endpoint(endpoint, [up, down])
     }
 
@@ -94,10 +101,10 @@ impl<'a> Builder<'a> {
         endpoint: EndpointId,
         to: SwitchId,
         from: SwitchId,
-        kind: Kind,
+        properties: LinkProperties,
     ) -> Result<(), NetworkError> {
-        let up = self.link(End::Endpoint(endpoint), End::Switch(to), kind, None);
-        let down = self.link(End::Switch(from), End::Endpoint(endpoint), kind, None);
+        let up = self.link(LinkEnd::Endpoint(endpoint), LinkEnd::Switch(to), properties, None);
+        let down = self.link(LinkEnd::Switch(from), LinkEnd::Endpoint(endpoint), properties, None);
         self.endpoint(endpoint, [up, down])
     }
 
@@ -109,7 +116,7 @@ impl<'a> Builder<'a> {
         switches: &[SwitchId],
         last: Option<&[SwitchId]>,
         per_switch: u16,
-        kind: Kind,
+        properties: LinkProperties,
     ) -> Result<(), NetworkError> {
         let (ports, number) = (usize::from(self.config.nic.ports), switches.len());
         if !number.is_multiple_of(ports) {
@@ -125,8 +132,8 @@ impl<'a> Builder<'a> {
                 let host = block * usize::from(per_switch) + n;
                 let endpoint = EndpointId((host * ports + port) as u16);
                 match last {
-                    None => self.host(endpoint, switch, kind)?,
-                    Some(last) => self.one_way_host(endpoint, switch, last[place], kind)?,
+                    None => self.host(endpoint, switch, properties)?,
+                    Some(last) => self.one_way_host(endpoint, switch, last[place], properties)?,
                 }
             }
         }
@@ -149,21 +156,31 @@ impl<'a> Builder<'a> {
         Ok(network)
     }
 
-    fn cable(&mut self, from: End, to: End, kind: Kind) -> (LinkId, LinkId) {
+    fn cable(&mut self, from: LinkEnd, to: LinkEnd, properties: LinkProperties) -> (LinkId, LinkId) {
         let (there, back) = (LinkId(self.links.len() as u32), LinkId(self.links.len() as u32 + 1));
-        (self.link(from, to, kind, Some(back)), self.link(to, from, kind, Some(there)))
+        (self.link(from, to, properties, Some(back)), self.link(to, from, properties, Some(there)))
     }
 
-    fn link(&mut self, from: End, to: End, kind: Kind, reverse: Option<LinkId>) -> LinkId {
+    fn link(&mut self, from: LinkEnd, to: LinkEnd, properties: LinkProperties, reverse: Option<LinkId>) -> LinkId {
         let id = LinkId(self.links.len() as u32);
-        if let End::Switch(switch) = from {
+        if let LinkEnd::Switch(switch) = from {
             self.switches[usize::from(switch.0)].outputs.push(id);
         }
-        if let End::Switch(switch) = to {
+        if let LinkEnd::Switch(switch) = to {
             self.switches[usize::from(switch.0)].inputs.push(id);
         }
-        let Kind { rate, delay, dimension, dateline } = kind;
-        self.links.push(Link { name: String::new(), from, to, rate, delay, reverse, dimension, dateline, stride: 1 });
+        let LinkProperties { rate, delay, dimension, dateline } = properties;
+        self.links.push(NetworkLink {
+            name: String::new(),
+            from,
+            to,
+            rate,
+            delay,
+            reverse,
+            dimension,
+            dateline,
+            stride: 1,
+        });
         id
     }
 
@@ -175,7 +192,7 @@ impl<'a> Builder<'a> {
     }
 }
 
-impl Size {
+impl TopologySize {
     fn check(&self) -> Result<(), NetworkError> {
         let links = self.links.saturating_add(self.endpoints.saturating_mul(2));
         let pairs = self.switches.saturating_mul(self.endpoints);
@@ -194,7 +211,7 @@ impl Size {
 
 /// Names each link after its ends, with a number where several are parallel.
 fn name_links(network: &mut Network) {
-    let mut parallel: HashMap<(End, End), [u32; 2]> = HashMap::new();
+    let mut parallel: HashMap<(LinkEnd, LinkEnd), [u32; 2]> = HashMap::new();
     for link in &network.links {
         parallel.entry((link.from, link.to)).or_default()[0] += 1;
     }
@@ -219,7 +236,7 @@ fn connected(network: &Network) -> Result<(), NetworkError> {
         let switch = &network.switches[place];
         for link in switch.inputs.iter().chain(&switch.outputs).map(|&link| network.link(link)) {
             for end in [link.from, link.to] {
-                if let End::Switch(next) = end
+                if let LinkEnd::Switch(next) = end
                     && !reached[usize::from(next.0)]
                 {
                     reached[usize::from(next.0)] = true;

@@ -3,7 +3,7 @@
 use crate::{EndpointId, LinkId, Network, Spread};
 
 impl Spread {
-    /// A number for the choice between equal routes from one port to another, of which `way` is any; the caller takes
+    /// A number for the choice between equal routes from one port to another, of which `route` is the first link of any; the caller takes
     /// it modulo the number of routes. `variant` counts the choices of a pair so far; only `Pair` uses it.
     #[inline]
     pub fn index(
@@ -13,9 +13,9 @@ impl Spread {
         from: EndpointId,
         to: EndpointId,
         variant: u32,
-        way: LinkId,
+        route: LinkId,
     ) -> u32 {
-        let link = network.link(way);
+        let link = network.link(route);
         match self {
             Self::Source => u32::from(network.endpoint(from).up_place) / link.stride,
             Self::Destination => u32::from(network.endpoint(to).down_place) / link.stride,

@@ -243,7 +243,7 @@ pub enum Routing {
 ///
 /// In a tree all rules but `Pair` choose anew at each layer: the lowest switch by the number modulo its routes, each
 /// layer above by the rest that the routes below have left (`number / stride % ways`, see
-/// [`Link::stride`](crate::Link::stride)). So `Source` is S-mod-k and `Destination` is D-mod-k (Rodriguez et al.,
+/// [`NetworkLink::stride`](crate::NetworkLink::stride)). So `Source` is S-mod-k and `Destination` is D-mod-k (Rodriguez et al.,
 /// Oblivious Routing Schemes in Extended Generalized Fat Tree Networks, CLUSTER 2009), under which a shift permutation
 /// puts one pair at most on each link of a full fat tree (Zahavi, Fat-tree routing and node ordering providing
 /// contention free traffic for MPI global collectives, JPDC 72, 2012).
@@ -395,6 +395,33 @@ pub struct MapperConfig {
 }
 
 impl NetworkConfig {
+    /// A network in which only links of this rate take time. Interfaces send packets of up to `packet` bytes without
+    /// headers, one message at a time. Routes are fixed, spread by source.
+    pub fn plain(topology: Topology, rate: Bandwidth, flow: Flow, packet: ByteCount) -> Self {
+        Self {
+            preset: String::new(),
+            topology,
+            link: LinkConfig { rate, delay: Span::ZERO },
+            switch: SwitchConfig { delay: Span::ZERO, arbitration: Arbitration::RoundRobin },
+            flow,
+            routing: Routing::Fixed { spread: Spread::Source },
+            nic: NicConfig {
+                ports: 1,
+                rate: None,
+                overhead: Span::ZERO,
+                packet,
+                header: ByteCount(0),
+                minimum: ByteCount(0),
+                messages: 1,
+                service: Service::InTurn,
+                keeps_step: false,
+                dma: None,
+            },
+            host: HostConfig { send: Span::ZERO, receive: Span::ZERO },
+            control: Control::Shared,
+        }
+    }
+
     /// The name of a port of a host: `h3`, or `h3.1` where hosts have several ports.
     pub fn endpoint_name(&self, endpoint: EndpointId) -> String {
         let ports = u16::from(self.nic.ports);

@@ -27,7 +27,7 @@ impl Network {
         let mut known = vec![false; self.switches.len()];
         for place in 0..self.endpoints.len() {
             let to = EndpointId(place as u16);
-            // The last link waits for nothing, so one port stands for all on its switch.
+            // The last link waits for nothing, so one port represents all on its switch.
             let switch = usize::from(self.switch_out_of(to).0);
             if !std::mem::replace(&mut known[switch], true) {
                 self.follow(routes, to, channels, &mut seen, &mut graph);

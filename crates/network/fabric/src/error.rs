@@ -2,7 +2,7 @@
 
 use evb_core::{Bandwidth, ByteCount};
 
-/// The reason why a description is no network, or why a network cannot carry its traffic.
+/// The reason why a description is not a network, or why a network cannot carry its traffic.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NetworkError {
     /// A value that must be above zero is zero.
@@ -27,7 +27,7 @@ pub enum NetworkError {
         /// The radix.
         radix: u16,
     },
-    /// The ports of the hosts do not come out even on the switches.
+    /// The ports of the hosts cannot be divided evenly among the switches.
     #[error("{number} {what} cannot be shared by hosts with {ports} ports each")]
     NotDivisible {
         /// Name of the things whose number has to be a multiple of the ports, in the plural.
@@ -84,8 +84,8 @@ pub enum NetworkError {
         to: String,
     },
     /// The routing finds no route.
-    #[error("no way leads from {from} to {to}")]
-    NoWay {
+    #[error("no route leads from {from} to {to}")]
+    NoRoute {
         /// A port of a host.
         from: String,
         /// A port of a host.
@@ -145,13 +145,13 @@ impl NetworkError {
             Self::SwitchName { .. } => {
                 "use a name with no '>' and no '.' that is not empty and not one of h0, h1, ..., which are ports of hosts".to_owned()
             }
-            Self::SwitchTwice { .. } => "give each switch a name of its own".to_owned(),
+            Self::SwitchTwice { .. } => "give each switch a different name".to_owned(),
             Self::UnknownEnd { name } => format!("add {name:?} to the list of switches, or use h0, h1, ... for the ports of hosts"),
             Self::BadLink { .. } => "join a host port and a switch, or two different switches".to_owned(),
             Self::HostPortTwice { .. } => "join each host port to one switch with one link; for more links per host use nic.ports".to_owned(),
             Self::HostPortMissing { name } => format!("add a link for {name}, or number the host ports without a gap: h0, h1, ..."),
             Self::NotConnected { from, to } => format!("add a link between the part with {from} and the part with {to}"),
-            Self::NoWay { .. } => "add links, or use a routing that goes round what is missing, such as adaptive".to_owned(),
+            Self::NoRoute { .. } => "add links, or use a routing that avoids the missing ones, such as adaptive".to_owned(),
             Self::UnsuitableRouting { routing: "dimension-order", .. } => "use a grid or a torus, or another routing".to_owned(),
             Self::BridgesStorePackets => "use flow.type = \"store-and-forward\", or routing.type = \"spanning-tree\"".to_owned(),
             Self::UnsuitableRouting { .. } => "use another routing, such as fixed".to_owned(),

@@ -33,13 +33,13 @@ fn stride(network: &mut Network) {
     let layer = |switch: SwitchId| layers[usize::from(switch.0)];
     let mut order: Vec<_> = (0..network.switches.len()).map(|place| SwitchId(place as u16)).collect();
     order.sort_by_key(|&switch| layer(switch));
-    let mut ways = vec![1_u32; network.switches.len()];
+    let mut routes = vec![1_u32; network.switches.len()];
     for switch in order {
         let is_up = |&(_, to): &(LinkId, SwitchId)| layer(to) > layer(switch);
         let up: Vec<_> = neighbours(network, switch).filter(is_up).collect();
-        let here = ways[usize::from(switch.0)];
+        let here = routes[usize::from(switch.0)];
         for &(link, to) in &up {
-            let there = &mut ways[usize::from(to.0)];
+            let there = &mut routes[usize::from(to.0)];
             *there = here.saturating_mul(up.len() as u32).max(*there);
             let reverse = network.link(link).reverse;
             std::iter::once(link).chain(reverse).for_each(|link| network.links[link.0 as usize].stride = here);

@@ -25,6 +25,7 @@ mod builder;
 mod choice;
 mod config;
 mod dependency;
+mod distances;
 mod error;
 mod layers;
 mod network;
@@ -32,13 +33,12 @@ mod presets;
 mod routes;
 mod settings;
 mod topology;
-mod ways;
 
 pub use config::{
     Arbitration, Control, Dma, ExplicitLink, Flow, HostConfig, LinkConfig, MapperConfig, NetworkConfig, NetworkFault,
     NetworkFaultAction, NicConfig, Routing, Service, Spread, SwitchConfig, Topology, WhenFull,
 };
 pub use error::NetworkError;
-pub use network::{End, Endpoint, EndpointId, Link, LinkId, Network, Switch, SwitchId, Target};
+pub use network::{Endpoint, EndpointId, FaultTarget, LinkEnd, LinkId, Network, NetworkLink, Switch, SwitchId};
 pub use presets::{Preset, preset, presets};
 pub use routes::Routes;

@@ -17,7 +17,7 @@ pub struct EndpointId(pub u16);
 
 /// The begin or end of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum End {
+pub enum LinkEnd {
     /// A switch.
     Switch(SwitchId),
     /// A port of a host.
@@ -26,20 +26,20 @@ pub enum End {
 
 /// One direction of a link.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Link {
+pub struct NetworkLink {
     /// `from>to`, with `.n` for the n-th of parallel links: `h3>leaf0`, `leaf0>spine2.1`.
     pub name: String,
     /// The end at which bytes enter.
-    pub from: End,
+    pub from: LinkEnd,
     /// The end at which bytes leave.
-    pub to: End,
+    pub to: LinkEnd,
     /// Data rate.
     pub rate: Bandwidth,
     /// Delay.
     pub delay: Span,
     /// The link in the other direction of the same cable; `None` for a one-way link.
     pub reverse: Option<LinkId>,
-    /// The dimension of a grid or torus that the link runs along; 0 elsewhere.
+    /// The dimension of a grid or torus that the link runs along; 0 in other topologies.
     pub dimension: u8,
     /// True if a packet changes to the next virtual channel on this link, which closes a ring.
     pub dateline: bool,
@@ -79,7 +79,7 @@ pub struct Network {
     /// The configuration of the network.
     pub config: NetworkConfig,
     /// All links.
-    pub links: Vec<Link>,
+    pub links: Vec<NetworkLink>,
     /// All switches.
     pub switches: Vec<Switch>,
     /// All ports of hosts: the ports of host 0, then those of host 1, ...
@@ -88,7 +88,7 @@ pub struct Network {
 
 /// The target of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Target {
+pub enum FaultTarget {
     /// One direction of a link.
     Link(LinkId),
     /// A switch.
@@ -100,7 +100,7 @@ impl Network {
     ///
     /// # Errors
     /// A setting is out of range or does not fit the others, or a topology is too large, does not divide evenly or is
-    /// not connected. [`Routes::check`](crate::Routes::check) tells whether the routing finds all routes.
+    /// not connected. [`Routes::check`](crate::Routes::check) finds out whether the routing has all routes.
     pub fn build(config: &NetworkConfig) -> Result<Self, NetworkError> {
         settings::check(config)?;
         let network = topology::build(config)?;
@@ -121,7 +121,7 @@ impl Network {
 
     /// A link.
     #[inline]
-    pub fn link(&self, id: LinkId) -> &Link {
+    pub fn link(&self, id: LinkId) -> &NetworkLink {
         &self.links[id.0 as usize]
     }
 
@@ -147,7 +147,7 @@ impl Network {
         self.link(self.endpoint(endpoint).down).from.switch().expect("a host receives from a switch")
     }
 
-    /// The number of the port of its switch at which a link ends; none if it ends at a host.
+    /// The number of the port of its switch at which a link ends; `None` if it ends at a host.
     pub fn port_in(&self, link: LinkId) -> Option<usize> {
         let switch = self.link(link).to.switch()?;
         self.switch(switch).inputs.iter().position(|&input| input == link)
@@ -159,20 +159,20 @@ impl Network {
     }
 
     /// The name of an end of a link: that of a switch, or `h3` or `h3.1`.
-    pub fn end_name(&self, end: End) -> String {
+    pub fn end_name(&self, end: LinkEnd) -> String {
         match end {
-            End::Switch(switch) => self.switch(switch).name.clone(),
-            End::Endpoint(endpoint) => self.config.endpoint_name(endpoint),
+            LinkEnd::Switch(switch) => self.switch(switch).name.clone(),
+            LinkEnd::Endpoint(endpoint) => self.config.endpoint_name(endpoint),
         }
     }
 
     /// The link or switch with this name.
-    pub fn find(&self, name: &str) -> Option<Target> {
+    pub fn find(&self, name: &str) -> Option<FaultTarget> {
         let switch = || self.switches.iter().position(|switch| switch.name == name);
         let link = || self.links.iter().position(|link| link.name == name);
         switch()
-            .map(|place| Target::Switch(SwitchId(place as u16)))
-            .or_else(|| link().map(|place| Target::Link(LinkId(place as u32))))
+            .map(|place| FaultTarget::Switch(SwitchId(place as u16)))
+            .or_else(|| link().map(|place| FaultTarget::Link(LinkId(place as u32))))
     }
 
     /// The virtual channel of a packet on `next` when it comes over `before` in `channel`: 0 again where the dimension
@@ -185,7 +185,7 @@ impl Network {
     }
 }
 
-impl End {
+impl LinkEnd {
     /// The switch, if it is one.
     pub fn switch(self) -> Option<SwitchId> {
         match self {

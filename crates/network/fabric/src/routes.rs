@@ -1,6 +1,6 @@
 //! Routes: the outputs of a switch that lead to a port of a host.
 
-use crate::ways::Ways;
+use crate::distances::Distances;
 use crate::{EndpointId, LinkId, Network, NetworkError, SwitchId};
 use std::collections::HashMap;
 
@@ -22,7 +22,7 @@ impl Routes {
     /// Finds the routes over all links that are `usable`. Without a route, the group is empty.
     pub fn find(network: &Network, usable: &dyn Fn(LinkId) -> bool) -> Self {
         let usable: Vec<bool> = (0..network.links.len()).map(|link| usable(LinkId(link as u32))).collect();
-        let ways = Ways::find(network, &usable);
+        let distances = Distances::find(network, &usable);
         let endpoints = network.endpoints.len();
         let mut routes = Self {
             table: Vec::with_capacity(network.switches.len() * endpoints),
@@ -32,7 +32,7 @@ impl Routes {
             links: Vec::new(),
         };
         for switch in 0..network.switches.len() {
-            routes.add_switch(network, &ways, &usable, SwitchId(switch as u16));
+            routes.add_switch(network, &distances, &usable, SwitchId(switch as u16));
         }
         routes
     }
@@ -49,7 +49,7 @@ impl Routes {
     /// Checks that every port of a host reaches every other one.
     ///
     /// # Errors
-    /// [`NetworkError::NoWay`] with the first pair that has no route.
+    /// [`NetworkError::NoRoute`] with the first pair that has no route.
     pub fn check(&self, network: &Network) -> Result<(), NetworkError> {
         let mut checked = vec![false; network.switches.len()];
         for from in (0..network.endpoints.len()).map(|place| EndpointId(place as u16)) {
@@ -60,18 +60,18 @@ impl Routes {
             let mut others = (0..network.endpoints.len()).map(|place| EndpointId(place as u16));
             if let Some(to) = others.find(|&to| to != from && self.candidates(switch, to).is_empty()) {
                 let [from, to] = [from, to].map(|end| network.config.endpoint_name(end));
-                return Err(NetworkError::NoWay { from, to });
+                return Err(NetworkError::NoRoute { from, to });
             }
         }
         Ok(())
     }
 
     /// Appends the groups of one switch and its row of the table.
-    fn add_switch(&mut self, network: &Network, ways: &Ways, usable: &[bool], switch: SwitchId) {
+    fn add_switch(&mut self, network: &Network, distances: &Distances, usable: &[bool], switch: SwitchId) {
         self.first.push(self.groups.len() as u32);
         let mut known = HashMap::new();
         let groups: Vec<u16> =
-            (0..ways.destinations()).map(|to| self.group(&mut known, ways.outputs(switch, to))).collect();
+            (0..distances.destinations()).map(|to| self.group(&mut known, distances.outputs(switch, to))).collect();
         for place in 0..self.endpoints {
             let to = EndpointId(place as u16);
             let down = network.endpoint(to).down;
@@ -80,7 +80,7 @@ impl Routes {
             } else if network.switch_out_of(to) == switch {
                 self.group(&mut known, vec![down])
             } else {
-                groups[ways.destination_of(to)]
+                groups[distances.destination_of(to)]
             };
             self.table.push(group);
         }

@@ -1,6 +1,6 @@
 //! Checks of the settings of a network, each by itself and together.
 
-use crate::{Control, End, Flow, Link, Network, NetworkConfig, NetworkError, NicConfig, Routing, Topology};
+use crate::{Control, Flow, LinkEnd, Network, NetworkConfig, NetworkError, NetworkLink, NicConfig, Routing, Topology};
 use evb_core::{Bandwidth, ByteCount, Span};
 
 /// Most ports of a network interface.
@@ -36,7 +36,7 @@ pub(crate) fn check_links(network: &Network) -> Result<(), NetworkError> {
     };
     for link in &network.links {
         check_rounding(link)?;
-        if let End::Switch(_) = link.to {
+        if let LinkEnd::Switch(_) = link.to {
             check_slack(link, slack, network.config.switch.delay, reaction)?;
         }
     }
@@ -111,7 +111,7 @@ fn takes_a_packet(what: &'static str, size: ByteCount, nic: &NicConfig) -> Resul
 const PS_PER_BYTE_AT_1_BIT_PER_S: u128 = Bandwidth(1).byte_time().0 as u128;
 
 /// `|t * rate / 8 - 1| <= 0.1 %` for the rounded time `t` of a byte.
-fn check_rounding(link: &Link) -> Result<(), NetworkError> {
+fn check_rounding(link: &NetworkLink) -> Result<(), NetworkError> {
     let time = link.rate.byte_time().0;
     let off = (u128::from(time) * u128::from(link.rate.0)).abs_diff(PS_PER_BYTE_AT_1_BIT_PER_S);
     if off * ROUNDING <= PS_PER_BYTE_AT_1_BIT_PER_S {
@@ -124,7 +124,7 @@ fn check_rounding(link: &Link) -> Result<(), NetworkError> {
 /// Checks that the slack buffer is large enough. Between an input's decision to stop and the last byte that still
 /// arrives lie a byte that is being sent, one that is being received, the way to the sender and the switch: `slack * t
 /// >= 2 t + link + switch + reaction`.
-fn check_slack(link: &Link, slack: ByteCount, switch: Span, reaction: Span) -> Result<(), NetworkError> {
+fn check_slack(link: &NetworkLink, slack: ByteCount, switch: Span, reaction: Span) -> Result<(), NetworkError> {
     let byte = u128::from(link.rate.byte_time().0);
     let trip = 2 * byte + [link.delay, switch, reaction].iter().map(|span| u128::from(span.0)).sum::<u128>();
     if u128::from(slack.0) * byte >= trip {

@@ -2,15 +2,12 @@
 //! known: BookSim2 (crossbars and a two-layer fat tree of single-flit to 64-flit packets) and htsim (a lossless fat tree).
 //!
 //! `cargo bench -p evb-sim`. Every source has all its packets ready at the start, destinations are uniform at random, so
-//! the network is saturated. A flit stands for 8 bytes.
+//! the network is saturated. A flit is 8 bytes.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use evb_core::{Bandwidth, ByteCount, NodeId, Span, Time, stream};
-use evb_fabric::{
-    Arbitration, Control, EndpointId, Flow, HostConfig, LinkConfig, Network, NetworkConfig, NicConfig, Routing,
-    Service, Spread, SwitchConfig, Topology,
-};
-use evb_sim::probe::{Probe, send};
+use evb_fabric::{EndpointId, Flow, LinkConfig, Network, NetworkConfig, Routing, Spread, Topology};
+use evb_sim::testing::{Probe, send};
 use rand::RngExt;
 use std::time::Duration;
 
@@ -18,28 +15,9 @@ use std::time::Duration;
 const FLIT: u32 = 8;
 
 fn network(topology: Topology, flow: Flow, routing: Routing) -> Network {
-    let config = NetworkConfig {
-        preset: String::new(),
-        topology,
-        link: LinkConfig { rate: Bandwidth(8_000_000_000), delay: Span(5_000) },
-        switch: SwitchConfig { delay: Span(0), arbitration: Arbitration::RoundRobin },
-        flow,
-        routing,
-        nic: NicConfig {
-            ports: 1,
-            rate: None,
-            overhead: Span::ZERO,
-            packet: ByteCount(1 << 16),
-            header: ByteCount(0),
-            minimum: ByteCount(0),
-            messages: 1,
-            service: Service::InTurn,
-            keeps_step: false,
-            dma: None,
-        },
-        host: HostConfig { send: Span::ZERO, receive: Span::ZERO },
-        control: Control::Shared,
-    };
+    let plain = NetworkConfig::plain(topology, Bandwidth(8_000_000_000), flow, ByteCount(1 << 16));
+    let link = LinkConfig { delay: Span(5_000), ..plain.link };
+    let config = NetworkConfig { link, routing, ..plain };
     Network::build(&config).expect("a good network")
 }
 

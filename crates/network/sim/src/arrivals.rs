@@ -7,7 +7,7 @@ use evb_protocol::Config;
 use evb_sources::SizeModel;
 use evb_unit::{Arrivals, open_options};
 
-/// Number of sizes from which the mean is taken that no formula gives.
+/// Number of drawn sizes whose mean is taken where no formula gives it.
 const SAMPLES: u64 = 10_000;
 
 /// The arrivals of one simulation, at all nodes.
@@ -64,7 +64,7 @@ impl AllArrivals {
         }
     }
 
-    /// Arrivals per second at all nodes; none if senders send as much as the network takes.
+    /// Arrivals per second at all nodes; `None` if senders send as much as the network takes.
     pub(crate) fn rate_hz(&self) -> Option<f64> {
         (!self.saturating).then(|| self.nodes.iter().map(|arriving| arriving.arrivals.rate_hz()).sum())
     }

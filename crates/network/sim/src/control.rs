@@ -1,20 +1,20 @@
-//! The control network: a message on it comes at a time that is known when it is sent.
+//! The control network: a message on it arrives at a time that is known when it is sent.
 
 use crate::message::MessageId;
 use evb_core::{NodeId, Time};
 use std::{cmp::Reverse, collections::BinaryHeap};
 
-/// Messages on a control network of its own.
+/// Messages on a separate control network.
 ///
-/// Those of one time come in the order in which they were sent; those that were sent at one time, in the order of their
-/// senders. So their order does not depend on what else happens at that time in other parts of the network.
+/// Messages that arrive at one time keep the order in which they were sent; those sent at one time, the order of their
+/// senders. So their order does not depend on what else happens at that time in other partitions of the network.
 #[derive(Default)]
 pub(crate) struct ControlNetwork {
     calls: BinaryHeap<Reverse<Call>>,
     number: u64,
 }
 
-/// A message that will come.
+/// A message that will arrive.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Call {
     at: Time,
@@ -26,18 +26,18 @@ struct Call {
 }
 
 impl ControlNetwork {
-    /// A message was sent at `sent` and will come at `at`. Messages of one sender are to be given in their order.
+    /// Adds a message that was sent at `sent` and will arrive at `at`. Messages of one sender are added in their order.
     pub(crate) fn send(&mut self, from: NodeId, sent: Time, at: Time, message: MessageId) {
         self.number += 1;
         self.calls.push(Reverse(Call { at, sent, from, number: self.number, message }));
     }
 
-    /// The messages that have not come.
+    /// The messages that have not arrived.
     pub(crate) fn waiting(&self) -> impl Iterator<Item = MessageId> {
         self.calls.iter().map(|Reverse(call)| call.message)
     }
 
-    /// The next message that has come by now.
+    /// The next message that has arrived by now.
     #[inline]
     pub(crate) fn take(&mut self, now: Time) -> Option<MessageId> {
         let due = self.calls.peek().is_some_and(|Reverse(call)| call.at <= now);

@@ -11,12 +11,12 @@ use std::collections::VecDeque;
 
 pub(crate) struct Disk {
     keep: Keep,
-    /// Rate of a slow disk; none for a fast one.
+    /// Rate of a slow disk; `None` for a fast one.
     rate: Option<Bandwidth>,
     free_at: Time,
     /// Events that are not stored yet: at most those of the builder's slots.
     writing: VecDeque<Built<SimulatedPayload>>,
-    /// Times at which the events begun since the last look will be stored.
+    /// Times at which the events begun since the last drain will be stored.
     pub(crate) begun: Vec<Time>,
     /// The filter units beside it.
     pub(crate) filter: Processors,

@@ -19,8 +19,8 @@ pub enum SimulateError {
     /// Packets of several networks have no common trace.
     #[error("two stages have a network for each event builder, and no common trace")]
     TraceOfStages,
-    /// Control messages have a transport of their own, and the network has none for them.
-    #[error("control messages of {0} have a transport of their own, but their network is shared")]
+    /// Control messages have a separate transport, and the network has none for them.
+    #[error("control messages of {0} have a separate transport, but their network is shared")]
     Control(String),
     /// The trace cannot be written.
     #[error("cannot write the trace: {0}")]

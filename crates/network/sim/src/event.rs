@@ -6,22 +6,14 @@ use crate::{
 };
 use evb_fabric::LinkId;
 
-/// One planned happening: eight bytes, since millions of them are moved about.
+/// A planned event: eight bytes, since millions of them are moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// A packet's head is ready to ask for its next link.
-    Request(PacketId),
-    /// A link that packets wait for may be free, or the buffer behind it may have room.
-    Wake { link: LinkId },
+    /// An event within the network.
+    Net(NetEvent),
     /// The last byte of a packet has arrived at its destination.
     Deliver(PacketId),
-    /// A pause frame has reached the sender of the link of this lane.
-    Pause { lane: LaneId },
-    /// The end of a pause has reached the sender of the link of this lane.
-    Unpause { lane: LaneId },
-    /// Bytes that came over a link have left the switch; their lane and number are kept elsewhere.
-    Drained { drain: u32 },
-    /// A network interface looks for the next packet of one of its ports.
+    /// A network interface picks the next packet of one of its ports.
     Pick { endpoint: u16 },
     /// The memory access of a network interface has ended.
     DmaDone { host: u16 },
@@ -31,12 +23,12 @@ pub(crate) enum Event {
     Copied { message: MessageId },
     /// A message that was lost is sent again.
     SendAgain { message: MessageId },
-    /// A message has come to its node.
+    /// A message has arrived at its node.
     Receive { message: MessageId },
-    /// Control messages on a network of their own have come to their nodes.
+    /// Control messages on a separate network have arrived at their nodes.
     Control,
-    /// A mapper looks at a letter that has come to its host.
-    SourceRoutedPacket { letter: MessageId },
+    /// A mapper handles a message that has arrived at its host.
+    MapperMessage { message: MessageId },
     /// The deadline of a mapper.
     MapperTimeout { endpoint: u16 },
     /// A machine's deadline.
@@ -51,16 +43,31 @@ pub(crate) enum Event {
     Filtered { node: u16 },
     /// A fault of the network, or the finding of new routes after it.
     Fault { index: u16 },
-    /// New routes are found.
-    Reroute,
     /// A node dies.
     Kill { node: u16 },
     /// The measurement begins.
     Measure,
     /// The trigger stops, or the traffic ends.
     Stop,
-    /// Time to look for progress: open events are given up if nothing has moved for long.
+    /// Progress is checked: open events are given up if nothing has moved for long.
     GiveUp,
+}
+
+/// A planned event within the network, which [`Net::handle`](crate::net::Net::handle) handles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NetEvent {
+    /// A packet's head is ready to request its next link.
+    Request(PacketId),
+    /// A link that packets wait for may be free, or the buffer behind it may have room.
+    Wake { link: LinkId },
+    /// A pause frame has reached the sender of the link of this lane.
+    Pause { lane: LaneId },
+    /// The end of a pause has reached the sender of the link of this lane.
+    Unpause { lane: LaneId },
+    /// Bytes that came over a link have left the switch; flow control keeps their lane and number.
+    Drained { drain: u32 },
+    /// New routes are found.
+    Reroute,
 }
 
 #[cfg(test)]

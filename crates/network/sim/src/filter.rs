@@ -13,11 +13,11 @@ pub(crate) struct Processors {
     time: Span,
     /// Times at which the processors will be free.
     free_at: Vec<Time>,
-    /// Events that are being decided about, by the time of the decision and in the order of the questions: at most those
+    /// Events that are being decided about, by the time of the decision and in the order of the requests: at most those
     /// of the builder's slots.
     busy: BTreeMap<(Time, u64), Question<SimulatedPayload>>,
     asked: u64,
-    /// Times of the decisions about the events asked about since the last look.
+    /// Times of the decisions about the events requested since the last drain.
     pub(crate) begun: Vec<Time>,
 }
 
@@ -35,7 +35,7 @@ impl Processors {
         }
     }
 
-    /// Gives an event to the processor that is free first.
+    /// Assigns an event to the processor that is free first.
     pub(crate) fn ask(&mut self, now: Time, question: Question<SimulatedPayload>) {
         if let Some(free_at) = self.free_at.iter_mut().min() {
             *free_at = (*free_at).max(now) + self.time;
@@ -48,9 +48,10 @@ impl Processors {
     /// The next decision.
     pub(crate) fn answer(&mut self) -> Option<Answer<SimulatedPayload>> {
         let (_, question) = self.busy.pop_first()?;
-        let verdict = match self.selection.draws_program(question.built.event) {
-            true => Verdict::Accepted(StreamId::PHYSICS),
-            false => Verdict::Rejected,
+        let verdict = if self.selection.draws_program(question.built.event) {
+            Verdict::Accepted(StreamId::PHYSICS)
+        } else {
+            Verdict::Rejected
         };
         Some(Answer { question, verdict })
     }

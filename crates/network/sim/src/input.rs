@@ -1,4 +1,4 @@
-//! The origin of fragments in a simulation: sizes by request, or super-fragments as they come.
+//! The origin of fragments in a simulation: sizes by request, or super-fragments as they arrive.
 
 use evb_core::{EventId, Recording, SourceId};
 use evb_protocol::{Fragment, FragmentStatus};
@@ -40,7 +40,7 @@ impl FragmentSource<SimulatedPayload> for Input {
     ) -> Result<Fragment<SimulatedPayload>, Infallible> {
         match self {
             Self::Sizes(sizes) => sizes.read(source, event, position),
-            Self::Inlet => unreachable!("fragments that come by themselves are not asked for"),
+            Self::Inlet => unreachable!("fragments that arrive by themselves are not requested"),
         }
     }
 
@@ -59,7 +59,7 @@ impl FragmentSource<SimulatedPayload> for Input {
     ) -> Result<FragmentStatus, Infallible> {
         match self {
             Self::Sizes(sizes) => sizes.read_into(source, event, bundle),
-            Self::Inlet => unreachable!("fragments that come by themselves are not asked for"),
+            Self::Inlet => unreachable!("fragments that arrive by themselves are not requested"),
         }
     }
 }

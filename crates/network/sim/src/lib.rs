@@ -1,11 +1,10 @@
 //! The discrete-event simulator: runs a [`Plan`] over a network in virtual time.
 //!
 //! It drives the same machines as the real event builder. Events happen in the order of their times. At one time control
-//! messages on a network of their own come first, then everything in the order in which it was planned; links are given to
+//! messages on a separate network come first, then everything in the order in which it was planned; links are given to
 //! packets last, in ascending order. Every random draw comes from a seeded stream. So the same plan gives the same bytes.
 
 mod arrivals;
-mod border;
 mod control;
 mod disk;
 mod error;
@@ -19,14 +18,15 @@ mod node;
 mod order;
 mod packet;
 mod parallel;
+mod partition_border;
 mod peers;
-#[cfg(feature = "probe")]
-pub mod probe;
 mod queue;
 mod simulation;
 mod slab;
 mod stages;
-mod tally;
+mod statistics;
+#[cfg(feature = "testing")]
+pub mod testing;
 mod trace;
 
 pub use error::SimulateError;
@@ -39,11 +39,11 @@ use std::{io::Write, num::NonZeroUsize, time::Instant};
 use trace::Trace;
 
 /// Simulates a plan on at most `threads` cores. `trace` takes one line for each step of a packet. `observe` gets the
-/// progress now and then, and returns true to go on. After false, the measurements until then are the result. The record
+/// progress now and then, and returns true to continue. After false, the measurements until then are the result. The record
 /// does not depend on the number of threads.
 ///
 /// # Errors
-/// If the network or a source of fragments makes no sense, or the trace cannot be written.
+/// If the network or a source of fragments is invalid, or the trace cannot be written.
 pub fn simulate(
     plan: &Plan,
     threads: NonZeroUsize,
@@ -53,7 +53,7 @@ pub fn simulate(
     run(plan, threads, trace, observe, Packets::InTrains)
 }
 
-/// The way in which packets of one message that follow each other are simulated. The record does not depend on it.
+/// How consecutive packets of one message are simulated. The record does not depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Packets {
     /// As one, if nothing ever comes between them.
@@ -77,16 +77,16 @@ fn run(
         };
     }
     let plan = simulated(plan)?;
-    let in_parts = if trace.is_none() { parallel::run(&plan, threads, observe)? } else { None };
-    let mut simulation = match in_parts {
+    let in_partitions = if trace.is_none() { parallel::run(&plan, threads, observe)? } else { None };
+    let mut simulation = match in_partitions {
         Some(simulation) => simulation,
-        None => in_one_part(&plan, trace, observe, packets)?,
+        None => unpartitioned(&plan, trace, observe, packets)?,
     };
     simulation.net.trace.finish().map_err(SimulateError::Trace)?;
-    Ok(tally::record(&simulation, start.elapsed().as_secs_f64()))
+    Ok(statistics::record(&simulation, start.elapsed().as_secs_f64()))
 }
 
-fn in_one_part<'a>(
+fn unpartitioned<'a>(
     plan: &'a Plan,
     trace: Option<Box<dyn Write + Send>>,
     observe: &mut dyn FnMut(&Progress) -> bool,
@@ -95,7 +95,7 @@ fn in_one_part<'a>(
     let mut simulation = Simulation::new(plan, Trace::new(trace), packets)?;
     simulation.run(observe);
     if simulation.net.gives_up {
-        // There are no trains with a trace.
+        // A simulation with a trace has no trains.
         simulation = Simulation::new(plan, Trace::new(None), Packets::OneByOne)?;
         simulation.run(observe);
     }

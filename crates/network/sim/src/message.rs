@@ -1,4 +1,4 @@
-//! Messages between nodes, on their way.
+//! Messages between nodes.
 
 use crate::slab::Slab;
 use evb_core::{NodeId, NodeRange};
@@ -26,24 +26,24 @@ impl From<MessageId> for u32 {
 /// The content of a message.
 #[derive(Clone, Debug)]
 pub(crate) enum Body {
-    /// A machine of the event builder says it.
+    /// A message of a machine of the event builder.
     Protocol(ProtocolMessage<SimulatedPayload>),
-    /// A machine of a traffic pattern says it.
+    /// A message of a machine of a traffic pattern.
     Traffic(TrafficMessage),
     /// A time slot of the barrel shifter.
     Bucket(Box<Bucket>),
-    /// The part of the network with the receiver has it.
-    Abroad,
+    /// The partition with the receiver has it.
+    Exported,
 }
 
 /// A bucket of the barrel shifter.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Bucket {
-    /// Parts of other messages, with their bytes; none in an empty slot.
+    /// Parts of other messages, with their bytes; empty in an empty slot.
     pub(crate) parts: Vec<(MessageId, u32)>,
     /// Bytes of the bucket, filled or not.
     pub(crate) size: u32,
-    /// Bytes that may be missing when the builder takes the slot for ended; none where nobody asks for that.
+    /// Bytes that may be missing when the builder regards the slot as ended; `None` where that is not needed.
     pub(crate) lead: Option<u32>,
     /// The round of a barrier; else 0.
     pub(crate) round: u64,
@@ -55,7 +55,7 @@ impl Body {
         match self {
             Self::Protocol(message) => message.is_data(),
             Self::Traffic(message) => matches!(message, TrafficMessage::Data { .. }),
-            Self::Bucket(_) | Self::Abroad => true,
+            Self::Bucket(_) | Self::Exported => true,
         }
     }
 
@@ -68,7 +68,7 @@ impl Body {
         )
     }
 
-    /// Number of events that have ended when it has come.
+    /// Number of events that have ended when it has arrived.
     pub(crate) fn ends(&self) -> u64 {
         match self {
             Self::Protocol(ProtocolMessage::Done(completions)) => completions.len() as u64,
@@ -76,14 +76,14 @@ impl Body {
         }
     }
 
-    /// True if the sender sends it again after a loss, as every transport does with control messages. Builders ask for
-    /// lost fragments and lost answers.
+    /// True if the sender sends it again after a loss, as every transport does with control messages. Builders request
+    /// lost fragments and lost answers again.
     pub(crate) const fn is_reliable(&self) -> bool {
         matches!(self, Self::Protocol(message) if !message.is_data() && !matches!(message, ProtocolMessage::Ask { .. }))
     }
 }
 
-/// A message on its way: one cache line, since millions may be on their way.
+/// A message under way: one cache line, since millions may be under way.
 #[derive(Clone, Debug)]
 pub(crate) struct Message {
     pub(crate) from: NodeId,
@@ -96,24 +96,24 @@ pub(crate) struct Message {
     /// Payload that counts as throughput: that of fragments and data.
     pub(crate) payload: u32,
     pub(crate) priority: u8,
-    /// True if both the part of the network with its sender and that with its receiver have it.
-    pub(crate) is_abroad: bool,
+    /// True if both the partition with its sender and that with its receiver have it.
+    pub(crate) is_exported: bool,
     /// Place among the messages from its sender to its receiver, from 0, when messages can overtake each other. Of a
-    /// message from another part of the network, its place there.
+    /// message from another partition, its place there.
     pub(crate) order: u32,
 }
 
 impl Message {
     /// A message of no bytes.
     pub(crate) const fn new(from: NodeId, to: NodeRange, body: Body) -> Self {
-        Self { from, to, body, unsent: 0, missing: 0, payload: 0, priority: 0, is_abroad: false, order: 0 }
+        Self { from, to, body, unsent: 0, missing: 0, payload: 0, priority: 0, is_exported: false, order: 0 }
     }
 
-    /// The message for the part of the network with its receiver. A bucket leaves its content to it.
-    pub(crate) fn go_abroad(&mut self) -> Self {
-        self.is_abroad = true;
+    /// The message for the partition with its receiver. A bucket leaves its content to it.
+    pub(crate) fn export(&mut self) -> Self {
+        self.is_exported = true;
         let body = match &mut self.body {
-            body @ Body::Bucket(_) => std::mem::replace(body, Body::Abroad),
+            body @ Body::Bucket(_) => std::mem::replace(body, Body::Exported),
             body => body.clone(),
         };
         Self { body, ..*self }
@@ -123,12 +123,12 @@ impl Message {
 /// Buckets that are kept, at most.
 const MOST_SPARE: usize = 4096;
 
-/// All messages on their way.
+/// All messages under way.
 #[derive(Default)]
 pub(crate) struct Messages {
     all: Slab<MessageId, Message>,
-    /// Buckets that have come, to be used again. One from another part of the network would go back to its memory only
-    /// with the help of that part's thread.
+    /// Buckets that have arrived, to be used again. One from another partition would go back to its memory only with
+    /// the help of that partition's thread.
     #[expect(clippy::vec_box, reason = "a message takes it as it is")]
     buckets: Vec<Box<Bucket>>,
 }

@@ -11,10 +11,10 @@ use evb_unit::shaping::{ShapedPart, Shaper, Slot};
 use std::collections::VecDeque;
 
 /// Most messages of readout units that wait in one interface, beside those whose packets go in turn. Further messages
-/// stay in the machine, as before a transport that is full.
+/// stay in the machine, as with a full transport.
 const WAITING: usize = 16;
 
-/// Fewest packets for which a train with another one is worth its making.
+/// Fewest packets for which a train is worth its cost.
 const FEWEST: u32 = 3;
 
 /// Packets that are read from memory ahead, for each port.
@@ -58,7 +58,7 @@ pub(crate) struct Nic {
     pub(crate) slots: Option<Slots>,
     /// Messages that go in no slot, when peers are served at random.
     pub(crate) peers: Option<Peers<MessageId>>,
-    /// Messages on their way into this interface or in it that are not wholly cut into packets.
+    /// Messages that are in this interface or will be, and are not wholly cut into packets.
     pub(crate) backlog: usize,
     /// Nodes that hold back messages that do not fit.
     pub(crate) held_back: Vec<NodeId>,
@@ -124,7 +124,7 @@ impl Nic {
             // Messages that wait for one peer must not hide those for another.
             None if self.peers.is_some() => usize::MAX,
             None => (WAITING + self.most_active).saturating_sub(self.backlog),
-            // Each slot looks for the messages to its builder.
+            // Each slot takes the messages to its builder.
             Some(_) => usize::MAX,
         }
     }
@@ -140,7 +140,10 @@ impl Nic {
             _ if self.keeps_step && message.body.is_step() => &mut self.steps,
             _ if message.priority > 0 => &mut self.urgent,
             (None, _) if self.peers.is_some() => {
-                return self.peers.iter_mut().for_each(|peers| peers.post(message.to.first, id));
+                if let Some(peers) = &mut self.peers {
+                    peers.post(message.to.first, id);
+                }
+                return;
             }
             (Some(slots), Body::Protocol(_)) if message.body.is_data() => {
                 let builder = message.to.first.index() - slots.first_builder.index();
@@ -235,7 +238,8 @@ impl Slots {
         let bytes = |parts: &[(MessageId, u32)]| parts.iter().map(|&(_, bytes)| bytes).sum::<u32>();
         let size = self.full.unwrap_or_else(|| bytes(&bucket.parts) + wire::HEAD_BYTES as u32);
         bucket.lead = self.shaper.ends_slots().then(|| bytes(&bucket.parts[told_after..]));
-        (bucket.size, bucket.round) = (size, round);
+        bucket.size = size;
+        bucket.round = round;
         let to = NodeRange::from(NodeId(self.first_builder.0 + builder as u16));
         let message = Message::new(self.node, to, Body::Bucket(bucket));
         Some(messages.insert(Message { unsent: size, missing: size, ..message }))
@@ -260,7 +264,7 @@ fn take(messages: &mut Messages, part: ShapedPart<MessageId>) -> (MessageId, u32
 }
 
 impl Memory {
-    /// Begins the next access, if there is one and the bus is free; gives the bytes and the rate.
+    /// Begins the next access, if there is one and the bus is free; returns the bytes and the rate.
     /// `next` cuts a packet to read; reading and writing take turns.
     pub(crate) fn begin(&mut self, next: impl FnOnce() -> Option<Chunk>) -> Option<(u32, Bandwidth)> {
         if self.busy.is_some() {

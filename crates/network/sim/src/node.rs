@@ -1,4 +1,4 @@
-//! The nodes: units of an event builder or machines of a traffic pattern, drained as virtual time wants it.
+//! The nodes: units of an event builder or machines of a traffic pattern, drained in virtual time.
 
 use crate::{disk::Disk, input::Input, message::Body};
 use evb_core::{EventId, Machine, NodeId, NodeRange, Span, Time, Transmit};
@@ -30,33 +30,33 @@ pub(crate) enum Output {
 
 /// One node.
 pub(crate) struct Node {
-    pub(crate) unit: Unit,
+    pub(crate) unit: NodeUnit,
     /// The deadline for which a timeout is planned.
     pub(crate) timeout_at: Time,
     pub(crate) dead: bool,
 }
 
 /// A unit of any kind.
-pub(crate) enum Unit {
+pub(crate) enum NodeUnit {
     Manager(Box<EventManager<SimulatedPayload>>),
     Readout(Box<ReadoutUnit<SimulatedPayload, Input>>),
     Builder(Box<BuilderUnit<SimulatedPayload, Disk>>),
     Traffic(Box<Traffic>, Option<SizeModel>),
-    /// A unit in another part of the network.
-    Elsewhere,
+    /// A unit in another partition of the network.
+    Remote,
 }
 
 impl Node {
-    pub(crate) fn new(unit: Unit) -> Self {
+    pub(crate) fn new(unit: NodeUnit) -> Self {
         Self { unit, timeout_at: Time::MAX, dead: false }
     }
 
     pub(crate) fn handle_message(&mut self, now: Time, from: NodeId, body: Body) {
         match (&mut self.unit, body) {
-            (Unit::Manager(unit), Body::Protocol(message)) => unit.handle_message(now, from, message),
-            (Unit::Readout(unit), Body::Protocol(message)) => unit.handle_message(now, from, message),
-            (Unit::Builder(unit), Body::Protocol(message)) => unit.handle_message(now, from, message),
-            (Unit::Traffic(machine, _), Body::Traffic(message)) => machine.handle_message(now, from, message),
+            (NodeUnit::Manager(unit), Body::Protocol(message)) => unit.handle_message(now, from, message),
+            (NodeUnit::Readout(unit), Body::Protocol(message)) => unit.handle_message(now, from, message),
+            (NodeUnit::Builder(unit), Body::Protocol(message)) => unit.handle_message(now, from, message),
+            (NodeUnit::Traffic(machine, _), Body::Traffic(message)) => machine.handle_message(now, from, message),
             _ => unreachable!("machines of one kind do not talk to those of another"),
         }
     }
@@ -64,37 +64,37 @@ impl Node {
     /// The event manager, if it is one.
     pub(crate) fn manager(&mut self) -> Option<&mut EventManager<SimulatedPayload>> {
         match &mut self.unit {
-            Unit::Manager(unit) => Some(unit),
+            NodeUnit::Manager(unit) => Some(unit),
             _ => None,
         }
     }
 
     pub(crate) fn handle_timeout(&mut self, now: Time) {
         match &mut self.unit {
-            Unit::Manager(unit) => unit.handle_timeout(now),
-            Unit::Readout(unit) => unit.machine.handle_timeout(now),
-            Unit::Builder(unit) => unit.handle_timeout(now),
-            Unit::Traffic(machine, _) => machine.handle_timeout(now),
-            Unit::Elsewhere => {}
+            NodeUnit::Manager(unit) => unit.handle_timeout(now),
+            NodeUnit::Readout(unit) => unit.machine.handle_timeout(now),
+            NodeUnit::Builder(unit) => unit.handle_timeout(now),
+            NodeUnit::Traffic(machine, _) => machine.handle_timeout(now),
+            NodeUnit::Remote => {}
         }
     }
 
     /// Makes a builder end its events with the fragments that are there.
     pub(crate) fn cut(&mut self, now: Time) {
-        if let Unit::Builder(unit) = &mut self.unit {
+        if let NodeUnit::Builder(unit) = &mut self.unit {
             unit.machine.handle_command(now, BuilderCommand::Cut);
         }
     }
 
     pub(crate) fn command_traffic(&mut self, now: Time, command: TrafficCommand) {
-        if let Unit::Traffic(machine, _) = &mut self.unit {
+        if let NodeUnit::Traffic(machine, _) = &mut self.unit {
             machine.handle_command(now, command);
         }
     }
 
     /// The disk has stored an event.
     pub(crate) fn stored(&mut self, now: Time) {
-        if let Unit::Builder(unit) = &mut self.unit
+        if let NodeUnit::Builder(unit) = &mut self.unit
             && let Some(built) = unit.storage.stored()
         {
             unit.stored(now, built);
@@ -103,28 +103,28 @@ impl Node {
 
     /// A filter unit has decided.
     pub(crate) fn filtered(&mut self, now: Time) {
-        if let Unit::Builder(unit) = &mut self.unit
+        if let NodeUnit::Builder(unit) = &mut self.unit
             && let Some(answer) = unit.storage.filter.answer()
         {
             unit.answer(now, answer);
         }
     }
 
-    /// Tells the machine that another node is gone.
+    /// Reports to the machine that another node is lost.
     pub(crate) fn lose(&mut self, now: Time, node: NodeId) {
         match &mut self.unit {
-            Unit::Manager(unit) => unit.lose(now, node),
-            Unit::Readout(unit) => unit.machine.handle_command(now, ReadoutCommand::Lost(node)),
-            Unit::Builder(unit) => unit.lose(now, node),
-            Unit::Traffic(..) | Unit::Elsewhere => {}
+            NodeUnit::Manager(unit) => unit.lose(now, node),
+            NodeUnit::Readout(unit) => unit.machine.handle_command(now, ReadoutCommand::Lost(node)),
+            NodeUnit::Builder(unit) => unit.lose(now, node),
+            NodeUnit::Traffic(..) | NodeUnit::Remote => {}
         }
     }
 
-    /// Drains the machine: messages to send into `out`, all else into `outputs`. A readout unit gives at most `room`
+    /// Drains the machine: messages to send into `out`, all else into `outputs`. A readout unit sends at most `room`
     /// messages; the result is true if it may keep more.
     pub(crate) fn drain(&mut self, now: Time, room: usize, out: &mut Vec<Outgoing>, outputs: &mut Vec<Output>) -> bool {
         match &mut self.unit {
-            Unit::Manager(unit) => {
+            NodeUnit::Manager(unit) => {
                 while let Some(transmit) = unit.poll_transmit() {
                     out.push(control(transmit));
                 }
@@ -132,13 +132,13 @@ impl Node {
                     outputs.push(Output::Manager(event));
                 }
             }
-            Unit::Readout(unit) => return drain_readout(unit, now, room, out),
-            Unit::Builder(unit) => {
+            NodeUnit::Readout(unit) => return drain_readout(unit, now, room, out),
+            NodeUnit::Builder(unit) => {
                 drain_builder(unit, now, out);
                 outputs.extend(unit.storage.begun.drain(..).map(Output::Storing));
                 outputs.extend(unit.storage.filter.begun.drain(..).map(Output::Filtering));
             }
-            Unit::Traffic(machine, sizes) => {
+            NodeUnit::Traffic(machine, sizes) => {
                 while let Some(Transmit { to, message }) = machine.poll_transmit() {
                     let payload = match (message, sizes.as_mut()) {
                         (TrafficMessage::Data { number, .. }, Some(sizes)) => {
@@ -152,17 +152,17 @@ impl Node {
                     outputs.push(Output::Traffic(event));
                 }
             }
-            Unit::Elsewhere => {}
+            NodeUnit::Remote => {}
         }
         false
     }
 
     pub(crate) fn deadline(&self) -> Option<Time> {
         let timer = match &self.unit {
-            Unit::Manager(unit) => return unit.deadline(),
-            Unit::Readout(unit) => unit.machine.poll_timeout(),
-            Unit::Builder(unit) => return unit.deadline(),
-            Unit::Traffic(..) | Unit::Elsewhere => None,
+            NodeUnit::Manager(unit) => return unit.deadline(),
+            NodeUnit::Readout(unit) => unit.machine.poll_timeout(),
+            NodeUnit::Builder(unit) => return unit.deadline(),
+            NodeUnit::Traffic(..) | NodeUnit::Remote => None,
         };
         timer.map(|(at, _)| at)
     }
@@ -170,10 +170,10 @@ impl Node {
     /// The counts of a unit of an event builder.
     pub(crate) fn report(&self, now: Time) -> Option<Report> {
         Some(match &self.unit {
-            Unit::Manager(unit) => Report::Manager(unit.report(now)),
-            Unit::Readout(unit) => Report::Readout(unit.report(now)),
-            Unit::Builder(unit) => Report::Builder(unit.report(now)),
-            Unit::Traffic(..) | Unit::Elsewhere => return None,
+            NodeUnit::Manager(unit) => Report::Manager(unit.report(now)),
+            NodeUnit::Readout(unit) => Report::Readout(unit.report(now)),
+            NodeUnit::Builder(unit) => Report::Builder(unit.report(now)),
+            NodeUnit::Traffic(..) | NodeUnit::Remote => return None,
         })
     }
 }

@@ -1,4 +1,4 @@
-//! Order of messages: those of one sender to one receiver are handed over in the order in which they were sent, as
+//! Order of messages: those of one sender to one receiver are delivered in the order in which they were sent, as
 //! every transport promises. If packets can overtake each other, the receiver's interface holds back early messages.
 
 use crate::message::MessageId;
@@ -8,7 +8,7 @@ use evb_fabric::{Flow, Routing, Service, WhenFull};
 use hashbrown::HashMap;
 use std::collections::BTreeMap;
 
-/// Messages that were sent and that have come, for each pair of nodes.
+/// Messages that were sent and that have arrived, for each pair of nodes.
 #[derive(Default)]
 pub(crate) struct Order {
     pairs: HashMap<(NodeId, NodeId), Pair>,
@@ -18,7 +18,7 @@ pub(crate) struct Order {
 struct Pair {
     sent: u32,
     next: u32,
-    /// Messages that came before their turn; `None` for a message that was lost.
+    /// Messages that arrived before their turn; `None` for a message that was lost.
     early: BTreeMap<u32, Option<MessageId>>,
 }
 
@@ -42,7 +42,7 @@ impl Order {
         pair.sent - 1
     }
 
-    /// A message has come, or (`None`) is known to be lost. Puts those whose turn it is now into `ready`.
+    /// Takes a message that has arrived, or (`None`) is known to be lost. Puts those whose turn it is now into `ready`.
     pub(crate) fn arrive(
         &mut self,
         (from, to): (NodeId, NodeId),
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_came_early_waits_for_what_came_late_or_was_lost() {
+    fn an_early_message_waits_for_those_before_it_that_are_late_or_lost() {
         let (mut order, mut ready) = (Order::default(), Vec::new());
         let pair = (NodeId(1), NodeId(2));
         assert_eq!([0, 1, 2, 3].map(|_| order.send(pair.0, pair.1)), [0, 1, 2, 3]);

@@ -1,4 +1,4 @@
-//! Packets on their way, and the store that holds them.
+//! Packets under way, and the store that holds them.
 
 use crate::message::MessageId;
 use evb_core::{Span, Time};
@@ -27,7 +27,7 @@ impl LaneId {
 pub(crate) struct TrainId(pub(crate) u32);
 
 impl TrainId {
-    /// No train: the packet stands for itself alone.
+    /// No train: the packet is alone.
     pub(crate) const NONE: Self = Self(u32::MAX);
 }
 
@@ -48,13 +48,13 @@ impl From<TrainId> for u32 {
 pub(crate) enum Load {
     /// A part of a message.
     Message,
-    /// A letter of a mapper, which `message` numbers. It takes the turns of its own route.
-    SourceRoutedPacket,
+    /// A mapper's message, which `message` numbers. It follows its own route.
+    SourceRouted,
     /// A copy that a learning bridge sent where its destination is not.
     Stray,
 }
 
-/// A packet on its way: one cache line.
+/// A packet under way: one cache line.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
 pub(crate) struct Packet {
@@ -80,7 +80,7 @@ pub(crate) struct Packet {
     pub(crate) load: Load,
     /// The routes that its sender knew, by number.
     pub(crate) view: u16,
-    /// A number that its choice among equal ways depends on, beside its ends.
+    /// A number that its choice among equal routes depends on, beside its ends.
     pub(crate) variant: u32,
     /// Links taken so far.
     pub(crate) hops: u16,
@@ -92,7 +92,7 @@ pub(crate) struct Packet {
     pub(crate) next: PacketId,
     /// The train whose first packet it is, or [`TrainId::NONE`].
     pub(crate) train: TrainId,
-    /// Time at which its head came into that buffer; once it asks for a link, since when.
+    /// Time at which its head entered that buffer; once it requests a link, the time of that.
     pub(crate) since: Time,
     /// Longest time that any link or engine on its way needs for it, or (wormhole) for one byte of it.
     pub(crate) pace: Span,
@@ -138,7 +138,7 @@ impl Hop {
     const NONE: Self = Self { link: LinkId(u32::MAX), start: Time::ZERO };
 }
 
-/// All packets on their way. A place is used again after its packet has been delivered.
+/// All packets under way. A place is used again after its packet has been delivered.
 pub(crate) struct Packets {
     packets: Vec<Packet>,
     spare: Vec<PacketId>,
@@ -164,12 +164,13 @@ impl Packets {
     pub(crate) fn remove(&mut self, id: PacketId) -> Packet {
         self.spare.push(id);
         let packet = self.packets[id.0 as usize].clone();
-        // It stands on no link any more.
-        (self.packets[id.0 as usize].hops, self.packets[id.0 as usize].left) = (0, 0);
+        // It occupies no link any more.
+        self.packets[id.0 as usize].hops = 0;
+        self.packets[id.0 as usize].left = 0;
         packet
     }
 
-    /// Packets on their way now.
+    /// Packets under way now.
     pub(crate) fn len(&self) -> usize {
         self.packets.len() - self.spare.len()
     }
@@ -201,14 +202,15 @@ impl Packets {
         self.packets[id.0 as usize].hops += 1;
     }
 
-    /// Makes room for longer ways.
+    /// Makes room for longer routes.
     fn widen(&mut self) {
         let (old, new) = (self.stride, self.stride * 2);
         let mut hops = vec![Hop::NONE; self.packets.len() * new];
         for (from, to) in self.hops.chunks(old).zip(hops.chunks_mut(new)) {
             to[..from.len()].copy_from_slice(from);
         }
-        (self.hops, self.stride) = (hops, new);
+        self.hops = hops;
+        self.stride = new;
     }
 }
 

@@ -18,7 +18,7 @@ impl<M: Copy> Peers<M> {
         Self { queues: HashMap::new(), waiting: Vec::new(), random }
     }
 
-    /// A message waits for a peer.
+    /// Adds a message for a peer.
     pub(crate) fn post(&mut self, peer: NodeId, message: M) {
         let queue = self.queues.entry(peer).or_default();
         if queue.is_empty() {
@@ -27,7 +27,7 @@ impl<M: Copy> Peers<M> {
         queue.push_back(message);
     }
 
-    /// Gives `cut` the first message of a peer drawn at random; `cut` returns true if nothing is left of the message.
+    /// Passes the first message of a peer drawn at random to `cut`; `cut` returns true if nothing is left of the message.
     pub(crate) fn serve<T>(&mut self, cut: impl FnOnce(M) -> (T, bool)) -> Option<T> {
         if self.waiting.is_empty() {
             return None;

@@ -95,7 +95,7 @@ impl<E: Copy> Queue<E> {
         self.now
     }
 
-    /// Events that are planned.
+    /// Number of planned events.
     pub(crate) fn len(&self) -> usize {
         self.length
     }
@@ -142,7 +142,9 @@ impl<E: Copy> Queue<E> {
         } else {
             self.shift
         };
-        (self.pushed, self.pushed_far, self.moved) = (0, 0, 0);
+        self.pushed = 0;
+        self.pushed_far = 0;
+        self.moved = 0;
         if shift != self.shift {
             self.change_width(shift);
         }
@@ -157,7 +159,9 @@ impl<E: Copy> Queue<E> {
             events.append(&mut self.wheel[place]);
         }
         events.sort_by_key(|&(time, _)| time);
-        (self.next, self.shift, self.slot) = (0, shift, self.now.0 >> shift);
+        self.next = 0;
+        self.shift = shift;
+        self.slot = self.now.0 >> shift;
         self.reach_far();
         events.into_iter().for_each(|(time, event)| self.place(time, event));
     }
@@ -190,7 +194,7 @@ impl<E: Copy> Queue<E> {
         Some(event)
     }
 
-    /// Goes on to the time of the next event; returns false if there is none. The present must be used up.
+    /// Advances to the time of the next event; returns false if there is none. The present must be used up.
     pub(crate) fn advance(&mut self) -> bool {
         if self.next == self.present.len() && !self.turn() {
             return false;
@@ -205,14 +209,14 @@ impl<E: Copy> Queue<E> {
         self.present.get(self.next).filter(|&&(time, _)| time == self.now).map(|&(_, event)| event)
     }
 
-    /// Goes on to the time of the next event if that is before `end`; returns false if it is not, or there is none. The
+    /// Advances to the time of the next event if that is before `end`; returns false if it is not, or there is none. The
     /// present must be used up.
     #[inline]
     pub(crate) fn advance_before(&mut self, end: Time) -> bool {
         self.next_time().is_some_and(|next| next < end) && self.advance()
     }
 
-    /// The time of the next event, which may be the present; none if nothing is planned.
+    /// The time of the next event, which may be the present; `None` if nothing is planned.
     pub(crate) fn next_time(&self) -> Option<Time> {
         if let Some(&(time, _)) = self.present.get(self.next) {
             return Some(time);
@@ -222,7 +226,7 @@ impl<E: Copy> Queue<E> {
         self.next_occupied().and_then(in_slot).into_iter().chain(far).min()
     }
 
-    /// Goes on to a time that is not after the next event.
+    /// Advances to a time that is not after the next event.
     pub(crate) fn pass_to(&mut self, time: Time) {
         debug_assert!(
             time >= self.now && self.next_time().is_none_or(|next| time <= next),
@@ -276,7 +280,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn gives_events_by_time_and_then_in_the_order_of_planning(
+        fn events_come_by_time_and_then_in_the_order_of_planning(
             reach in 1_u64..10_000_000,
             steps in proptest::collection::vec((0_u64..5, 0_u64..2000), 1..400)
         ) {

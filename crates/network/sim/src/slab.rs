@@ -1,4 +1,4 @@
-//! A store whose places are used again, the last one freed first: it is the one that a cache still holds.
+//! A store whose places are used again, the last one freed first, since a cache still holds it.
 
 use evb_core::put;
 

@@ -1,12 +1,12 @@
 //! Two stages: a simulation for each event builder, and super-fragments between them.
 //!
-//! The simulation with the earliest happening goes on, so none sees what another does later. A super-fragment passes from
+//! The simulation with the earliest event continues, so none sees what another does later. A super-fragment passes from
 //! stage to stage in no time, as soon as its readout unit has room.
 
 use crate::{
     Packets, SimulateError, simulated,
     simulation::{Observe, Simulation},
-    tally,
+    statistics,
     trace::Trace,
 };
 use evb_core::Time;
@@ -20,14 +20,14 @@ use std::{collections::VecDeque, time::Instant};
 pub(crate) fn simulate(plan: &Plan, stages: &Stages, observe: &mut Observe<'_>) -> Result<Record, SimulateError> {
     let start = Instant::now();
     let plans: Vec<_> = stages.groups.iter().chain(&stages.slices).map(simulated).collect::<Result<_, _>>()?;
-    // A simulation with trains may have to start again, and these go on together.
+    // A simulation with trains may have to start again, and these run together.
     let simulation = |plan| Simulation::new(plan, Trace::new(None), Packets::OneByOne);
     let mut groups: Vec<_> = plans.iter().map(simulation).collect::<Result<_, _>>()?;
     let slices = groups.split_off(stages.groups.len());
     let links = vec![Junction::default(); groups.len() * slices.len()];
     let mut pair = Pair { groups, slices, links };
     pair.run(observe);
-    let record = |simulation: &Simulation<'_>| tally::record(simulation, start.elapsed().as_secs_f64());
+    let record = |simulation: &Simulation<'_>| statistics::record(simulation, start.elapsed().as_secs_f64());
     let records = evb_record::Stages {
         first: pair.groups.iter().map(record).collect(),
         second: pair.slices.iter().map(record).collect(),
@@ -37,12 +37,12 @@ pub(crate) fn simulate(plan: &Plan, stages: &Stages, observe: &mut Observe<'_>) 
     Ok(whole)
 }
 
-/// The way from a builder of a group to a readout unit of a slice.
+/// The connection from a builder of a group to a readout unit of a slice.
 #[derive(Clone, Default)]
 struct Junction {
     /// A super-fragment that waits for room.
     waiting: Option<(u64, Fragment<SimulatedPayload>)>,
-    /// Number of the last super-fragment that was given.
+    /// Number of the last super-fragment that was passed on.
     last: u64,
     has_ended: bool,
 }
@@ -85,7 +85,7 @@ impl<'a> Pair<'a> {
         }
     }
 
-    /// The simulation with the earliest happening, the first of those with one at the same time.
+    /// The simulation with the earliest event, the first of those with one at the same time.
     fn next(&self) -> Option<(Time, usize)> {
         let all = self.groups.iter().chain(&self.slices).enumerate();
         all.filter_map(|(index, simulation)| Some((simulation.next_time()?, index))).min()
@@ -115,7 +115,7 @@ impl<'a> Pair<'a> {
         let (from, to) = (&mut self.groups[group], &mut self.slices[slice]);
         let (builder, unit) = (slice as u16, group as u16);
         let mut moved = false;
-        // A slice that is over takes everything and builds nothing of it, as a readout unit that is gone.
+        // A slice that is over takes everything and builds nothing of it, like a lost readout unit.
         while to.has_ended() || to.has_room(unit) {
             link.waiting = link.waiting.take().or_else(|| from.pop_super_fragment(builder));
             let Some((number, fragment)) = link.waiting.take() else { break };
@@ -123,10 +123,12 @@ impl<'a> Pair<'a> {
                 to.give(now, unit, Ok((number, fragment)));
             }
             from.taken(now, builder, number);
-            (link.last, moved) = (number, true);
+            link.last = number;
+            moved = true;
         }
         if from.has_ended() && link.waiting.is_none() && !link.has_ended && !to.has_ended() {
-            (link.has_ended, moved) = (true, true);
+            link.has_ended = true;
+            moved = true;
             to.give(now, unit, Err(link.last));
         }
         if moved {

@@ -57,7 +57,7 @@ impl Trace {
         }
     }
 
-    /// A packet has come to its destination.
+    /// A packet has arrived at its destination.
     #[inline]
     pub(crate) fn deliver(&mut self, now: Time, id: PacketId, packet: &Packet) {
         let what = if packet.corrupted { "corrupt" } else { "deliver" };
@@ -83,8 +83,9 @@ impl Trace {
         let (from, to) = (packet.from.0, packet.to.0);
         let written = writeln!(out, "{} {what} {number} {from} {to} {} {link}", now.0, packet.wire);
         if let Err(error) = written {
-            // A trace that cannot be written ends; the run is told at its end.
-            (self.out, self.error) = (None, Some(error));
+            // A trace that cannot be written ends; `finish` reports the error.
+            self.out = None;
+            self.error = Some(error);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use evb_core::{Bandwidth, ByteCount, Span, Time};
 use evb_fabric::*;
-use evb_sim::probe::{self, Outcome, Probe};
+use evb_sim::testing::{self, Outcome, Probe};
 use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, Exp1};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -14,33 +14,14 @@ const SIZE: u64 = 64;
 
 /// No delays anywhere, links of 8 Gbit/s.
 fn network(topology: Topology, flow: Flow) -> Network {
-    let config = NetworkConfig {
-        preset: String::new(),
-        topology,
-        link: LinkConfig { rate: Bandwidth(8_000_000_000), delay: Span::ZERO },
-        switch: SwitchConfig { delay: Span::ZERO, arbitration: Arbitration::Random },
-        flow,
-        routing: Routing::Fixed { spread: Spread::Source },
-        nic: NicConfig {
-            ports: 1,
-            rate: None,
-            overhead: Span::ZERO,
-            packet: ByteCount(SIZE),
-            header: ByteCount(0),
-            minimum: ByteCount(0),
-            messages: 1,
-            service: Service::InTurn,
-            keeps_step: false,
-            dma: None,
-        },
-        host: HostConfig { send: Span::ZERO, receive: Span::ZERO },
-        control: Control::Shared,
-    };
+    let plain = NetworkConfig::plain(topology, Bandwidth(8_000_000_000), flow, ByteCount(SIZE));
+    let switch = SwitchConfig { arbitration: Arbitration::Random, ..plain.switch };
+    let config = NetworkConfig { switch, ..plain };
     Network::build(&config).expect("a good network")
 }
 
 fn send(network: Network, probes: &[Probe]) -> Outcome {
-    probe::send(network, 1, probes).expect("a good network")
+    testing::send(network, 1, probes).expect("a good network")
 }
 
 fn probe(at: u64, from: u16, to: u16) -> Probe {
@@ -50,7 +31,7 @@ fn probe(at: u64, from: u16, to: u16) -> Probe {
 /// Input queues with random traffic: Hluchyj and Karol, Queueing in High-Performance Packet Switching, IEEE Journal on
 /// Selected Areas in Communications 6 (1988), table I; 2 - sqrt 2 for many ports.
 #[test]
-fn saturated_crossbars() {
+fn saturated_crossbars_have_the_known_throughput() {
     let expected = [75.00, 68.25, 65.53, 63.99, 63.02, 62.34, 61.84];
     for (ports, expected) in (2..).zip(expected) {
         check_throughput(ports, 120_000 / u64::from(ports), expected);
@@ -85,7 +66,7 @@ fn check_throughput(ports: u16, packets: u64, expected: f64) {
 /// An output queue of a store-and-forward switch, filled by many fast links, is an M/D/1 queue: the mean wait is
 /// rho / 2 (1 - rho) times the service (Pollaczek and Khinchine).
 #[test]
-fn output_queue_with_poisson_arrivals() {
+fn an_output_queue_with_poisson_arrivals_has_the_known_wait() {
     for (load, packets) in [(0.3, 1_000_000), (0.6, 1_000_000), (0.8, 2_000_000), (0.9, 6_000_000)] {
         check_wait(load, packets);
     }
@@ -137,9 +118,9 @@ fn waits(load: f64, packets: usize) -> Vec<f64> {
     probes.iter().zip(outcome.delivered).map(wait).collect()
 }
 
-/// Packets of one size over one way, at once and after a pause: exact to the picosecond.
+/// Packets of one size over one route, at once and after a pause: exact to the picosecond.
 #[test]
-fn single_link() {
+fn a_single_link_is_exact() {
     let flows = [
         Flow::Wormhole { slack: ByteCount(4), reaction: Span::ZERO },
         Flow::CutThrough { buffer: ByteCount(2 * SIZE), reaction: Span::ZERO, virtual_channels: 1 },
@@ -158,7 +139,7 @@ fn single_link() {
 
 /// The same where the switch stores packets.
 #[test]
-fn single_link_with_a_store() {
+fn a_single_link_with_a_store_is_exact() {
     let flow =
         Flow::StoreAndForward { queue: ByteCount(SIZE), full: WhenFull::Pause, reaction: Span::ZERO, priorities: 1 };
     let mut network = network(Topology::Crossbar { ports: 2 }, flow);

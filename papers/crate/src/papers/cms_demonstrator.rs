@@ -105,7 +105,7 @@ fn without_manager(results: &Results, report: &mut ReportBuilder) -> Result<(), 
             report.curve(figure, &format!("{start} start"), curve(records.iter().copied(), SIZE, first))?;
             let long = curve(records, SIZE, efficiency).into_iter().filter(|(size, _)| *size >= 2048.0);
             let parts: Vec<_> = long.map(|(_, part)| part).collect();
-            // What is said to be near the full performance is judged by its worst size; what is not, by its best one.
+            // A curve near the full performance is judged by its worst size, any other by its best one.
             let locks = (config, start) == ("8x8", "simultaneous");
             let (from, judge): (f64, fn(f64, f64) -> f64) = if locks { (0.0, f64::max) } else { (100.0, f64::min) };
             report.item(&format!("without-manager.{config}.{start}"), parts.into_iter().fold(from, judge))?;

@@ -84,7 +84,7 @@ fn addresses(report: &mut ReportBuilder) -> Result<(), PaperError> {
     report.item("address.threads", map.threads() as f64)?;
     report.item("address.pages", threads.filter(is_found).count() as f64)?;
     report.item("address.bar", (map.bar_bytes() >> 20) as f64)?;
-    // In velo/hardware each sending thread of a node has a window of its own.
+    // In velo/hardware each sending thread of a node has its own window.
     report.item("rtl.address.bar", ((map.bar_bytes() * map.threads_per_node()) >> 20) as f64)?;
     report.item("overhead.8", 100.0 * overhead(8))?;
     report.item("overhead.64", 100.0 * overhead(LINE_BYTES))

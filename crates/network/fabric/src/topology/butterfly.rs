@@ -1,7 +1,7 @@
 //! The k-ary n-fly (Dally and Towles, Principles and Practices of Interconnection Networks, chapter 4).
 
 use super::above_zero;
-use crate::builder::{Builder, Kind, Size};
+use crate::builder::{LinkProperties, NetworkBuilder, TopologySize};
 use crate::{Network, NetworkConfig, NetworkError};
 
 pub(super) fn build(config: &NetworkConfig, radix: u16, stages: u16) -> Result<Network, NetworkError> {
@@ -9,11 +9,12 @@ pub(super) fn build(config: &NetworkConfig, radix: u16, stages: u16) -> Result<N
     let per_stage = u64::from(radix).saturating_pow(u32::from(stages) - 1);
     let endpoints = per_stage.saturating_mul(u64::from(radix));
     let all = u64::from(stages);
-    let size = Size { endpoints, switches: per_stage.saturating_mul(all), links: endpoints.saturating_mul(all - 1) };
-    let mut builder = Builder::new(config, &size)?;
+    let size =
+        TopologySize { endpoints, switches: per_stage.saturating_mul(all), links: endpoints.saturating_mul(all - 1) };
+    let mut builder = NetworkBuilder::new(config, &size)?;
     let switches: Vec<_> = (0..stages).map(|stage| builder.switches(&format!("stage{stage}_"), per_stage)).collect();
-    let kind = Kind::new(config, None);
-    builder.hosts(&switches[0], Some(&switches[usize::from(stages) - 1]), radix, kind)?;
+    let properties = LinkProperties::new(config, None);
+    builder.hosts(&switches[0], Some(&switches[usize::from(stages) - 1]), radix, properties)?;
     for (stage, pair) in switches.windows(2).enumerate() {
         // The switches of a stage are numbered by all digits of an address but one. Stage n chooses digit n, from the
         // front, so that the switch's own digit n, the one that its hosts brought, is replaced by the output's number.
@@ -21,7 +22,7 @@ pub(super) fn build(config: &NetworkConfig, radix: u16, stages: u16) -> Result<N
         for (place, &from) in pair[0].iter().enumerate() {
             let digit = place / weight % usize::from(radix);
             for output in 0..usize::from(radix) {
-                builder.one_way(from, pair[1][place - digit * weight + output * weight], kind);
+                builder.one_way(from, pair[1][place - digit * weight + output * weight], properties);
             }
         }
     }

@@ -1,8 +1,8 @@
 //! Two layers of switches: a Clos network, and the tree with trunks, which is a Clos network with a single spine.
 
 use super::above_zero;
-use crate::builder::{Builder, Kind, Size};
-use crate::{Network, NetworkConfig, NetworkError};
+use crate::builder::{LinkProperties, NetworkBuilder, TopologySize};
+use crate::{Network, NetworkConfig, NetworkError, Topology};
 use evb_core::Bandwidth;
 
 pub(super) struct Layers {
@@ -13,56 +13,34 @@ pub(super) struct Layers {
     pub(super) links: u16,
 }
 
+/// Adds leaves first, so that crossbar 4 of a composite switch with four leaves is its first spine.
 pub(super) fn build(
     config: &NetworkConfig,
     layers: &Layers,
     uplink: Option<Bandwidth>,
 ) -> Result<Network, NetworkError> {
+    let is_tree = matches!(config.topology, Topology::Tree { .. });
     above_zero(&[
         ("topology.leaves", layers.leaves),
         ("topology.ports_per_leaf", layers.ports_per_leaf),
         ("topology.spines", layers.spines),
-        ("topology.links", layers.links),
+        (if is_tree { "topology.trunk" } else { "topology.links" }, layers.links),
     ])?;
-    let names: Vec<_> = (0..layers.spines).map(|n| format!("spine{n}")).collect();
-    build_layers(config, layers, uplink, names)
-}
-
-pub(super) fn build_tree(
-    config: &NetworkConfig,
-    layers: &Layers,
-    uplink: Option<Bandwidth>,
-) -> Result<Network, NetworkError> {
-    above_zero(&[
-        ("topology.leaves", layers.leaves),
-        ("topology.ports_per_leaf", layers.ports_per_leaf),
-        ("topology.trunk", layers.links),
-    ])?;
-    build_layers(config, layers, uplink, vec!["root".to_owned()])
-}
-
-/// Adds leaves first, so that crossbar 4 of a composite switch with four leaves is its first spine.
-fn build_layers(
-    config: &NetworkConfig,
-    layers: &Layers,
-    uplink: Option<Bandwidth>,
-    names: Vec<String>,
-) -> Result<Network, NetworkError> {
     let [leaves, spines] = [layers.leaves, layers.spines].map(u64::from);
-    let mut builder = Builder::new(
+    let mut builder = NetworkBuilder::new(
         config,
-        &Size {
+        &TopologySize {
             endpoints: leaves * u64::from(layers.ports_per_leaf),
             switches: leaves + spines,
             links: leaves * spines * u64::from(layers.links) * 2,
         },
     )?;
     let leaves = builder.switches("leaf", leaves);
-    let spines: Vec<_> = names.into_iter().map(|name| builder.switch(name)).collect();
-    builder.hosts(&leaves, None, layers.ports_per_leaf, Kind::new(config, None))?;
+    let spines = if is_tree { vec![builder.switch("root".to_owned())] } else { builder.switches("spine", spines) };
+    builder.hosts(&leaves, None, layers.ports_per_leaf, LinkProperties::new(config, None))?;
     for &leaf in &leaves {
         for &spine in &spines {
-            builder.cables(leaf, spine, layers.links, Kind::new(config, uplink));
+            builder.cables(leaf, spine, layers.links, LinkProperties::new(config, uplink));
         }
     }
     builder.finish()

@@ -1,7 +1,7 @@
 //! One switch with all hosts.
 
 use super::above_zero;
-use crate::builder::{Builder, Kind, Size};
+use crate::builder::{LinkProperties, NetworkBuilder, TopologySize};
 use crate::{EndpointId, Network, NetworkConfig, NetworkError};
 
 pub(super) fn build(config: &NetworkConfig, ports: u16) -> Result<Network, NetworkError> {
@@ -9,10 +9,11 @@ pub(super) fn build(config: &NetworkConfig, ports: u16) -> Result<Network, Netwo
     if !ports.is_multiple_of(u16::from(config.nic.ports)) {
         return Err(NetworkError::NotDivisible { what: "ports", number: u64::from(ports), ports: config.nic.ports });
     }
-    let mut builder = Builder::new(config, &Size { endpoints: u64::from(ports), switches: 1, links: 0 })?;
+    let mut builder =
+        NetworkBuilder::new(config, &TopologySize { endpoints: u64::from(ports), switches: 1, links: 0 })?;
     let switch = builder.switch("switch0".to_owned());
     for port in 0..ports {
-        builder.host(EndpointId(port), switch, Kind::new(config, None))?;
+        builder.host(EndpointId(port), switch, LinkProperties::new(config, None))?;
     }
     builder.finish()
 }

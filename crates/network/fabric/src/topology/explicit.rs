@@ -1,7 +1,7 @@
 //! A network that the user lists.
 
 use super::above_zero;
-use crate::builder::{Builder, Kind, Size};
+use crate::builder::{LinkProperties, NetworkBuilder, TopologySize};
 use crate::{EndpointId, ExplicitLink, Network, NetworkConfig, NetworkError, SwitchId};
 use std::collections::HashMap;
 
@@ -11,8 +11,8 @@ pub(super) fn build(config: &NetworkConfig, names: &[String], links: &[ExplicitL
     }
     let endpoints = count_endpoints(config, links)?;
     let cables: u64 = links.iter().map(|link| u64::from(link.count)).sum();
-    let size = Size { endpoints, switches: names.len() as u64, links: cables.saturating_mul(2) };
-    let mut builder = Builder::new(config, &size)?;
+    let size = TopologySize { endpoints, switches: names.len() as u64, links: cables.saturating_mul(2) };
+    let mut builder = NetworkBuilder::new(config, &size)?;
     let switches = add_switches(&mut builder, names)?;
     for link in links {
         add_link(config, &mut builder, &switches, link)?;
@@ -34,7 +34,7 @@ fn count_endpoints(config: &NetworkConfig, links: &[ExplicitLink]) -> Result<u64
 }
 
 fn add_switches<'n>(
-    builder: &mut Builder<'_>,
+    builder: &mut NetworkBuilder<'_>,
     names: &'n [String],
 ) -> Result<HashMap<&'n str, SwitchId>, NetworkError> {
     let mut switches = HashMap::new();
@@ -51,19 +51,21 @@ fn add_switches<'n>(
 
 fn add_link(
     config: &NetworkConfig,
-    builder: &mut Builder<'_>,
+    builder: &mut NetworkBuilder<'_>,
     switches: &HashMap<&str, SwitchId>,
     link: &ExplicitLink,
 ) -> Result<(), NetworkError> {
     above_zero(&[("the count of a link", link.count)])?;
-    let default = Kind::new(config, link.rate);
-    let kind = Kind { delay: link.delay.unwrap_or(default.delay), ..default };
+    let default = LinkProperties::new(config, link.rate);
+    let properties = LinkProperties { delay: link.delay.unwrap_or(default.delay), ..default };
     let [from, to] = &link.ends;
     match (find(switches, from)?, find(switches, to)?) {
-        (Place::Switch(one), Place::Switch(other)) if one != other => builder.cables(one, other, link.count, kind),
-        (Place::Host(host), Place::Switch(switch)) | (Place::Switch(switch), Place::Host(host)) => {
+        (ListedEnd::Switch(one), ListedEnd::Switch(other)) if one != other => {
+            builder.cables(one, other, link.count, properties)
+        }
+        (ListedEnd::Host(host), ListedEnd::Switch(switch)) | (ListedEnd::Switch(switch), ListedEnd::Host(host)) => {
             for _ in 0..link.count {
-                builder.host(host, switch, kind)?;
+                builder.host(host, switch, properties)?;
             }
         }
         _ => return Err(NetworkError::BadLink { from: from.clone(), to: to.clone() }),
@@ -71,14 +73,14 @@ fn add_link(
     Ok(())
 }
 
-enum Place {
+enum ListedEnd {
     Switch(SwitchId),
     Host(EndpointId),
 }
 
-fn find(switches: &HashMap<&str, SwitchId>, name: &str) -> Result<Place, NetworkError> {
-    let host = || endpoint_number(name).map(|number| Place::Host(EndpointId(number as u16)));
-    let switch = switches.get(name).map(|&switch| Place::Switch(switch));
+fn find(switches: &HashMap<&str, SwitchId>, name: &str) -> Result<ListedEnd, NetworkError> {
+    let host = || endpoint_number(name).map(|number| ListedEnd::Host(EndpointId(number as u16)));
+    let switch = switches.get(name).map(|&switch| ListedEnd::Switch(switch));
     switch.or_else(host).ok_or_else(|| NetworkError::UnknownEnd { name: name.to_owned() })
 }
 

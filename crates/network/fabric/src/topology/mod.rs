@@ -20,7 +20,7 @@ pub(crate) fn build(config: &NetworkConfig) -> Result<Network, NetworkError> {
         }
         Topology::Tree { leaves, ports_per_leaf, trunk, uplink } => {
             let layers = clos::Layers { leaves: *leaves, ports_per_leaf: *ports_per_leaf, spines: 1, links: *trunk };
-            clos::build_tree(config, &layers, *uplink)
+            clos::build(config, &layers, *uplink)
         }
         Topology::FatTree { radix } => fat_tree::build(config, *radix),
         Topology::Butterfly { radix, stages } => butterfly::build(config, *radix, *stages),

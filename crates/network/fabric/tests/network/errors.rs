@@ -8,7 +8,7 @@ use evb_fabric::*;
 type Change = fn(&mut NetworkConfig);
 
 fn refused(config: &NetworkConfig) -> NetworkError {
-    let error = Network::build(config).map(drop).expect_err("it is no network");
+    let error = Network::build(config).map(drop).expect_err("it is not a network");
     let (message, hint) = (error.to_string(), error.hint());
     assert!(!hint.is_empty() && !message.ends_with('.'), "{message}: {hint}");
     error
@@ -34,7 +34,7 @@ fn store(queue: u64, priorities: u8) -> Flow {
 }
 
 #[test]
-fn zeros_in_topologies() {
+fn zeros_in_topologies_are_rejected() {
     let tree = |leaves, ports_per_leaf, trunk| Topology::Tree { leaves, ports_per_leaf, trunk, uplink: None };
     let grid = |width, height, terminals, links| Topology::Grid { width, height, terminals, links };
     for (topology, what) in [
@@ -62,7 +62,7 @@ fn zeros_in_topologies() {
 }
 
 #[test]
-fn zeros_in_settings() {
+fn zeros_in_settings_are_rejected() {
     let uplink = Some(Bandwidth(0));
     let changes: [(Change, &str); 14] = [
         (|c| c.link.rate = Bandwidth(0), "link.rate"),
@@ -93,7 +93,7 @@ fn zeros_in_settings() {
 }
 
 #[test]
-fn too_much_of_something() {
+fn numbers_above_their_limits_are_rejected() {
     let most = u16::MAX;
     let torus = |terminals, links| Topology::Torus { width: most, height: most, terminals, links };
     for (topology, name) in [
@@ -121,7 +121,7 @@ fn too_much_of_something() {
 }
 
 #[test]
-fn numbers_that_do_not_come_out_even() {
+fn indivisible_numbers_are_rejected() {
     assert_eq!(refused_topology(Topology::FatTree { radix: 5 }), E::OddRadix { radix: 5 });
     let with_two = |topology| {
         let mut config = config(topology);
@@ -139,7 +139,7 @@ fn numbers_that_do_not_come_out_even() {
 }
 
 #[test]
-fn lists_that_are_no_network() {
+fn invalid_lists_of_switches_and_links_are_rejected() {
     let name = |name: &str| name.to_owned();
     for bad in ["", "h7", "a>b", "a.1"] {
         assert_eq!(refused_topology(explicit(&[bad], &[["h0", "a"]])), E::SwitchName { name: name(bad) });
@@ -159,7 +159,7 @@ fn lists_that_are_no_network() {
 }
 
 #[test]
-fn routing_that_does_not_suit() {
+fn unsuitable_routing_is_rejected() {
     let routing = Routing::DimensionOrder { spread: Spread::Pair };
     let error = refused_with(|config| config.routing = routing);
     assert_eq!(error, E::UnsuitableRouting { routing: "dimension-order", topology: "clos" });
@@ -170,7 +170,7 @@ fn routing_that_does_not_suit() {
 }
 
 #[test]
-fn slack_below_the_round_trip() {
+fn slack_below_the_round_trip_is_rejected() {
     // 2 x 6.25 + 15 + 100 + 91.25 ns are 35 bytes.
     let error = refused_with(|config| config.flow = wormhole(34, 91_250));
     let link = "h0>leaf0".to_owned();
@@ -185,7 +185,7 @@ fn slack_below_the_round_trip() {
 }
 
 #[test]
-fn rates_that_are_no_whole_picoseconds() {
+fn rates_without_whole_picoseconds_per_byte_are_rejected() {
     let at = |rate| {
         move |config: &mut NetworkConfig| {
             config.flow = wormhole(1_000_000, 0);
@@ -205,7 +205,7 @@ fn rates_that_are_no_whole_picoseconds() {
 }
 
 #[test]
-fn buffers_below_a_packet() {
+fn buffers_below_a_packet_are_rejected() {
     let buffer = |size| Flow::CutThrough { buffer: ByteCount(size), reaction: Span::ZERO, virtual_channels: 1 };
     let small = |what| E::BufferTooSmall { what, size: ByteCount(1007), packet: ByteCount(1008) };
     assert_eq!(refused_with(|config| config.flow = buffer(1007)), small("flow.buffer"));

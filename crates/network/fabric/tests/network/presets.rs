@@ -21,7 +21,7 @@ fn keys(table: &toml::Table, prefix: &str, into: &mut Vec<String>) {
 }
 
 #[test]
-fn presets_are_good_networks() {
+fn presets_are_valid_networks() {
     for preset in presets() {
         let network = Network::build(&read(preset)).unwrap_or_else(|error| panic!("{}: {error}", preset.name));
         let routes = all_routes(&network);
@@ -32,7 +32,7 @@ fn presets_are_good_networks() {
 }
 
 #[test]
-fn presets_name_no_key_that_is_not_read() {
+fn all_keys_of_presets_are_read() {
     for preset in presets() {
         let config = NetworkConfig { preset: preset.name.to_owned(), ..read(preset) };
         let [mut given, mut known] = [Vec::new(), vec![]];
@@ -84,7 +84,7 @@ fn pages_show_every_value() {
 }
 
 #[test]
-fn presets_say_what_the_papers_say() {
+fn presets_agree_with_the_papers() {
     let build = |name| Network::build(&read(preset(name).expect("it is there"))).expect("it is good");
     let demonstrator = build("myrinet-oct-sw8");
     assert_eq!((demonstrator.hosts(), demonstrator.switches.len()), (16, 8));

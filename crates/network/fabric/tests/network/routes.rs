@@ -56,17 +56,17 @@ fn suits(topology: &Topology, routing: Routing) -> bool {
     }
 }
 
-/// The hops to the port over every candidate, which must all be the same; `None` without a way.
+/// The hops to the port over every candidate, which must all be the same; `None` without a route.
 fn hops(network: &Network, routes: &Routes, switch: SwitchId, to: EndpointId, left: usize) -> Option<usize> {
     assert!(left > 0, "a way to {to:?} goes in circles");
     let candidates = routes.candidates(switch, to);
     assert!(candidates.is_sorted(), "the outputs are in the order of the ports");
     let mut all = candidates.iter().map(|&link| match network.link(link).to {
-        End::Endpoint(end) => {
+        LinkEnd::Endpoint(end) => {
             assert_eq!(end, to);
             1
         }
-        End::Switch(next) => 1 + hops(network, routes, next, to, left - 1).expect("no way ends in the middle"),
+        LinkEnd::Switch(next) => 1 + hops(network, routes, next, to, left - 1).expect("no way ends in the middle"),
     });
     let first = all.next()?;
     assert!(all.all(|other| other == first), "all ways are equally long");
@@ -79,10 +79,10 @@ fn fewest(network: &Network, usable: &dyn Fn(LinkId) -> bool, to: EndpointId) ->
     let mut changed = true;
     while std::mem::take(&mut changed) {
         for (place, link) in network.links.iter().enumerate() {
-            let End::Switch(from) = link.from else { continue };
+            let LinkEnd::Switch(from) = link.from else { continue };
             let beyond = match link.to {
-                End::Endpoint(end) => (end == to).then_some(0),
-                End::Switch(next) => fewest[usize::from(next.0)],
+                LinkEnd::Endpoint(end) => (end == to).then_some(0),
+                LinkEnd::Switch(next) => fewest[usize::from(next.0)],
             };
             let known = &mut fewest[usize::from(from.0)];
             if let Some(beyond) = beyond
@@ -149,8 +149,8 @@ fn demonstrator_route_passes_crossbar_five() {
         let index = Spread::Source.index(&network, 1, from, to, 0, group[0]) as usize % group.len();
         way.push(network.link(group[index]).name.clone());
         match network.link(group[index]).to {
-            End::Switch(next) => switch = next,
-            End::Endpoint(end) => break assert_eq!(end, to),
+            LinkEnd::Switch(next) => switch = next,
+            LinkEnd::Endpoint(end) => break assert_eq!(end, to),
         }
     }
     assert_eq!(way, ["leaf1>spine1", "spine1>leaf2", "leaf2>h10"]);
@@ -203,7 +203,7 @@ fn dimension_order_makes_no_detour() {
     assert!(routes.candidates(switch_id(&network, "s0_0"), EndpointId(2)).is_empty());
     assert!(routes.candidates(switch_id(&network, "s0_0"), EndpointId(5)).is_empty());
     assert_eq!(routes.candidates(switch_id(&network, "s0_1"), EndpointId(5)).len(), 1);
-    let no_way = NetworkError::NoWay { from: "h0".to_owned(), to: "h2".to_owned() };
+    let no_way = NetworkError::NoRoute { from: "h0".to_owned(), to: "h2".to_owned() };
     assert_eq!(routes.check(&network), Err(no_way));
 }
 
@@ -220,7 +220,7 @@ fn spanning_tree_keeps_trunks_and_opens_no_loop() {
 #[test]
 fn spanning_tree_survives_its_root() {
     let network = routed(clos(3, 1, 2, 1), Routing::SpanningTree);
-    let leaf = End::Switch(switch_id(&network, "leaf0"));
+    let leaf = LinkEnd::Switch(switch_id(&network, "leaf0"));
     let dead = |link: LinkId| network.link(link).from == leaf || network.link(link).to == leaf;
     let routes = Routes::find(&network, &|link| !dead(link));
     assert_eq!(names(&network, routes.candidates(SwitchId(1), EndpointId(2))), ["leaf1>spine0"]);
@@ -228,18 +228,18 @@ fn spanning_tree_survives_its_root() {
 }
 
 #[test]
-fn routes_go_round_a_failed_spine() {
+fn routes_avoid_a_failed_spine() {
     let network = build(clos(2, 2, 3, 1));
-    let spine = End::Switch(switch_id(&network, "spine1"));
+    let spine = LinkEnd::Switch(switch_id(&network, "spine1"));
     let routes = Routes::find(&network, &|link| network.link(link).from != spine && network.link(link).to != spine);
     assert_eq!(names(&network, routes.candidates(SwitchId(0), EndpointId(3))), ["leaf0>spine0", "leaf0>spine2"]);
     assert_eq!(routes.check(&network), Ok(()));
     let cut = Routes::find(&network, &|link| network.link(link).name != "leaf1>h3");
-    assert_eq!(cut.check(&network), Err(NetworkError::NoWay { from: "h0".to_owned(), to: "h3".to_owned() }));
+    assert_eq!(cut.check(&network), Err(NetworkError::NoRoute { from: "h0".to_owned(), to: "h3".to_owned() }));
 }
 
 #[test]
-fn a_thousand_hosts_find_their_ways() {
+fn a_thousand_hosts_reach_each_other() {
     for topology in [
         clos(32, 32, 32, 1),
         Topology::FatTree { radix: 16 },
@@ -251,10 +251,10 @@ fn a_thousand_hosts_find_their_ways() {
     }
 }
 
-/// A pair of leaves has one way; a leaf takes its up-links in turn for the others, and so each link down into a leaf
-/// carries what comes from one other leaf.
+/// A pair of leaves has one route; a leaf takes its up-links in turn for the others, and so each link down into a leaf
+/// carries the packets of one other leaf.
 #[test]
-fn a_spread_by_switch_gives_each_pair_of_switches_a_way_of_its_own() {
+fn a_spread_by_switch_separates_the_pairs_of_switches() {
     let network = build(clos(8, 8, 4, 2));
     let routes = all_routes(&network);
     let way = |from: u16, to: u16| {

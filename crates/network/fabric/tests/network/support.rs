@@ -5,27 +5,12 @@ use evb_fabric::*;
 
 /// Cut-through flow, fixed routes, one port per host.
 pub(crate) fn config(topology: Topology) -> NetworkConfig {
+    let plain = NetworkConfig::plain(topology, Bandwidth(1_280_000_000), cut_through(1), ByteCount(1000));
     NetworkConfig {
-        preset: String::new(),
-        topology,
-        link: LinkConfig { rate: Bandwidth(1_280_000_000), delay: Span(15_000) },
-        switch: SwitchConfig { delay: Span(100_000), arbitration: Arbitration::RoundRobin },
-        flow: cut_through(1),
-        routing: Routing::Fixed { spread: Spread::Source },
-        nic: NicConfig {
-            ports: 1,
-            rate: None,
-            overhead: Span::ZERO,
-            packet: ByteCount(1000),
-            header: ByteCount(8),
-            minimum: ByteCount(0),
-            messages: 1,
-            service: Service::InTurn,
-            keeps_step: false,
-            dma: None,
-        },
-        host: HostConfig { send: Span::ZERO, receive: Span::ZERO },
-        control: Control::Shared,
+        link: LinkConfig { delay: Span(15_000), ..plain.link },
+        switch: SwitchConfig { delay: Span(100_000), ..plain.switch },
+        nic: NicConfig { header: ByteCount(8), ..plain.nic },
+        ..plain
     }
 }
 
@@ -69,14 +54,14 @@ pub(crate) fn outputs(network: &Network, switch: &str) -> Vec<String> {
 
 pub(crate) fn switch_id(network: &Network, name: &str) -> SwitchId {
     match network.find(name) {
-        Some(Target::Switch(switch)) => switch,
+        Some(FaultTarget::Switch(switch)) => switch,
         other => panic!("{name} is {other:?}"),
     }
 }
 
 pub(crate) fn link_id(network: &Network, name: &str) -> LinkId {
     match network.find(name) {
-        Some(Target::Link(link)) => link,
+        Some(FaultTarget::Link(link)) => link,
         other => panic!("{name} is {other:?}"),
     }
 }

@@ -11,11 +11,11 @@ fn counts(network: &Network) -> [usize; 3] {
     for (place, link) in network.links.iter().enumerate() {
         let id = LinkId(place as u32);
         assert!(names.insert(link.name.clone()), "{} is there twice", link.name);
-        assert_eq!(network.find(&link.name), Some(Target::Link(id)));
-        if let End::Switch(switch) = link.from {
+        assert_eq!(network.find(&link.name), Some(FaultTarget::Link(id)));
+        if let LinkEnd::Switch(switch) = link.from {
             assert!(network.switch(switch).outputs.contains(&id));
         }
-        if let End::Switch(switch) = link.to {
+        if let LinkEnd::Switch(switch) = link.to {
             assert!(network.switch(switch).inputs.contains(&id));
         }
         if let Some(reverse) = link.reverse {
@@ -25,8 +25,8 @@ fn counts(network: &Network) -> [usize; 3] {
     }
     for (place, endpoint) in network.endpoints.iter().enumerate() {
         let id = EndpointId(place as u16);
-        assert_eq!(network.link(endpoint.up).from, End::Endpoint(id));
-        assert_eq!(network.link(endpoint.down).to, End::Endpoint(id));
+        assert_eq!(network.link(endpoint.up).from, LinkEnd::Endpoint(id));
+        assert_eq!(network.link(endpoint.down).to, LinkEnd::Endpoint(id));
     }
     [network.hosts(), network.switches.len(), network.links.len()]
 }

@@ -6,7 +6,7 @@ use evb_fabric::*;
 /// The links from one place to another under fixed routing; places are counted switch by switch.
 fn way(network: &Network, routes: &Routes, spread: Spread, from: EndpointId, to: EndpointId) -> Vec<LinkId> {
     let mut way = vec![network.endpoint(from).up];
-    while let End::Switch(switch) = network.link(way[way.len() - 1]).to {
+    while let LinkEnd::Switch(switch) = network.link(way[way.len() - 1]).to {
         let group = routes.candidates(switch, to);
         way.push(group[spread.index(network, 1, from, to, 0, group[0]) as usize % group.len()]);
     }
@@ -31,7 +31,7 @@ fn shifted(network: &Network, routes: &Routes, spread: Spread, order: &[Endpoint
     loads
 }
 
-/// Returns true if a network is a fat tree with as many ways up as down in all layers.
+/// Returns true if a network is a fat tree with as many links up as down in all layers.
 fn is_full_tree(topology: &Topology) -> bool {
     match *topology {
         Topology::Clos { ports_per_leaf, spines, links, uplink: None, .. } => spines * links == ports_per_leaf,
@@ -118,8 +118,8 @@ fn uniform_traffic_loads_all_links_of_a_layer_the_same() {
     }
 }
 
-/// Half as many ways up as there are hosts, and a number of ways that does not divide the hosts of a switch: destinations
-/// are dealt out to the ways, one after the other.
+/// Half as many links up as there are hosts, and a number of links that does not divide the hosts of a switch:
+/// destinations are dealt out to the links, one after the other.
 #[test]
 fn narrow_trees_deal_destinations_out() {
     let network = build(clos(4, 5, 3, 1));

@@ -2,11 +2,7 @@
 //! that it does not know to all its branches of the spanning tree.
 
 use super::Net;
-use crate::{
-    event::Event,
-    packet::{Load, Packet, PacketId},
-    queue::Queue,
-};
+use crate::packet::{Load, Packet, PacketId};
 use evb_core::{Span, Time};
 use evb_fabric::{EndpointId, LinkId, Network, Routes, Routing, SwitchId};
 
@@ -50,11 +46,11 @@ impl Bridges {
 }
 
 impl Net {
-    /// A packet that is whole in a switch goes on as a learning bridge sends it. Copies that go where its destination is
-    /// not are strays.
-    pub(super) fn bridge(&mut self, queue: &mut Queue<Event>, id: PacketId) {
+    /// Forwards a packet that is whole in a switch as a learning bridge does. Copies to branches without its destination
+    /// are strays.
+    pub(super) fn bridge(&mut self, id: PacketId) {
         let Packet { lane, from, to, .. } = self.packets[id];
-        let (now, switch) = (queue.now(), self.links.switch_of(lane));
+        let (now, switch) = (self.queue.now(), self.links.switch_of(lane));
         let before = self.network.link(self.links.link_of(lane)).from;
         let Some(bridges) = &mut self.bridges else { return };
         let place = bridges.place(switch, from);
@@ -66,30 +62,30 @@ impl Net {
         let others: Vec<_> = flooded.iter().filter(|branch| **branch != *way && !is_back(branch)).cloned().collect();
         let onward = (!way.is_empty() && !is_back(way)).then(|| way.to_vec());
         for branch in others {
-            self.copy_to(queue, id, &branch);
+            self.copy_to(id, &branch);
         }
         match onward {
-            Some(way) => self.go(queue, id, &way),
+            Some(way) => self.request_one_of(id, &way),
             // What came from the branch of its destination is not sent back there.
-            None => self.lose(queue, id),
+            None => self.lose(id),
         }
     }
 
     /// Sends a copy of a packet to a branch.
-    fn copy_to(&mut self, queue: &mut Queue<Event>, id: PacketId, branch: &[LinkId]) {
+    fn copy_to(&mut self, id: PacketId, branch: &[LinkId]) {
         let copy = self.packets.insert(Packet { load: Load::Stray, ..self.packets[id].clone() });
         self.without_message += 1;
         self.trace.copy(id, copy);
-        self.buffers.store(queue, &mut self.links, &mut self.counts, &self.packets[copy]);
-        self.go(queue, copy, branch);
+        self.store(copy);
+        self.request_one_of(copy, branch);
     }
 
-    /// A packet asks for a link of a branch.
-    pub(super) fn go(&mut self, queue: &mut Queue<Event>, id: PacketId, branch: &[LinkId]) {
+    /// Requests a link of a branch for a packet.
+    pub(super) fn request_one_of(&mut self, id: PacketId, branch: &[LinkId]) {
         let link = match branch {
             &[link] => link,
             _ => self.router.pick(&self.network, &mut self.random, &self.packets[id], branch),
         };
-        self.wait_for(queue, link, id);
+        self.wait_for(link, id);
     }
 }

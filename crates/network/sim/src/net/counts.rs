@@ -46,7 +46,7 @@ impl Counts {
     pub(super) fn begin(&mut self, now: Time) {
         self.from = now;
         for counts in &mut self.links {
-            // Waiting packets go on waiting.
+            // Waiting packets continue to wait.
             *counts = LinkCounts { queued: counts.queued, ..LinkCounts::default() };
         }
     }
@@ -76,7 +76,7 @@ impl Counts {
         counts.queued = counts.queued.saturating_sub(wire);
     }
 
-    /// Packets of a train have got a link, none of which waited, and each of which leaves it after `pace`.
+    /// Packets of a train have taken a link. None of them waited, and each leaves it after `pace`.
     pub(super) fn grant_all(&mut self, link: LinkId, packets: u32, wire: u32, pace: Span) {
         let count = u64::from(packets);
         self.packet_hops += count;

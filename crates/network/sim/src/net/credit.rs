@@ -12,16 +12,16 @@ use std::collections::VecDeque;
 pub(super) struct Credit {
     /// Bytes known to be free.
     pub(super) free: u32,
-    /// The oldest bytes that the sender will learn to be free: how many (0 is none), and when.
+    /// The oldest bytes that the sender will learn to be free: how many, or 0, and when.
     bytes: u32,
     time: Time,
     /// The others, in order. Mostly there are none.
-    rest: Option<Box<Rest>>,
+    later: Option<Box<LaterCredit>>,
 }
 
-/// Bytes that come back later, in a box of their own since mostly there are none.
+/// Bytes that come back later, boxed since mostly there are none.
 #[derive(Default)]
-struct Rest {
+struct LaterCredit {
     /// Portions like the oldest one that follow it, and their distance in time.
     more: u32,
     spacing: Span,
@@ -38,44 +38,48 @@ struct Portions {
 
 impl Credit {
     pub(super) fn new(free: u32) -> Self {
-        Self { free, bytes: 0, time: Time::ZERO, rest: None }
+        Self { free, bytes: 0, time: Time::ZERO, later: None }
     }
 
     /// Bytes will be known to be free at `time`.
     #[inline]
     pub(super) fn give_back(&mut self, time: Time, bytes: u32) {
         if self.bytes == 0 {
-            (self.time, self.bytes) = (time, bytes);
+            self.time = time;
+            self.bytes = bytes;
         } else {
             let portions = Portions { time, bytes, count: 1, spacing: Span::ZERO };
-            self.rest.get_or_insert_default().others.push_back(portions);
+            self.later.get_or_insert_default().others.push_back(portions);
         }
     }
 
     /// Portions of these many bytes will be known to be free, the first at `time`.
     pub(super) fn give_back_evenly(&mut self, time: Time, bytes: u32, count: u32, spacing: Span) {
-        let rest = self.rest.get_or_insert_default();
+        let later = self.later.get_or_insert_default();
         if self.bytes == 0 {
-            (self.time, self.bytes, rest.more, rest.spacing) = (time, bytes, count - 1, spacing);
+            self.time = time;
+            self.bytes = bytes;
+            later.more = count - 1;
+            later.spacing = spacing;
         } else {
-            rest.others.push_back(Portions { time, bytes, count, spacing });
+            later.others.push_back(Portions { time, bytes, count, spacing });
         }
     }
 
-    /// The last portions of this size that were to come back do not. Of those that have come back already, the sender
-    /// will be told anew.
+    /// The last portions of this size that were to come back do not. Those that have come back already are taken
+    /// back.
     pub(super) fn withhold(&mut self, count: u32, bytes: u32) {
-        let Some(rest) = &mut self.rest else { return };
-        let left = match rest.others.back() {
+        let Some(later) = &mut self.later else { return };
+        let left = match later.others.back() {
             Some(last) => last.count,
-            None if self.bytes > 0 => rest.more + 1,
+            None if self.bytes > 0 => later.more + 1,
             None => 0,
         };
-        match rest.others.back_mut() {
+        match later.others.back_mut() {
             Some(last) if last.count > count => last.count -= count,
-            Some(_) => drop(rest.others.pop_back()),
-            None if rest.more >= count => rest.more -= count,
-            None => (self.bytes, rest.more) = (0, 0),
+            Some(_) => drop(later.others.pop_back()),
+            None if later.more >= count => later.more -= count,
+            None => (self.bytes, later.more) = (0, 0),
         }
         self.free -= count.saturating_sub(left) * bytes;
     }
@@ -85,9 +89,9 @@ impl Credit {
     pub(super) fn settle(&mut self, now: Time) {
         while self.bytes > 0 && self.time <= now {
             self.free += self.bytes;
-            match &mut self.rest {
+            match &mut self.later {
                 None => self.bytes = 0,
-                Some(rest) => (self.time, self.bytes) = rest.after(self.time, self.bytes, now, &mut self.free),
+                Some(later) => (self.time, self.bytes) = later.after(self.time, self.bytes, now, &mut self.free),
             }
         }
     }
@@ -110,13 +114,13 @@ impl Credit {
     /// Skips the portions that come back one at a time, each just before one like it is taken; returns their number, at
     /// most `most`. The last portion was taken at `now`.
     fn balance(&mut self, now: Time, spacing: Span, bytes: u32, most: u32) -> u32 {
-        let Some(rest) = &mut self.rest else { return 0 };
-        let is_even = self.bytes == bytes && rest.spacing == spacing && rest.more > 0;
+        let Some(later) = &mut self.later else { return 0 };
+        let is_even = self.bytes == bytes && later.spacing == spacing && later.more > 0;
         if !is_even || self.time <= now || self.time > now + spacing {
             return 0;
         }
-        let skipped = rest.more.min(most);
-        rest.more -= skipped;
+        let skipped = later.more.min(most);
+        later.more -= skipped;
         self.time = self.time + spacing * skipped.into();
         skipped
     }
@@ -138,10 +142,10 @@ impl Credit {
     /// Time at which more than the oldest portion will have come back.
     fn room_later(&self, need: u32) -> Time {
         let mut missing = need - self.free;
-        let (more, spacing) = self.rest.as_ref().map_or((0, Span::ZERO), |rest| (rest.more, rest.spacing));
+        let (more, spacing) = self.later.as_ref().map_or((0, Span::ZERO), |later| (later.more, later.spacing));
         let oldest = (self.time, self.bytes, more + 1, spacing);
-        let rest = self.rest.iter().flat_map(|rest| &rest.others);
-        let others = rest.map(|portions| (portions.time, portions.bytes, portions.count, portions.spacing));
+        let later = self.later.iter().flat_map(|later| &later.others);
+        let others = later.map(|portions| (portions.time, portions.bytes, portions.count, portions.spacing));
         for (time, bytes, count, spacing) in std::iter::once(oldest).chain(others) {
             let needed = missing.div_ceil(bytes);
             if needed <= count {
@@ -153,7 +157,7 @@ impl Credit {
     }
 }
 
-impl Rest {
+impl LaterCredit {
     /// The next portion after one that came back at `time`: when, and how many bytes. Equal ones that have come back by
     /// now are added to `free`.
     fn after(&mut self, time: Time, bytes: u32, now: Time, free: &mut u32) -> (Time, u32) {
@@ -164,7 +168,8 @@ impl Rest {
             return (time + self.spacing * u64::from(gone + 1), bytes);
         }
         let Some(next) = self.others.pop_front() else { return (Time::ZERO, 0) };
-        (self.more, self.spacing) = (next.count - 1, next.spacing);
+        self.more = next.count - 1;
+        self.spacing = next.spacing;
         (next.time, next.bytes)
     }
 }

@@ -1,42 +1,43 @@
 //! Finds packets that wait for each other in a circle.
 
-use super::{UNKNOWN, buffers::Buffers, links::Links};
+use super::{Net, UNKNOWN, links::Links};
 use crate::packet::{LaneId, Packets};
 use evb_core::Time;
 use evb_fabric::LinkId;
 
 /// The links of a circle in which each waits for the next one, in that order, and the time since which all wait.
 ///
-/// A link waits for another one if the packet whose head came over the first asks for the second, or if a worm
-/// stands on both. Requests that a planned event will end do not count.
-pub(super) fn find(links: &mut Links, packets: &Packets, buffers: &Buffers, now: Time) -> Option<(Vec<LinkId>, Time)> {
-    let mut waits_for = stuck_requests(links, packets, buffers, now);
-    add_bodies(packets, &mut waits_for);
+/// A link waits for another one if the packet whose head came over the first requests the second, or if a worm
+/// occupies both. Requests that a planned event will end do not count.
+pub(super) fn find(net: &mut Net) -> Option<(Vec<LinkId>, Time)> {
+    let mut waits_for = stuck_requests(net);
+    add_bodies(&net.packets, &mut waits_for);
     let circle: Vec<_> = circle(&waits_for)?.into_iter().map(LinkId).collect();
-    let closed_at = closed_at(links, packets, &circle);
+    let closed_at = closed_at(&net.links, &net.packets, &circle);
     Some((circle, closed_at))
 }
 
 /// The links that the packets at the end of each link wait for without end.
-fn stuck_requests(links: &mut Links, packets: &Packets, buffers: &Buffers, now: Time) -> Vec<Vec<u32>> {
-    let mut waits_for = vec![Vec::new(); links.ids().count()];
-    for link in links.ids() {
-        for place in 0..links[link].waiting.len() {
-            let one = links[link].waiting[place];
+fn stuck_requests(net: &mut Net) -> Vec<Vec<u32>> {
+    let now = net.queue.now();
+    let mut waits_for = vec![Vec::new(); net.links.ids().count()];
+    for link in net.links.ids() {
+        for place in 0..net.links[link].waiting.len() {
+            let one = net.links[link].waiting[place];
             if one.lane == LaneId::NONE {
                 continue;
             }
-            let free_at = links[link].free_at;
-            let goes_on_at = if free_at > now { free_at } else { buffers.room_at(links, now, link, &packets[one.id]) };
-            if goes_on_at == UNKNOWN {
-                waits_for[links.link_of(one.lane).0 as usize].push(link.0);
+            let free_at = net.links[link].free_at;
+            let continues_at = if free_at > now { free_at } else { net.room_at(link, one.id) };
+            if continues_at == UNKNOWN {
+                waits_for[net.links.link_of(one.lane).0 as usize].push(link.0);
             }
         }
     }
     waits_for
 }
 
-/// The links that a worm stands on, and the one whose buffer its tail is in, wait for those nearer to its head.
+/// The links that a worm occupies, and the one whose buffer its tail is in, wait for those nearer to its head.
 fn add_bodies(packets: &Packets, waits_for: &mut [Vec<u32>]) {
     for id in packets.ids() {
         let tail = usize::from(packets[id].left).saturating_sub(1);
@@ -96,7 +97,7 @@ mod tests {
     use super::circle;
 
     #[test]
-    fn finds_a_circle_and_nothing_but_a_circle() {
+    fn only_circles_are_found() {
         assert_eq!(circle(&[vec![1, 2], vec![2], vec![]]), None);
         assert_eq!(circle(&[vec![1], vec![2, 3], vec![], vec![1]]), Some(vec![1, 3]));
         assert_eq!(circle(&[vec![0]]), Some(vec![0]));

@@ -6,12 +6,11 @@ use super::{
     links::{Port, Waiting},
 };
 use crate::{
-    event::Event,
+    event::NetEvent,
     packet::{LaneId, Load, PacketId},
-    queue::Queue,
 };
 use evb_core::Span;
-use evb_fabric::{LinkId, Network, NetworkFaultAction, Routes, Target};
+use evb_fabric::{FaultTarget, LinkId, Network, NetworkFaultAction, Routes};
 
 /// The harm that was done to each link. Only links whose port is marked as harmed are looked up.
 pub(super) struct Faults {
@@ -63,10 +62,10 @@ impl Faults {
 }
 
 /// The links that a fault harms: for a switch its outgoing links, and if it fails also those that lead to it.
-fn harmed_links(network: &Network, target: Target, action: NetworkFaultAction) -> Vec<LinkId> {
+fn harmed_links(network: &Network, target: FaultTarget, action: NetworkFaultAction) -> Vec<LinkId> {
     match target {
-        Target::Link(link) => vec![link],
-        Target::Switch(switch) => {
+        FaultTarget::Link(link) => vec![link],
+        FaultTarget::Switch(switch) => {
             let switch = network.switch(switch);
             let both = matches!(action, NetworkFaultAction::Fail { .. });
             let inputs = switch.inputs.iter().filter(|_| both);
@@ -77,46 +76,47 @@ fn harmed_links(network: &Network, target: Target, action: NetworkFaultAction) -
 
 impl Net {
     /// Applies a fault.
-    pub(crate) fn fault(&mut self, queue: &mut Queue<Event>, target: Target, action: NetworkFaultAction) {
+    pub(crate) fn fault(&mut self, target: FaultTarget, action: NetworkFaultAction) {
         for link in harmed_links(&self.network, target, action) {
             let port = &mut self.links[link];
             self.faults.harm(link, port, action);
-            // A packet on the link is cut when it fails: it goes on as a bad packet, and the receiver sees that.
-            if port.failed && port.free_at > queue.now() {
+            // A packet on the link is cut when it fails: it continues as a bad packet, which the receiver detects.
+            if port.failed && port.free_at > self.queue.now() {
                 self.packets[port.holder].corrupted = true;
             }
         }
         if let NetworkFaultAction::Fail { reroute } = action {
-            match self.router.is_of_hosts {
-                true => self.lose_stranded(queue),
-                false => queue.push(queue.now() + reroute, Event::Reroute),
+            if self.router.is_of_hosts {
+                self.lose_stranded();
+            } else {
+                self.plan(self.queue.now() + reroute, NetEvent::Reroute);
             }
         }
     }
 
     /// Loses the packets that wait for links that have failed, where switches know no other routes.
-    fn lose_stranded(&mut self, queue: &mut Queue<Event>) {
+    fn lose_stranded(&mut self) {
         let of_switch = |link: &LinkId| self.network.link(*link).from.switch().is_some();
         let failed: Vec<_> = self.links.ids().filter(|&link| self.links[link].failed).filter(of_switch).collect();
         for link in failed {
             let waiting = std::mem::take(&mut self.links[link].waiting);
             self.counts[link].queued = 0;
-            waiting.into_iter().for_each(|Waiting { id, .. }| self.lose(queue, id));
+            waiting.into_iter().for_each(|Waiting { id, .. }| self.lose(id));
         }
     }
 
-    /// Finds new routes around failed links and switches, and lets the packets that wait there ask again.
-    pub(crate) fn reroute(&mut self, queue: &mut Queue<Event>) {
+    /// Finds new routes around failed links and switches, and repeats the requests of the packets that wait there.
+    pub(crate) fn reroute(&mut self) {
         let routes = Routes::find(&self.network, &|link| !self.links[link].failed);
         let mut stranded = Vec::new();
         for link in self.links.ids() {
-            // Packets that wait for several links would not find them all by the new routes, so all ask again.
+            // Packets that wait for several links would not find them all by the new routes, so all request again.
             let loses_ways = self.router.is_adaptive() && self.network.link(link).from.switch().is_some();
             if !self.links[link].failed && !loses_ways {
                 continue;
             }
             for Waiting { id, .. } in std::mem::take(&mut self.links[link].waiting) {
-                self.router.forget_requests(&mut self.links, &self.packets, id, None);
+                self.forget_requests(id, None);
                 stranded.push(id);
             }
             self.counts[link].queued = 0;
@@ -125,16 +125,16 @@ impl Net {
         stranded.dedup();
         self.bridges = Bridges::of(&self.network, &routes);
         self.router.set_routes(routes);
-        stranded.into_iter().for_each(|id| self.ask_again(queue, id));
+        stranded.into_iter().for_each(|id| self.request_again(id));
     }
 
-    /// A packet that waited for a link that has failed asks anew.
-    fn ask_again(&mut self, queue: &mut Queue<Event>, id: PacketId) {
+    /// Repeats the request of a packet that waited for a failed link.
+    fn request_again(&mut self, id: PacketId) {
         let packet = &self.packets[id];
         // A host that has lost its only link sends nothing any more, and bridges send no copy twice.
         if packet.lane == LaneId::NONE || packet.load == Load::Stray {
-            return self.lose(queue, id);
+            return self.lose(id);
         }
-        self.route(queue, id);
+        self.route(id);
     }
 }

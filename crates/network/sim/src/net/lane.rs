@@ -9,14 +9,15 @@ use evb_core::Time;
 /// A buffer: one cache line.
 #[repr(C, align(64))]
 pub(super) struct Lane {
-    /// Time at which the packet in front has left or will leave; [`UNKNOWN`] while it stands or has not asked yet.
+    /// Time at which the packet in front has left or will leave; [`UNKNOWN`] while it is held up or has not requested a
+    /// link yet.
     pub(super) left_at: Time,
     /// The packets behind the one in front: the first and the last of them.
     pub(super) behind: (PacketId, PacketId),
     pub(super) contents: Contents,
 }
 
-/// The account of what is in a buffer.
+/// The occupation of a buffer.
 pub(super) enum Contents {
     /// Wormhole: when each of the two places for a worm can be taken.
     Places([Time; 2]),

@@ -4,13 +4,9 @@ use super::{
     UNKNOWN,
     lane::{Contents, Lane},
 };
-use crate::{
-    event::Event,
-    packet::{LaneId, Packet, PacketId},
-    queue::Queue,
-};
+use crate::packet::{LaneId, Packet, PacketId};
 use evb_core::{Bandwidth, Span, Time};
-use evb_fabric::{End, EndpointId, Link, LinkId, Network, SwitchId};
+use evb_fabric::{EndpointId, LinkEnd, LinkId, Network, NetworkLink, SwitchId};
 use smallvec::SmallVec;
 use std::ops::{Index, IndexMut};
 
@@ -40,11 +36,11 @@ pub(super) struct Ends {
 /// The sending end of a link: one cache line.
 #[repr(C, align(64))]
 pub(super) struct Port {
-    /// Time at which the link is or was free; [`UNKNOWN`] while a stalled worm stands on it.
+    /// Time at which the link is or was free; [`UNKNOWN`] while a stalled worm occupies it.
     pub(super) free_at: Time,
     /// Time for which a wake is planned, or [`UNKNOWN`].
     pub(super) wake_at: Time,
-    /// Packets that ask for the link, in the order in which they came.
+    /// Packets that request the link, in the order in which they came.
     pub(super) waiting: SmallVec<[Waiting; 1]>,
     /// No packet that waits is smaller than this on the wire.
     pub(super) least_wire: u32,
@@ -67,11 +63,11 @@ pub(super) struct Port {
     touched: bool,
     /// True when it is slower than configured, or corrupts: see [`Faults`](super::faults::Faults).
     pub(super) harmed: bool,
-    /// True from the time at which the first packet of a train asks for it until the last one gets it.
+    /// True from the time at which the first packet of a train requests it until the last one gets it.
     pub(super) running: bool,
 }
 
-/// A packet that asks for a link, with what is needed to choose among several.
+/// A packet that requests a link, with what is needed to choose among several.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Waiting {
     pub(super) id: PacketId,
@@ -146,7 +142,7 @@ impl Links {
     /// The switch that a lane is an input of.
     #[inline]
     pub(super) fn switch_of(&self, lane: LaneId) -> SwitchId {
-        let End::Switch(switch) = self[self.link_of(lane)].to() else {
+        let LinkEnd::Switch(switch) = self[self.link_of(lane)].to() else {
             unreachable!("a packet is in a buffer at a switch only")
         };
         switch
@@ -185,7 +181,7 @@ impl Links {
         !self.touched.is_empty()
     }
 
-    /// Gives the links that are marked for arbitration to `arbitrate`, in ascending order.
+    /// Takes the links that are marked for arbitration, in ascending order.
     pub(super) fn take_touched(&mut self) -> Vec<LinkId> {
         let mut touched = std::mem::take(&mut self.touched);
         touched.sort_unstable();
@@ -198,7 +194,7 @@ impl Links {
         self[link].touched = false;
     }
 
-    /// Gives back the memory of a list of links. Links that were marked meanwhile follow in a round of their own.
+    /// Gives back the memory of a list of links. Links that were marked meanwhile follow in a separate round.
     pub(super) fn recycle(&mut self, mut done: Vec<LinkId>) {
         done.clear();
         done.append(&mut self.touched);
@@ -212,23 +208,6 @@ impl Links {
             port.wake_at = UNKNOWN;
         }
         self.touch(link);
-    }
-
-    /// Plans to look at a link again at `at`, unless that is [`UNKNOWN`] or will have been done.
-    pub(super) fn plan_wake(&mut self, queue: &mut Queue<Event>, link: LinkId, at: Time) {
-        let port = &mut self[link];
-        if at < port.wake_at {
-            port.wake_at = at;
-            queue.push(at, Event::Wake { link });
-        }
-    }
-
-    /// Plans to look at a link again at `at`, if packets wait for it.
-    #[inline]
-    pub(super) fn wake_waiting(&mut self, queue: &mut Queue<Event>, link: LinkId, at: Time) {
-        if !self[link].waiting.is_empty() {
-            self.plan_wake(queue, link, at);
-        }
     }
 }
 
@@ -272,7 +251,7 @@ impl IndexMut<LaneId> for Links {
 
 impl Port {
     /// The port of a link, whose class is looked up among those known, or added to them.
-    fn new(link: &Link, classes: &mut Vec<Class>) -> Self {
+    fn new(link: &NetworkLink, classes: &mut Vec<Class>) -> Self {
         let class = Class { delay: link.delay, byte_time: link.rate.byte_time(), rate: link.rate };
         let known = classes.iter().position(|other| *other == class);
         let place = known.unwrap_or_else(|| {
@@ -280,8 +259,8 @@ impl Port {
             classes.len() - 1
         });
         let (end, at_endpoint) = match link.to {
-            End::Switch(switch) => (switch.0, false),
-            End::Endpoint(endpoint) => (endpoint.0, true),
+            LinkEnd::Switch(switch) => (switch.0, false),
+            LinkEnd::Endpoint(endpoint) => (endpoint.0, true),
         };
         Self {
             free_at: Time::ZERO,
@@ -291,7 +270,7 @@ impl Port {
             holder: PacketId::NONE,
             turn: LaneId::NONE,
             end,
-            class: u16::try_from(place).expect("fewer kinds of links than 2^16"),
+            class: u16::try_from(place).expect("fewer classes of links than 2^16"),
             paused: 0,
             at_endpoint,
             dimension: link.dimension,
@@ -305,11 +284,8 @@ impl Port {
 
     /// The end of the link.
     #[inline]
-    pub(super) fn to(&self) -> End {
-        match self.at_endpoint {
-            true => End::Endpoint(EndpointId(self.end)),
-            false => End::Switch(SwitchId(self.end)),
-        }
+    pub(super) fn to(&self) -> LinkEnd {
+        if self.at_endpoint { LinkEnd::Endpoint(EndpointId(self.end)) } else { LinkEnd::Switch(SwitchId(self.end)) }
     }
 
     /// The link leads to a host, which takes all that comes.

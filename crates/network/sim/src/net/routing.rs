@@ -1,12 +1,11 @@
-//! The choice of the link that a packet asks for.
+//! The choice of the link that a packet requests.
 
-use super::{counts::Counts, links::Links};
-use crate::packet::{LaneId, Packet, PacketId, Packets};
+use crate::packet::{LaneId, Packet};
 use evb_core::{Stream, Time};
 use evb_fabric::{EndpointId, LinkId, Network, NetworkError, Routes, Routing, Spread, SwitchId};
 use rand::RngExt;
 
-/// Chooses the way of each packet.
+/// Chooses the route of each packet.
 pub(super) struct Router {
     routing: Routing,
     pub(super) routes: Routes,
@@ -14,27 +13,27 @@ pub(super) struct Router {
     views: Vec<Routes>,
     /// The routes that each endpoint knows, by number.
     view_of: Vec<u16>,
-    /// Hosts give the routes to their packets.
+    /// Hosts determine the routes of their packets.
     pub(super) is_of_hosts: bool,
     seed: u64,
     endpoints: usize,
-    /// The way that each pair of endpoints takes now (dispersive routing).
-    ways: Vec<Way>,
+    /// The route that each pair of endpoints takes now (dispersive routing).
+    pair_routes: Vec<PairRoute>,
     /// Number of times that a pair of endpoints took another route because packets waited too long.
     pub(super) changes: u64,
 }
 
-/// The way that a pair of endpoints takes (dispersive routing).
+/// The route that a pair of endpoints takes (dispersive routing).
 #[derive(Clone, Copy, Debug, Default)]
-struct Way {
-    /// The number of the way among equal ones.
+struct PairRoute {
+    /// The number of the route among equal ones.
     variant: u32,
     /// Number of packets blocked on it, counted since the last one that was not blocked.
     blocked: u16,
 }
 
 impl Router {
-    /// Finds the ways of a network.
+    /// Finds the routes of a network.
     ///
     /// # Errors
     /// If some endpoint cannot reach another one.
@@ -51,18 +50,19 @@ impl Router {
             is_of_hosts: false,
             seed,
             endpoints,
-            ways: vec![Way::default(); pairs],
+            pair_routes: vec![PairRoute::default(); pairs],
             changes: 0,
         })
     }
 
-    /// Packets take the link that is free.
+    /// True if packets take any link that is free.
     #[inline]
     pub(super) fn is_adaptive(&self) -> bool {
         self.routing.is_adaptive()
     }
 
-    /// The way of each packet depends on its ends and its variant alone, and packets never wait for each other in a ring.
+    /// True if the route of each packet depends on its ends and its variant alone, and packets never wait for each
+    /// other in a ring.
     pub(super) fn is_steady(&self, network: &Network) -> bool {
         let is_fixed = match self.routing {
             Routing::Fixed { .. } | Routing::DimensionOrder { .. } | Routing::SpanningTree | Routing::Ecmp => true,
@@ -111,9 +111,9 @@ impl Router {
 
     /// The link that a packet takes among equal ones, when that does not depend on which of them is free.
     pub(super) fn pick(&self, network: &Network, random: &mut Stream, packet: &Packet, outputs: &[LinkId]) -> LinkId {
-        let ways = outputs.len() as u32;
+        let pair_routes = outputs.len() as u32;
         let spread = match self.routing {
-            Routing::Random => return outputs[random.random_range(0..ways) as usize],
+            Routing::Random => return outputs[random.random_range(0..pair_routes) as usize],
             Routing::Fixed { spread } | Routing::DimensionOrder { spread } => spread,
             Routing::Dispersive { .. }
             | Routing::SpanningTree
@@ -123,39 +123,13 @@ impl Router {
             | Routing::AdaptiveDimensionOrder => Spread::Pair,
         };
         let index = spread.index(network, self.seed, packet.from, packet.to, packet.variant, outputs[0]);
-        outputs[(index % ways) as usize]
+        outputs[(index % pair_routes) as usize]
     }
 
-    /// The link with the fewest bytes before it, the search beginning at one drawn at random.
-    pub(super) fn shortest_queue(
-        &self,
-        links: &Links,
-        counts: &Counts,
-        random: &mut Stream,
-        switch: SwitchId,
-        to: EndpointId,
-    ) -> LinkId {
-        let outputs = self.outputs(switch, to);
-        let before = |&link: &LinkId| (links[link].failed, counts[link].queued, links[link].free_at);
-        from_any(outputs, random).min_by_key(before).expect("there are several ways")
-    }
-
-    /// A packet that waited for several links has one of them, or none: the others need not keep it.
-    #[inline]
-    pub(super) fn forget_requests(&self, links: &mut Links, packets: &Packets, id: PacketId, granted: Option<LinkId>) {
-        if !self.is_adaptive() || packets[id].lane == LaneId::NONE {
-            return;
-        }
-        let switch = links.switch_of(packets[id].lane);
-        for &link in self.outputs(switch, packets[id].to).iter().filter(|link| granted != Some(**link)) {
-            links[link].waiting.retain(|other| other.id != id);
-        }
-    }
-
-    /// The variant of the way that a new packet takes.
+    /// The variant of the route that a new packet takes.
     pub(super) fn variant(&self, from: EndpointId, to: EndpointId, stream: u32) -> u32 {
         match self.routing {
-            Routing::Dispersive { .. } => self.ways[self.pair(from, to)].variant,
+            Routing::Dispersive { .. } => self.pair_routes[self.pair(from, to)].variant,
             Routing::Ecmp => stream,
             _ => 0,
         }
@@ -166,7 +140,7 @@ impl Router {
     }
 
     /// Notes a packet that waits too long (dispersive routing). After several such packets of a pair in a row, the next
-    /// ones take another way.
+    /// ones take another route.
     #[inline]
     pub(super) fn note_patience(&mut self, now: Time, packet: &mut Packet) {
         let Routing::Dispersive { patience, after } = self.routing else { return };
@@ -175,34 +149,39 @@ impl Router {
         }
         packet.blocked = true;
         let pair = self.pair(packet.from, packet.to);
-        let way = &mut self.ways[pair];
-        if way.variant != packet.variant {
+        let route = &mut self.pair_routes[pair];
+        if route.variant != packet.variant {
             return;
         }
-        way.blocked += 1;
-        if way.blocked >= after {
-            *way = Way { variant: packet.variant.wrapping_add(1), blocked: 0 };
+        route.blocked += 1;
+        if route.blocked >= after {
+            *route = PairRoute { variant: packet.variant.wrapping_add(1), blocked: 0 };
             self.changes += 1;
         }
     }
 
-    /// Dispersive routing: a packet has arrived. One that was not blocked shows that its way is good.
+    /// Dispersive routing: a packet has arrived. One that was not blocked shows that its route is good.
     #[inline]
     pub(super) fn note_arrival(&mut self, packet: &Packet) {
-        if self.ways.is_empty() || packet.blocked {
+        if self.pair_routes.is_empty() || packet.blocked {
             return;
         }
         let pair = self.pair(packet.from, packet.to);
-        let way = &mut self.ways[pair];
-        if way.variant == packet.variant {
-            way.blocked = 0;
+        let route = &mut self.pair_routes[pair];
+        if route.variant == packet.variant {
+            route.blocked = 0;
         }
     }
 }
 
-/// Links in turn, beginning at one drawn at random. A place that goes on from packet to packet would be simpler, but then
-/// switches that know nothing of each other take turns, and a packet's second choice follows from its first.
+/// Links in turn, starting at a random one.
 pub(super) fn from_any(links: &[LinkId], random: &mut Stream) -> impl Iterator<Item = LinkId> {
-    let (before, from) = links.split_at(random.random_range(0..links.len()));
+    let (before, from) = links.split_at(draw_first(links.len(), random));
     from.iter().chain(before).copied()
+}
+
+/// The number of the link with which a search starts. A counter would be simpler, but then switches that know nothing of
+/// each other take turns, and a packet's second choice follows from its first.
+pub(super) fn draw_first(links: usize, random: &mut Stream) -> usize {
+    random.random_range(0..links)
 }

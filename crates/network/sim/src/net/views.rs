@@ -1,15 +1,11 @@
 //! Routes that are not those of the network itself: hosts know them from a mapper, or bridges learn them.
 
 use super::Net;
-use crate::{
-    event::Event,
-    packet::{LaneId, Load, PacketId},
-    queue::Queue,
-};
+use crate::packet::{LaneId, Load, PacketId};
 use evb_fabric::{EndpointId, LinkId, Routes};
 
 impl Net {
-    /// The hosts give their packets the routes that they know.
+    /// Makes the hosts determine the routes of their packets.
     pub(crate) fn route_by_hosts(&mut self) {
         self.router.is_of_hosts = true;
         self.has_rules = true;
@@ -25,26 +21,26 @@ impl Net {
         self.router.set_view(endpoint, view);
     }
 
-    /// A packet asks for a link where hosts know the routes, or bridges learn them.
+    /// Requests a link for a packet where hosts know the routes, or bridges learn them.
     #[cold]
-    pub(super) fn route_by_rules(&mut self, queue: &mut Queue<Event>, id: PacketId) {
+    pub(super) fn route_by_rules(&mut self, id: PacketId) {
         let packet = &self.packets[id];
-        if packet.load == Load::SourceRoutedPacket {
-            return self.route_letter(queue, id);
+        if packet.load == Load::SourceRouted {
+            return self.route_by_turns(id);
         }
         if self.bridges.is_some() {
-            return self.bridge(queue, id);
+            return self.bridge(id);
         }
         match self.router.outputs_of(packet.view, self.links.switch_of(packet.lane), packet.to).to_vec() {
-            ways if ways.is_empty() => self.lose(queue, id),
-            ways => self.go(queue, id, &ways),
+            ways if ways.is_empty() => self.lose(id),
+            ways => self.request_one_of(id, &ways),
         }
     }
 
     /// True if a switch follows the routes of hosts to a link that has failed. A host without a link waits for ever.
     pub(super) fn is_dead_end(&self, link: LinkId, id: PacketId) -> bool {
         let packet = &self.packets[id];
-        let is_sent = packet.lane != LaneId::NONE || packet.load == Load::SourceRoutedPacket;
+        let is_sent = packet.lane != LaneId::NONE || packet.load == Load::SourceRouted;
         self.router.is_of_hosts && self.links[link].failed && is_sent
     }
 }

@@ -1,4 +1,4 @@
-//! Wormhole: how long a worm stands on the links that it has taken.
+//! Wormhole: how long a worm occupies the links that it has taken.
 //!
 //! Byte k of a worm starts on its link i at X(i, k). Bytes follow each other, byte after byte; a switch passes a byte on
 //! once it is there; and a byte is sent only when the byte `slack` places before it has left the buffer ahead and the
@@ -15,7 +15,6 @@ use super::{NOWHERE, Net, UNKNOWN};
 use crate::{
     event::Event,
     packet::{Hop, LaneId, Packet, PacketId},
-    queue::Queue,
 };
 use evb_core::{Span, Time};
 use evb_fabric::LinkId;
@@ -50,15 +49,8 @@ impl Wormhole {
 
 impl Net {
     /// A worm's head goes onto a link, towards a lane.
-    pub(super) fn start_worm(
-        &mut self,
-        queue: &mut Queue<Event>,
-        wormhole: Wormhole,
-        link: LinkId,
-        lane: LaneId,
-        id: PacketId,
-    ) {
-        let (now, class) = (queue.now(), self.links.class(link));
+    pub(super) fn start_worm(&mut self, wormhole: Wormhole, link: LinkId, lane: LaneId, id: PacketId) {
+        let (now, class) = (self.queue.now(), self.links.class(link));
         let port = &mut self.links[link];
         port.free_at = UNKNOWN;
         let at_end = port.is_at_endpoint();
@@ -68,25 +60,18 @@ impl Net {
         self.packets.push_hop(id, Hop { link, start: now });
         if !at_end {
             self.links[lane].take_place();
-            self.buffers.enter(queue, &mut self.links, &mut self.packets, lane, id, arrival);
+            self.arrive(lane, id, arrival);
         }
         let taken = self.packets[id].hops;
-        let left_at = self.settle_worm(queue, wormhole, id, taken, at_end);
+        let left_at = self.settle_worm(wormhole, id, taken, at_end);
         if at_end {
-            queue.push(left_at + class.delay, Event::Deliver(id));
+            self.queue.push(left_at + class.delay, Event::Deliver(id));
         }
     }
 
     /// Finds those of the first `taken` links whose leaving time of the worm is now known; returns the last of these
     /// times. `at_end` means that nothing can hold the worm up any more.
-    fn settle_worm(
-        &mut self,
-        queue: &mut Queue<Event>,
-        wormhole: Wormhole,
-        id: PacketId,
-        taken: u16,
-        at_end: bool,
-    ) -> Time {
+    fn settle_worm(&mut self, wormhole: Wormhole, id: PacketId, taken: u16, at_end: bool) -> Time {
         let mut last = Time::ZERO;
         for index in usize::from(self.packets[id].left)..usize::from(taken) {
             let (worm, hops) = (&self.packets[id], self.packets.hops(id));
@@ -96,18 +81,18 @@ impl Net {
             self.counts.leave(link, worm.pace * u64::from(worm.wire), start, left_at);
             self.packets[id].left += 1;
             self.links[link].free_at = left_at;
-            self.links.wake_waiting(queue, link, left_at);
-            self.leave(queue, before, id, left_at);
+            self.wake_waiting(link, left_at);
+            self.leave(before, id, left_at);
             last = left_at;
         }
         last
     }
 
-    /// A worm without a way ends where its head is: the switch takes its bytes and throws them away.
-    pub(super) fn swallow_worm(&mut self, queue: &mut Queue<Event>, wormhole: Wormhole, id: PacketId) {
+    /// Ends a worm without a route where its head is: the switch takes its bytes and discards them.
+    pub(super) fn swallow_worm(&mut self, wormhole: Wormhole, id: PacketId) {
         let taken = self.packets[id].hops;
         // As if its head went on now.
-        self.packets.push_hop(id, Hop { link: NOWHERE, start: queue.now() });
-        self.settle_worm(queue, wormhole, id, taken, true);
+        self.packets.push_hop(id, Hop { link: NOWHERE, start: self.queue.now() });
+        self.settle_worm(wormhole, id, taken, true);
     }
 }

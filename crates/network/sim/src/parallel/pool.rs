@@ -1,11 +1,11 @@
-//! The threads that simulate the parts of a network.
+//! The threads that simulate the partitions of a network.
 //!
-//! Each has parts of its own, and waits for what other parts have to hand over. A machine that does other work at the same
-//! time takes the core from a thread for milliseconds, in which the others could do a thousand windows. So a thread that waits
-//! long takes on parts that no other thread has in hand; and one that has lost its core leaves its parts to the others for
-//! a while.
+//! Each has its own partitions, and waits for the mail of the others. A machine that does other work at the same time
+//! takes the core from a thread for milliseconds, in which the others could do a thousand windows. So a thread that
+//! waits long takes over partitions that no other thread holds; and one that has lost its core leaves its partitions to
+//! the others for a while.
 
-use super::member::{End, Member, Step};
+use super::runner::{PartitionRunner, RunOutcome, WindowStep};
 use crate::simulation::{Observe, Progress, Simulation};
 use rustix::{
     thread::sched_getcpu,
@@ -42,9 +42,9 @@ const LONGEST_REST: Duration = Duration::from_millis(500);
 /// The core of a thread that rests.
 const NOWHERE: usize = usize::MAX;
 
-/// The threads and their parts.
+/// The threads and their partitions.
 pub(super) struct PartitionPool<'a> {
-    parts: Vec<Part<'a>>,
+    partitions: Vec<PooledPartition<'a>>,
     threads: usize,
     /// Threads that do not rest.
     awake: AtomicUsize,
@@ -56,28 +56,28 @@ pub(super) struct PartitionPool<'a> {
     first: Thread,
 }
 
-/// A part, on cache lines of its own (two, because of the adjacent-line prefetcher).
+/// A partition, on separate cache lines (two, because of the adjacent-line prefetcher).
 #[repr(align(128))]
-struct Part<'a> {
-    member: Mutex<Member<'a>>,
-    /// The thread whose part it is wants it back.
+struct PooledPartition<'a> {
+    runner: Mutex<PartitionRunner<'a>>,
+    /// The thread whose partition it is wants it back.
     is_wanted: AtomicBool,
-    /// Links taken by the packets in this part, from time to time.
+    /// Links taken by the packets in this partition, from time to time.
     hops: AtomicU64,
 }
 
-/// A part in the hands of a thread.
-struct Held<'c, 'a> {
-    part: &'c Part<'a>,
-    member: MutexGuard<'c, Member<'a>>,
+/// A partition that a thread holds.
+struct HeldPartition<'c, 'a> {
+    partition: &'c PooledPartition<'a>,
+    runner: MutexGuard<'c, PartitionRunner<'a>>,
     is_own: bool,
 }
 
 /// One thread at work.
 struct PartitionWorker<'c, 'a> {
-    crew: &'c PartitionPool<'a>,
+    pool: &'c PartitionPool<'a>,
     thread: usize,
-    held: Vec<Held<'c, 'a>>,
+    held: Vec<HeldPartition<'c, 'a>>,
     time: CoreTime,
     /// Its next rest.
     rest: Duration,
@@ -90,18 +90,19 @@ struct CoreTime {
 }
 
 impl<'a> PartitionPool<'a> {
-    /// A thread for each part, if there are as many cores.
-    pub(super) fn new(members: Vec<Member<'a>>) -> Self {
+    /// A thread for each partition, if there are as many cores.
+    pub(super) fn new(runners: Vec<PartitionRunner<'a>>) -> Self {
         let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
-        Self::of(members, cores)
+        Self::of(runners, cores)
     }
 
     /// Has this number of threads at most.
-    pub(super) fn of(members: Vec<Member<'a>>, most: usize) -> Self {
-        let (threads, left) = (members.len().min(most), members.len().into());
-        let part = |member| Part { member: Mutex::new(member), is_wanted: false.into(), hops: 0.into() };
+    pub(super) fn of(runners: Vec<PartitionRunner<'a>>, most: usize) -> Self {
+        let (threads, left) = (runners.len().min(most), runners.len().into());
+        let partition =
+            |runner| PooledPartition { runner: Mutex::new(runner), is_wanted: false.into(), hops: 0.into() };
         Self {
-            parts: members.into_iter().map(part).collect(),
+            partitions: runners.into_iter().map(partition).collect(),
             threads,
             awake: 0.into(),
             cores: (0..threads).map(|_| NOWHERE.into()).collect(),
@@ -110,43 +111,46 @@ impl<'a> PartitionPool<'a> {
         }
     }
 
-    /// Simulates all parts to the end; returns them, and how they ended.
+    /// Simulates all partitions to the end; returns them, and how they ended.
     ///
     /// # Panics
-    /// If a part does.
-    pub(super) fn run(self, observe: &mut Observe<'_>) -> (End, Vec<Simulation<'a>>) {
+    /// If a partition does.
+    pub(super) fn run(self, observe: &mut Observe<'_>) -> (RunOutcome, Vec<Simulation<'a>>) {
         thread::scope(|scope| {
-            let crew = &self;
-            // Where the system gives no more threads, the others simulate the parts of those that do not come.
+            let pool = &self;
+            // Where the system grants no more threads, the others simulate the partitions of the missing ones.
             let start = |thread| {
-                let work = move || crew.work(thread, &mut |_| true);
+                let work = move || pool.work(thread, &mut |_| true);
                 thread::Builder::new().spawn_scoped(scope, work).ok()
             };
             let others: Vec<_> = (1..self.threads).filter_map(start).collect();
-            crew.work(0, observe);
+            pool.work(0, observe);
             others.iter().for_each(|other| other.thread().unpark());
         });
-        self.into_parts()
+        self.into_partitions()
     }
 
-    /// Works as one of the threads until all parts have ended. Only the first one tells the progress.
+    /// Works as one of the threads until all partitions have ended. Only the first one reports the progress.
     pub(super) fn work(&self, thread: usize, observe: &mut Observe<'_>) {
         PartitionWorker::new(self, thread).work(observe);
     }
 
-    /// The parts after their end, and how they ended.
-    pub(super) fn into_parts(self) -> (End, Vec<Simulation<'a>>) {
-        let members = self.parts.into_iter().map(|part| part.member.into_inner().expect("no part has panicked"));
-        let (ends, parts): (Vec<_>, Vec<_>) = members.map(|member| (member.end(), member.part)).unzip();
-        (ends[0].expect("all parts have ended"), parts)
+    /// The partitions after their end, and how they ended.
+    pub(super) fn into_partitions(self) -> (RunOutcome, Vec<Simulation<'a>>) {
+        let runners = self
+            .partitions
+            .into_iter()
+            .map(|partition| partition.runner.into_inner().expect("no partition has panicked"));
+        let (ends, partitions): (Vec<_>, Vec<_>) = runners.map(|runner| (runner.end(), runner.partition)).unzip();
+        (ends[0].expect("all partitions have ended"), partitions)
     }
 
-    /// Leaves a part as a thread does that panics with it in hand.
+    /// Leaves a partition as a thread does that panics while it holds it.
     #[cfg(test)]
-    pub(super) fn poison(&self, part: usize) {
+    pub(super) fn poison(&self, partition: usize) {
         let hold = std::panic::AssertUnwindSafe(|| {
-            let _held = self.parts[part].member.lock();
-            panic!("as told");
+            let _held = self.partitions[partition].runner.lock();
+            panic!("as intended");
         });
         assert!(std::panic::catch_unwind(hold).is_err());
     }
@@ -159,20 +163,21 @@ impl<'a> PartitionPool<'a> {
 }
 
 impl<'c, 'a> PartitionWorker<'c, 'a> {
-    fn new(crew: &'c PartitionPool<'a>, thread: usize) -> Self {
-        crew.awake.fetch_add(1, Relaxed);
-        Self { crew, thread, held: Vec::new(), time: CoreTime::now(), rest: REST }
+    fn new(pool: &'c PartitionPool<'a>, thread: usize) -> Self {
+        pool.awake.fetch_add(1, Relaxed);
+        Self { pool, thread, held: Vec::new(), time: CoreTime::now(), rest: REST }
     }
 
-    /// Simulates parts until all have ended.
+    /// Simulates partitions until all have ended.
     fn work(mut self, observe: &mut Observe<'_>) {
         self.take_own();
         let (mut steps, mut looks) = (0_u64, 0);
-        while self.crew.left.load(Relaxed) > 0 {
+        while self.pool.left.load(Relaxed) > 0 {
             if self.step() {
-                (steps, looks) = (steps + 1, 0);
+                steps += 1;
+                looks = 0;
                 if steps.is_multiple_of(STRIDE) {
-                    self.tell(observe);
+                    self.report_progress(observe);
                     self.rest(false);
                 }
             } else if looks < LOOKS {
@@ -184,80 +189,80 @@ impl<'c, 'a> PartitionWorker<'c, 'a> {
         }
     }
 
-    /// Goes on with all parts in hand; returns true if one went.
+    /// Advances all held partitions; returns true if one advanced.
     fn step(&mut self) -> bool {
-        self.held.retain(|held| held.is_own || !held.part.is_wanted.load(Relaxed));
-        let mut went = false;
+        self.held.retain(|held| held.is_own || !held.partition.is_wanted.load(Relaxed));
+        let mut advanced = false;
         for held in &mut self.held {
-            match held.member.step() {
-                Step::Went => went = true,
-                Step::Waits => {}
-                Step::Ended if self.crew.left.fetch_sub(1, Relaxed) == 1 => self.crew.first.unpark(),
-                Step::Ended => {}
+            match held.runner.step() {
+                WindowStep::Advanced => advanced = true,
+                WindowStep::Waits => {}
+                WindowStep::Ended if self.pool.left.fetch_sub(1, Relaxed) == 1 => self.pool.first.unpark(),
+                WindowStep::Ended => {}
             }
         }
-        went
+        advanced
     }
 
-    /// The parts of this thread.
-    fn own_parts(&self) -> impl Iterator<Item = &'c Part<'a>> + use<'c, 'a> {
-        self.crew.parts.iter().skip(self.thread).step_by(self.crew.threads)
+    /// The partitions of this thread.
+    fn own_partitions(&self) -> impl Iterator<Item = &'c PooledPartition<'a>> + use<'c, 'a> {
+        self.pool.partitions.iter().skip(self.thread).step_by(self.pool.threads)
     }
 
-    /// Takes the parts of this thread, from other threads where these have them.
+    /// Takes the partitions of this thread, from other threads where these have them.
     fn take_own(&mut self) {
-        for part in self.own_parts() {
-            part.is_wanted.store(true, Relaxed);
-            let member = part.member.lock().expect("no other part of the simulation panics");
-            part.is_wanted.store(false, Relaxed);
-            self.held.push(Held { part, member, is_own: true });
+        for partition in self.own_partitions() {
+            partition.is_wanted.store(true, Relaxed);
+            let runner = partition.runner.lock().expect("no other partition of the simulation panics");
+            partition.is_wanted.store(false, Relaxed);
+            self.held.push(HeldPartition { partition, runner, is_own: true });
         }
     }
 
-    /// Takes parts that no thread has; returns true if there are some.
+    /// Takes partitions that no thread has; returns true if there are some.
     fn take_free(&mut self) -> bool {
         let had = self.held.len();
-        for part in &self.crew.parts {
-            match part.member.try_lock() {
-                Ok(member) => self.held.push(Held { part, member, is_own: false }),
+        for partition in &self.pool.partitions {
+            match partition.runner.try_lock() {
+                Ok(runner) => self.held.push(HeldPartition { partition, runner, is_own: false }),
                 Err(TryLockError::WouldBlock) => {}
-                Err(TryLockError::Poisoned(_)) => panic!("another part of the simulation has panicked"),
+                Err(TryLockError::Poisoned(_)) => panic!("another partition of the simulation has panicked"),
             }
         }
         self.held.len() > had
     }
 
-    /// Tells the progress, and whether to go on.
-    fn tell(&mut self, observe: &mut Observe<'_>) {
+    /// Reports the progress, and learns whether to continue.
+    fn report_progress(&mut self, observe: &mut Observe<'_>) {
         for held in &self.held {
-            held.part.hops.store(held.member.part.net.packet_hops(), Relaxed);
+            held.partition.hops.store(held.runner.partition.net.packet_hops(), Relaxed);
         }
         if self.thread == 0
             && let Some(first) = self.held.first_mut()
         {
-            let packet_hops = self.crew.parts.iter().map(|part| part.hops.load(Relaxed)).sum();
-            first.member.goes_on = observe(&Progress { packet_hops, ..first.member.part.progress() });
+            let packet_hops = self.pool.partitions.iter().map(|partition| partition.hops.load(Relaxed)).sum();
+            first.runner.continues = observe(&Progress { packet_hops, ..first.runner.partition.progress() });
         }
     }
 
-    /// Leaves all parts to the others for a while if this thread has lost its core, or `waits` and shares it with another
-    /// one of these threads. It does not if it is the last one at work. Returns true if so.
+    /// Leaves all partitions to the others for a while if this thread has lost its core, or `waits` and shares it with
+    /// another one of these threads. It does not if it is the last one at work. Returns true if so.
     fn rest(&mut self, waits: bool) -> bool {
         let core = sched_getcpu();
-        self.crew.cores[self.thread].store(core, Relaxed);
+        self.pool.cores[self.thread].store(core, Relaxed);
         let spell = self.time.end_spell(CoreTime::now());
         if spell == Some(true) {
             self.rest = REST;
         }
-        let is_alone = !waits || self.crew.cores.iter().filter(|other| other.load(Relaxed) == core).count() == 1;
-        if is_alone && spell != Some(false) || !self.crew.may_rest() {
+        let is_alone = !waits || self.pool.cores.iter().filter(|other| other.load(Relaxed) == core).count() == 1;
+        if is_alone && spell != Some(false) || !self.pool.may_rest() {
             return false;
         }
-        self.crew.cores[self.thread].store(NOWHERE, Relaxed);
+        self.pool.cores[self.thread].store(NOWHERE, Relaxed);
         self.held.clear();
         thread::park_timeout(self.rest);
         self.rest = (2 * self.rest).min(LONGEST_REST);
-        self.crew.awake.fetch_add(1, Relaxed);
+        self.pool.awake.fetch_add(1, Relaxed);
         self.take_own();
         self.time = CoreTime::now();
         true
@@ -270,7 +275,7 @@ impl CoreTime {
         Self { wall: Instant::now(), core: Duration::new(time.tv_sec as u64, time.tv_nsec as u32) }
     }
 
-    /// True if the thread had its core for the most of the spell that ends `now`; `None` if it goes on.
+    /// True if the thread had its core for the most of the spell that ends `now`; `None` while the spell continues.
     fn end_spell(&mut self, now: Self) -> Option<bool> {
         let (wall, core) = (now.wall.saturating_duration_since(self.wall), now.core.saturating_sub(self.core));
         if wall < SPELL {
@@ -280,7 +285,7 @@ impl CoreTime {
         Some(wall.saturating_sub(core) * LOSS <= wall)
     }
 
-    /// Sleeps, which is no loss, but waiting for the core after it is.
+    /// Sleeps. The sleep does not count as a loss of the core; waiting for the core after it does.
     fn nap(&mut self) {
         let start = Instant::now();
         thread::park_timeout(NAP);
@@ -307,8 +312,8 @@ mod tests {
 
     #[test]
     fn one_thread_at_least_does_not_rest() {
-        let crew = PartitionPool::of(Vec::new(), 0);
-        crew.awake.store(2, Relaxed);
-        assert!(crew.may_rest() && !crew.may_rest());
+        let pool = PartitionPool::of(Vec::new(), 0);
+        pool.awake.store(2, Relaxed);
+        assert!(pool.may_rest() && !pool.may_rest());
     }
 }

@@ -1,93 +1,93 @@
 use super::{pool::PartitionPool, *};
-use crate::tally;
+use crate::statistics;
 use evb_experiment::Experiment;
 use evb_record::Record;
-use member::Step;
 use rand::{RngExt as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
+use runner::WindowStep;
 use std::panic::{self, AssertUnwindSafe};
 
 /// The same as that of the tests of whole records.
-const EXPERIMENT: &str = include_str!("../../tests/parts.toml");
+const EXPERIMENT: &str = include_str!("../../tests/partitions.toml");
 
-/// Gives a plan to a test, and its record when it is simulated in one part.
+/// Passes a plan to a test, and its record when it is simulated in one partition.
 fn with_plan(test: impl FnOnce(&Plan, &Record)) {
     let experiment = Experiment::parse(EXPERIMENT, "test.toml", &[]).unwrap_or_else(|error| panic!("{error:#?}"));
     let [plan] = experiment.plans() else { panic!("a sweep") };
     let plan = crate::simulated(plan).unwrap_or_else(|error| panic!("{error}"));
-    let whole = crate::in_one_part(&plan, None, &mut |_| true, Packets::OneByOne);
+    let whole = crate::unpartitioned(&plan, None, &mut |_| true, Packets::OneByOne);
     let whole = whole.unwrap_or_else(|error| panic!("{error}"));
-    test(&plan, &tally::record(&whole, 0.0));
+    test(&plan, &statistics::record(&whole, 0.0));
 }
 
-/// A plan in this number of parts.
-fn parts_of(plan: &Plan, parts: usize) -> (Vec<Member<'_>>, Arc<Partition>) {
-    let divided = divide(plan, NonZeroUsize::new(parts).expect("not 0")).unwrap_or_else(|error| panic!("{error}"));
-    let (network, partition) = divided.expect("it has parts");
-    let members = members(plan, &network, &partition).unwrap_or_else(|error| panic!("{error}"));
-    (members.expect("nothing needs all parts at once"), partition)
+/// A plan in this number of partitions.
+fn partitions_of(plan: &Plan, partitions: usize) -> (Vec<PartitionRunner<'_>>, Arc<Partitioning>) {
+    let divided = divide(plan, NonZeroUsize::new(partitions).expect("not 0")).unwrap_or_else(|error| panic!("{error}"));
+    let (network, partitioning) = divided.expect("it has partitions");
+    let runners = runners(plan, &network, &partitioning).unwrap_or_else(|error| panic!("{error}"));
+    (runners.expect("nothing needs all partitions at once"), partitioning)
 }
 
 #[test]
-fn the_record_does_not_depend_on_which_part_goes_first() {
+fn the_record_does_not_depend_on_which_partition_goes_first() {
     with_plan(|plan, whole| {
         for seed in 0..20 {
-            let (mut members, partition) = parts_of(plan, 2 + seed as usize % 3);
+            let (mut runners, partitioning) = partitions_of(plan, 2 + seed as usize % 3);
             let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
-            let mut left = members.len();
+            let mut left = runners.len();
             while left > 0 {
-                let next = random.random_range(..members.len());
-                // A part may go as far as it can, or only a step.
+                let next = random.random_range(..runners.len());
+                // A partition may go as far as it can, or only a step.
                 for _ in 0..random.random_range(1..5) {
-                    left -= usize::from(members[next].step() == Step::Ended);
+                    left -= usize::from(runners[next].step() == WindowStep::Ended);
                 }
             }
-            let parts = members.into_iter().map(|member| member.part).collect();
-            let record = tally::record(&join(parts, End::Ended, &partition), 0.0);
+            let partitions = runners.into_iter().map(|runner| runner.partition).collect();
+            let record = statistics::record(&join(partitions, RunOutcome::Ended, &partitioning), 0.0);
             assert!(record == *whole, "seed {seed}");
         }
     });
 }
 
 #[test]
-fn one_thread_simulates_all_parts_if_there_are_no_others() {
+fn one_thread_simulates_all_partitions_if_there_are_no_others() {
     with_plan(|plan, whole| {
-        let (members, partition) = parts_of(plan, 3);
-        let (end, parts) = PartitionPool::of(members, 1).run(&mut |_| true);
-        assert!(tally::record(&join(parts, end, &partition), 0.0) == *whole);
+        let (runners, partitioning) = partitions_of(plan, 3);
+        let (end, partitions) = PartitionPool::of(runners, 1).run(&mut |_| true);
+        assert!(statistics::record(&join(partitions, end, &partitioning), 0.0) == *whole);
     });
 }
 
 #[test]
-fn a_thread_takes_on_the_parts_of_one_that_does_not_come() {
+fn a_thread_takes_over_the_partitions_of_a_missing_one() {
     with_plan(|plan, whole| {
-        let (members, partition) = parts_of(plan, 2);
-        let crew = PartitionPool::of(members, 2);
-        crew.work(0, &mut |_| true);
-        let (end, parts) = crew.into_parts();
-        assert!(tally::record(&join(parts, end, &partition), 0.0) == *whole);
+        let (runners, partitioning) = partitions_of(plan, 2);
+        let pool = PartitionPool::of(runners, 2);
+        pool.work(0, &mut |_| true);
+        let (end, partitions) = pool.into_partitions();
+        assert!(statistics::record(&join(partitions, end, &partitioning), 0.0) == *whole);
     });
 }
 
 #[test]
-fn no_thread_waits_for_a_part_that_has_panicked() {
+fn no_thread_waits_for_a_partition_that_has_panicked() {
     with_plan(|plan, _| {
-        let crew = PartitionPool::of(parts_of(plan, 2).0, 2);
-        crew.poison(0);
-        // The second thread waits for mail of the part, and the first one for the part itself.
+        let pool = PartitionPool::of(partitions_of(plan, 2).0, 2);
+        pool.poison(0);
+        // The second thread waits for mail of the partition, and the first one for the partition itself.
         for thread in [1, 0] {
-            let work = AssertUnwindSafe(|| crew.work(thread, &mut |_| true));
+            let work = AssertUnwindSafe(|| pool.work(thread, &mut |_| true));
             assert!(panic::catch_unwind(work).is_err(), "thread {thread}");
         }
     });
 }
 
 #[test]
-fn a_panic_in_a_thread_reaches_whoever_runs_the_simulation() {
+fn a_panic_in_a_thread_reaches_the_caller_of_the_simulation() {
     with_plan(|plan, _| {
-        // One thread alone: with two, the other one may end the simulation before this one tells any progress.
-        let crew = PartitionPool::of(parts_of(plan, 2).0, 1);
-        let run = AssertUnwindSafe(|| crew.run(&mut |_| panic!("as told")));
+        // One thread alone: with two, the other one may end the simulation before this one reports any progress.
+        let pool = PartitionPool::of(partitions_of(plan, 2).0, 1);
+        let run = AssertUnwindSafe(|| pool.run(&mut |_| panic!("as intended")));
         assert!(panic::catch_unwind(run).is_err());
     });
 }

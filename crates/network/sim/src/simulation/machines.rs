@@ -30,7 +30,7 @@ impl Simulation<'_> {
 
     /// Drains a machine as far as the interface of its host has room; true when something may be left.
     fn drain_once(&mut self, id: NodeId, host: Option<usize>) -> bool {
-        let now = self.queue.now();
+        let now = self.net.queue.now();
         let mut out = std::mem::take(&mut self.out);
         let mut outputs = std::mem::take(&mut self.outputs);
         let room = host.map_or(usize::MAX, |host| self.nics[host].room());
@@ -50,10 +50,10 @@ impl Simulation<'_> {
     #[inline]
     pub(super) fn plan_timeout(&mut self, id: NodeId, deadline: Time) {
         // A deadline that has passed is looked at now.
-        let (deadline, node) = (deadline.max(self.queue.now()), &mut self.nodes[id.index()]);
+        let (deadline, node) = (deadline.max(self.net.queue.now()), &mut self.nodes[id.index()]);
         if deadline < node.timeout_at {
             node.timeout_at = deadline;
-            self.queue.push(deadline, Event::Timeout { node: id.0 });
+            self.net.queue.push(deadline, Event::Timeout { node: id.0 });
         }
     }
 
@@ -77,18 +77,18 @@ impl Simulation<'_> {
             self.ask_time(host);
             self.feed_nic(host);
         }
-        if self.stands_still(now) {
+        if self.is_stuck(now) {
             self.stop_or_give_up(now);
         }
     }
 
     /// True if events are open and nothing has moved for so long that nothing will.
-    fn stands_still(&mut self, now: u64) -> bool {
+    fn is_stuck(&mut self, now: u64) -> bool {
         let limit = self.moved_at.saturating_add(self.plan.run.drain_timeout.0);
-        // A part does not know what moves in the others, nor how many events are open.
+        // A partition does not know what moves in the others, nor how many events are open.
         let may_wait = |manager: &mut EventManager<SimulatedPayload>| manager.machine.counts().open() > 0;
-        let is_part = self.net.border.is_there() && matches!(self.plan.workload, Workload::EventBuilding);
-        !self.stopped && now > limit && (is_part || self.manager().is_some_and(may_wait))
+        let is_partition = self.net.border.is_there() && matches!(self.plan.workload, Workload::EventBuilding);
+        !self.stopped && now > limit && (is_partition || self.manager().is_some_and(may_wait))
     }
 
     fn stop_or_give_up(&mut self, now: u64) {
@@ -101,7 +101,7 @@ impl Simulation<'_> {
 
     fn note_events(&mut self, now: u64) {
         if let Some((triggered, ended)) = self.manager().map(|manager| manager.triggered_and_ended()) {
-            self.tally.events(now, triggered, ended);
+            self.statistics.events(now, triggered, ended);
         }
     }
 
@@ -109,13 +109,13 @@ impl Simulation<'_> {
         if let Output::Manager(_) = output {
             self.note_events(now);
         }
-        let is_gathered = self.tally.hear(now, output);
+        let is_gathered = self.statistics.hear(now, output);
         match output {
             Output::Manager(ManagerEvent::Drained | ManagerEvent::NoBuilders) => self.ended = true,
             Output::Traffic(TrafficEvent::Compute { span }) => self.compute(now, id, span),
             Output::Manager(ManagerEvent::Completed { .. }) => self.moved_at = now,
-            Output::Filtering(until) => self.queue.push(until, Event::Filtered { node: id.0 }),
-            Output::Storing(until) => self.queue.push(until, Event::Stored { node: id.0 }),
+            Output::Filtering(until) => self.net.queue.push(until, Event::Filtered { node: id.0 }),
+            Output::Storing(until) => self.net.queue.push(until, Event::Stored { node: id.0 }),
             _ => {}
         }
         if is_gathered && self.arrivals.saturating && !self.stopped {
@@ -130,7 +130,7 @@ impl Simulation<'_> {
         if let Some(host) = self.host(id) {
             self.processors[host] = done_at;
         }
-        self.queue.push(Time(done_at), Event::Computed { node: id.0 });
+        self.net.queue.push(Time(done_at), Event::Computed { node: id.0 });
     }
 
     pub(super) fn computed(&mut self, now: u64, id: NodeId) {
@@ -145,7 +145,7 @@ impl Simulation<'_> {
         if self.is_gathering() {
             self.offer_event();
         } else {
-            self.tally.offer(now);
+            self.statistics.offer(now);
             let node = &mut self.nodes[id.index()];
             match node.manager() {
                 Some(manager) => manager.trigger(Time(now), Time(now), 1),
@@ -154,7 +154,7 @@ impl Simulation<'_> {
             self.drain(id);
         }
         if let Some(at) = self.arrivals.next(id, Time(now)) {
-            self.queue.push(at, Event::Arrival { node: id.0 });
+            self.net.queue.push(at, Event::Arrival { node: id.0 });
         }
     }
 
@@ -176,16 +176,16 @@ impl Simulation<'_> {
         }
     }
 
-    /// Gives up open events when nothing has moved for the drain timeout; a slow drain goes on. Builders first end
+    /// Gives up open events when nothing has moved for the drain timeout; a slow drain continues. Builders first end
     /// their events with the fragments that are there. If that does not help, everything ends.
     pub(super) fn give_up(&mut self, now: u64) {
         let limit = self.plan.run.drain_timeout;
         let at = self.moved_at.saturating_add(limit.0);
         if at > now {
-            return self.queue.push(Time(at), Event::GiveUp);
+            return self.net.queue.push(Time(at), Event::GiveUp);
         }
         if self.net.border.is_there() {
-            // Something may have moved in other parts.
+            // Something may have moved in other partitions.
             self.net.gives_up = true;
             return;
         }
@@ -194,9 +194,9 @@ impl Simulation<'_> {
             return;
         }
         let message = format!("the run did not drain: nothing moved for {limit}");
-        self.tally.find(FindingKind::NotDrained, "evm", message);
+        self.statistics.find(FindingKind::NotDrained, "evm", message);
         self.moved_at = now;
-        self.queue.push(Time(now) + limit, Event::GiveUp);
+        self.net.queue.push(Time(now) + limit, Event::GiveUp);
         for index in 0..self.nodes.len() {
             self.nodes[index].cut(Time(now));
             self.drain(NodeId(index as u16));
@@ -212,16 +212,16 @@ impl Simulation<'_> {
         if !self.arrivals.take_event() {
             return;
         }
-        let now = self.queue.now();
-        let number = self.tally.offer(now.0);
-        // All hear of it before any of their messages arrives, which within a host may be at once.
+        let now = self.net.queue.now();
+        let number = self.statistics.offer(now.0);
+        // All learn of it before any of their messages arrives, which within a host may be at once.
         self.nodes.iter_mut().for_each(|node| node.command_traffic(now, TrafficCommand::Offer { number }));
         (0..self.nodes.len()).for_each(|index| self.drain(NodeId(index as u16)));
     }
 
     pub(super) fn kill(&mut self, now: u64, id: NodeId) {
         self.nodes[id.index()].dead = true;
-        self.tally.lose_node(&self.plan.building.node_name(id));
+        self.statistics.lose_node(&self.plan.building.node_name(id));
         if id == Config::EVENT_MANAGER {
             // Without the event manager no event is numbered or ended any more.
             self.ended = true;
@@ -236,7 +236,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// A node has no slots any more for a builder that is gone.
+    /// Removes the slots of a node for a lost builder.
     fn leave_out(&mut self, id: NodeId, gone: NodeId) {
         if let Some(slots) = self.host(id).and_then(|host| self.nics[host].slots.as_mut())
             && let Some(builder) = gone.index().checked_sub(slots.first_builder.index())
@@ -252,18 +252,18 @@ impl Simulation<'_> {
         match self.plan.workload {
             Workload::EventBuilding => {
                 self.note_events(now);
-                // A trigger that had ended by number was not stopped now. The part with the manager knows.
+                // A trigger that had ended by number was not stopped now. The partition with the manager knows.
                 if self.manager().is_none_or(|manager| !manager.has_all_triggers()) {
-                    self.tally.stop(now);
+                    self.statistics.stop(now);
                 }
                 self.moved_at = now;
-                self.queue.push(Time(now) + self.plan.run.drain_timeout, Event::GiveUp);
+                self.net.queue.push(Time(now) + self.plan.run.drain_timeout, Event::GiveUp);
             }
             // Senders that had ended before have set the end of the measurement themselves.
             Workload::Traffic(_) if self.messages.len() > 0 || !self.arrivals.bounded => {
-                self.tally.stop(now);
-                self.tally.close(now);
-                self.tally.links = self.net.counts().map(|(_, counts)| *counts).collect();
+                self.statistics.stop(now);
+                self.statistics.close(now);
+                self.statistics.links = self.net.counts().map(|(_, counts)| *counts).collect();
             }
             Workload::Traffic(_) => {}
         }

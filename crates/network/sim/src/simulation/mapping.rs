@@ -1,4 +1,4 @@
-//! Mappers of the hosts: their messages go through the network, and their maps give the routes.
+//! Mappers of the hosts: their messages go through the network, and their maps determine the routes.
 
 use super::{Simulation, size};
 use crate::{event::Event, message::MessageId, packet::Packet};
@@ -25,14 +25,14 @@ pub(crate) struct Mapping {
     timeouts: usize,
     messages: u64,
     /// All maps that hosts have had, in the order of their making.
-    maps: Vec<(Arc<Map>, Told)>,
+    maps: Vec<(Arc<Map>, MapDistribution)>,
     /// The links of each set of routes, in the order of the views of the network.
     views: Vec<Vec<bool>>,
 }
 
-/// A map on its way to the hosts.
+/// The distribution of a map to the hosts.
 #[derive(Clone, Copy)]
-struct Told {
+struct MapDistribution {
     made: Time,
     last: Time,
     hosts: u64,
@@ -66,16 +66,16 @@ impl Mapping {
         }
     }
 
-    /// What is told of the mappers at the end.
+    /// The record of the mappers at the end.
     pub(crate) fn record(&self, network: &Network) -> Record {
-        let map = |(map, told): &(Arc<Map>, Told)| {
+        let map = |(map, distribution): &(Arc<Map>, MapDistribution)| {
             let all: usize = map.switches.iter().map(|switch| switch.ports.len()).sum();
             let hosts = map.hosts().count() + 1;
             KnownMap {
                 leader: network.config.endpoint_name(self.ports[&map.leader]),
-                made_s: told.made.0 as f64 * 1e-12,
-                known_s: told.last.0 as f64 * 1e-12,
-                known_to: told.hosts,
+                made_s: distribution.made.0 as f64 * 1e-12,
+                known_s: distribution.last.0 as f64 * 1e-12,
+                known_to: distribution.hosts,
                 switches: map.switches.len() as u64,
                 hosts: hosts as u64,
                 cables: (all - hosts) as u64 / 2,
@@ -89,7 +89,7 @@ impl Mapping {
         }
     }
 
-    /// The host is busy with a message for a while; the end of that.
+    /// Makes the host busy with a message; returns the time at which it is done.
     fn work(&mut self, now: Time, end: EndpointId) -> Time {
         let until = &mut self.busy_until[usize::from(end.0)];
         *until = now.max(*until) + self.config.overhead;
@@ -106,14 +106,15 @@ impl Mapping {
 
     /// A host has a map: the number of its routes, and the links of these if they are new.
     fn know(&mut self, now: Time, map: Arc<Map>, network: &Network) -> (u16, Option<&[bool]>) {
-        if let Some((_, told)) = self.maps.iter_mut().find(|(known, _)| Arc::ptr_eq(known, &map)) {
-            (told.last, told.hosts) = (now, told.hosts + 1);
-            return (told.view, None);
+        if let Some((_, distribution)) = self.maps.iter_mut().find(|(known, _)| Arc::ptr_eq(known, &map)) {
+            distribution.last = now;
+            distribution.hosts += 1;
+            return (distribution.view, None);
         }
         let usable = usable(network, &map, self.ports[&map.leader]);
         let known = self.views.iter().position(|view| *view == usable);
         let view = known.unwrap_or(self.views.len());
-        self.maps.push((map, Told { made: now, last: now, hosts: 1, view: view as u16 }));
+        self.maps.push((map, MapDistribution { made: now, last: now, hosts: 1, view: view as u16 }));
         if known.is_some() {
             return (view as u16, None);
         }
@@ -130,9 +131,9 @@ impl Simulation<'_> {
         }
     }
 
-    /// A mapper's time has come.
+    /// The deadline of a mapper has come.
     pub(super) fn mapper_timeout(&mut self, end: u16) {
-        let now = self.queue.now();
+        let now = self.net.queue.now();
         let Some(mapping) = &mut self.mapping else { return };
         mapping.timeouts -= 1;
         let at = &mut mapping.timeout_at[usize::from(end)];
@@ -141,39 +142,39 @@ impl Simulation<'_> {
         }
         *at = Time::MAX;
         // When nothing else is going to happen, the mappers keep no simulation alive.
-        if self.queue.len() > mapping.timeouts {
+        if self.net.queue.len() > mapping.timeouts {
             mapping.mappers[usize::from(end)].handle_timeout(now);
             self.drain_mapper(EndpointId(end));
         }
     }
 
-    /// A letter has come to a host, whose mapper looks at it when it has time.
-    pub(super) fn deliver_letter(&mut self, now: u64, packet: Packet) {
-        let (id, end) = (packet.message, self.net.letter_at(packet.message));
+    /// A mapper's message has arrived at a host, whose mapper handles it when it has time.
+    pub(super) fn deliver_to_mapper(&mut self, now: u64, packet: Packet) {
+        let (id, end) = (packet.message, self.net.mapper_message_at(packet.message));
         if packet.corrupted {
-            self.net.open(id);
+            self.net.take_mapper_message(id);
         } else if let Some(mapping) = &mut self.mapping {
             let at = mapping.work(Time(now), end);
-            self.queue.push(at, Event::SourceRoutedPacket { letter: id });
+            self.net.queue.push(at, Event::MapperMessage { message: id });
         }
     }
 
-    /// A mapper looks at a letter.
-    pub(super) fn read_letter(&mut self, id: MessageId) {
-        let (now, end) = (self.queue.now(), self.net.letter_at(id));
-        if let (Some(message), Some(mapping)) = (self.net.open(id), &mut self.mapping) {
+    /// A mapper handles a message.
+    pub(super) fn handle_mapper_message(&mut self, id: MessageId) {
+        let (now, end) = (self.net.queue.now(), self.net.mapper_message_at(id));
+        if let (Some(message), Some(mapping)) = (self.net.take_mapper_message(id), &mut self.mapping) {
             mapping.mappers[usize::from(end.0)].handle_message(now, message);
             self.drain_mapper(end);
         }
     }
 
     fn drain_mapper(&mut self, end: EndpointId) {
-        let (now, place) = (self.queue.now(), usize::from(end.0));
+        let (now, place) = (self.net.queue.now(), usize::from(end.0));
         let Some(mapping) = &mut self.mapping else { return };
         while let Some(transmit) = mapping.mappers[place].poll_transmit() {
             mapping.messages += 1;
             let (at, wire) = (mapping.work(now, end), mapping.bytes(&transmit.message));
-            self.net.send_letter(&mut self.queue, at, end, wire, transmit);
+            self.net.send_by_source_route(at, end, wire, transmit);
         }
         if let Some(map) = mapping.mappers[place].poll_map() {
             let (view, new) = mapping.know(now, map, &self.net.network);
@@ -186,7 +187,7 @@ impl Simulation<'_> {
         if at < *planned {
             *planned = at;
             mapping.timeouts += 1;
-            self.queue.push(at, Event::MapperTimeout { endpoint: end.0 });
+            self.net.queue.push(at, Event::MapperTimeout { endpoint: end.0 });
         }
     }
 }
@@ -203,8 +204,8 @@ fn addresses(random: &mut Stream, count: usize) -> Vec<Address> {
     addresses
 }
 
-/// The links that are on a map. Its first switch is that of its leader; the others follow from cable to cable. What
-/// the map says of ports that there are not is left out: the mapper was wrong.
+/// The links that are on a map. Its first switch is that of its leader; the others follow from cable to cable. Ports
+/// that do not exist are left out: the mapper was wrong.
 fn usable(network: &Network, map: &Map, leader: EndpointId) -> Vec<bool> {
     let mut usable = vec![false; network.links.len()];
     let mut places: Vec<Option<(SwitchId, usize)>> = vec![None; map.switches.len()];

@@ -1,8 +1,8 @@
-//! One simulation: the event loop, and the way of messages between the machines and the network.
+//! One simulation: the event loop, and the path of messages between the machines and the network.
 
 mod machines;
 mod mapping;
-mod part;
+mod partition;
 mod receiving;
 mod sending;
 mod setup;
@@ -12,22 +12,21 @@ mod trains;
 use crate::{
     Packets, SimulateError,
     arrivals::AllArrivals,
-    border::Border,
     control::ControlNetwork,
     event::Event,
     message::{Body, MessageId, Messages},
-    net::{Effect, Net},
+    net::{Net, NetEffect},
     nic::Nic,
     node::{Node, Outgoing, Output},
     order::Order,
     packet::Load,
-    queue::Queue,
-    tally::Tally,
+    partition_border::PartitionBorder,
+    statistics::Statistics,
     trace::Trace,
 };
 use evb_core::{NodeId, Span, Time};
 use evb_experiment::{Plan, Workload};
-use evb_fabric::{Network, Target};
+use evb_fabric::{FaultTarget, Network};
 use evb_record::{FindingKind, Slots};
 
 /// Events handled between two looks at the clock and at the packets that wait for each other.
@@ -42,16 +41,15 @@ pub struct Progress {
     pub ended: u64,
     /// Links taken by packets.
     pub packet_hops: u64,
-    /// Part of the work that is done, from 0 to 1; 0 when that cannot be told.
+    /// Part of the work that is done, from 0 to 1; 0 when that is not known.
     pub part: f64,
 }
 
-/// Takes the progress of a simulation; returns true to go on.
+/// Takes the progress of a simulation; returns true to continue.
 pub(crate) type Observe<'a> = dyn FnMut(&Progress) -> bool + 'a;
 
 pub(crate) struct Simulation<'a> {
     pub(crate) plan: &'a Plan,
-    queue: Queue<Event>,
     pub(crate) net: Net,
     messages: Messages,
     nics: Vec<Nic>,
@@ -59,22 +57,22 @@ pub(crate) struct Simulation<'a> {
     /// Time at which the processor of each host is free.
     processors: Vec<u64>,
     control: ControlNetwork,
-    /// Time until which each node's messages are under way on a control network of its own.
+    /// Time until which each node's messages are under way on a separate control network.
     control_until: Vec<u64>,
     arrivals: AllArrivals,
-    pub(crate) tally: Tally,
-    targets: Vec<Target>,
+    pub(crate) statistics: Statistics,
+    targets: Vec<FaultTarget>,
     pub(crate) mapping: Option<mapping::Mapping>,
     out: Vec<Outgoing>,
     outputs: Vec<Output>,
     /// Keeps messages in order, where they might overtake each other.
     order: Option<Order>,
-    /// Places of messages from other parts of the network, by their places there.
-    from_abroad: Vec<Vec<MessageId>>,
+    /// Places of messages from other partitions of the network, by their places there.
+    from_remote: Vec<Vec<MessageId>>,
     ready: Vec<MessageId>,
     /// Last time at which an event ended or bytes were received or stored.
     moved_at: u64,
-    /// Builders have been told to end their events with the fragments that are there.
+    /// Builders were commanded to end their events with the fragments that are there.
     cut: bool,
     /// Consecutive packets of a message may go as one train.
     couples: bool,
@@ -87,16 +85,16 @@ pub(crate) struct Simulation<'a> {
 
 impl<'a> Simulation<'a> {
     pub(crate) fn new(plan: &'a Plan, trace: Trace, packets: Packets) -> Result<Self, SimulateError> {
-        Self::of_part(plan, Network::build(&plan.network.config)?, trace, packets, Border::default())
+        Self::of_partition(plan, Network::build(&plan.network.config)?, trace, packets, PartitionBorder::default())
     }
 
-    /// The simulation of what is within a border.
-    pub(crate) fn of_part(
+    /// The simulation of one partition.
+    pub(crate) fn of_partition(
         plan: &'a Plan,
         network: Network,
         trace: Trace,
         packets: Packets,
-        border: Border,
+        border: PartitionBorder,
     ) -> Result<Self, SimulateError> {
         let targets = plan.network.faults.iter().filter_map(|fault| network.find(&fault.target)).collect();
         let hosts = network.hosts();
@@ -109,7 +107,6 @@ impl<'a> Simulation<'a> {
         }
         let mut simulation = Self {
             plan,
-            queue: Queue::new(net.reach()),
             net,
             messages: Messages::default(),
             nics,
@@ -118,13 +115,13 @@ impl<'a> Simulation<'a> {
             control: ControlNetwork::default(),
             control_until: vec![0; plan.building.nodes().into()],
             arrivals: AllArrivals::new(plan),
-            tally: Tally::new(plan),
+            statistics: Statistics::new(plan),
             targets,
             mapping,
             out: Vec::new(),
             outputs: Vec::new(),
             order: Order::of(plan),
-            from_abroad: Vec::new(),
+            from_remote: Vec::new(),
             ready: Vec::new(),
             moved_at: 0,
             cut: false,
@@ -143,16 +140,16 @@ impl<'a> Simulation<'a> {
         Ok(simulation)
     }
 
-    /// The host of a node; none for an event manager on a control network of its own.
+    /// The host of a node; `None` for an event manager on a separate control network.
     fn host(&self, node: NodeId) -> Option<usize> {
         self.plan.host(node).map(usize::from)
     }
 
-    /// Runs to the end. `observe` gets the progress, and returns true to go on.
+    /// Runs to the end. `observe` gets the progress, and returns true to continue.
     pub(crate) fn run(&mut self, observe: &mut Observe<'_>) {
         self.start();
         while self.settle(observe) {
-            if self.ended || !self.queue.advance() {
+            if self.ended || !self.net.queue.advance() {
                 return self.finish();
             }
         }
@@ -163,7 +160,7 @@ impl<'a> Simulation<'a> {
         self.count_trains_if_due();
         self.hear_first();
         loop {
-            while let Some(event) = self.queue.pop_present() {
+            while let Some(event) = self.net.queue.pop_present() {
                 self.happen(event);
                 self.handled += 1;
                 if self.net.gives_up {
@@ -176,7 +173,7 @@ impl<'a> Simulation<'a> {
             if !self.net.is_dirty() {
                 return true;
             }
-            self.net.arbitrate(&mut self.queue);
+            self.net.arbitrate();
             if self.net.gives_up {
                 return false;
             }
@@ -184,10 +181,10 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// What comes first at a time: the measurement begins or the trigger stops, and then control messages come.
+    /// Handles what comes first at a time: the measurement begins or the trigger stops, and then control messages arrive.
     fn hear_first(&mut self) {
-        while let Some(event @ (Event::Measure | Event::Stop)) = self.queue.peek_present() {
-            self.queue.pop_present();
+        while let Some(event @ (Event::Measure | Event::Stop)) = self.net.queue.peek_present() {
+            self.net.queue.pop_present();
             self.happen(event);
         }
         self.hear_control();
@@ -195,9 +192,8 @@ impl<'a> Simulation<'a> {
 
     /// Reports the progress, and looks for packets that wait for each other; returns false if the simulation shall end.
     fn look(&mut self, observe: &mut Observe<'_>) -> bool {
-        let now = self.queue.now().0;
         if self.handled.is_multiple_of(STRIDE * 16) {
-            self.look_for_deadlock(now);
+            self.look_for_deadlock();
         }
         if !observe(&self.progress()) {
             self.interrupt();
@@ -207,53 +203,49 @@ impl<'a> Simulation<'a> {
 
     /// The progress until now.
     pub(crate) fn progress(&self) -> Progress {
-        let seconds = self.queue.now().0 as f64 * 1e-12;
+        let seconds = self.net.queue.now().0 as f64 * 1e-12;
         let by_time = self.plan.trigger.duration.map_or(0.0, |duration| seconds / duration.as_secs_f64());
-        let by_events = self.plan.events().map_or(0.0, |events| self.tally.ended() as f64 / events as f64);
+        let by_events = self.plan.events().map_or(0.0, |events| self.statistics.ended() as f64 / events as f64);
         let part = by_time.max(by_events).min(1.0);
-        let (ended, packet_hops) = (self.tally.ended(), self.net.packet_hops());
+        let (ended, packet_hops) = (self.statistics.ended(), self.net.packet_hops());
         Progress { seconds, ended, packet_hops, part }
     }
 
     /// Ends the simulation where it is.
     pub(crate) fn interrupt(&mut self) {
         let message = "what follows covers only what was simulated until then";
-        self.tally.find(FindingKind::Interrupted, "simulation", message);
+        self.statistics.find(FindingKind::Interrupted, "simulation", message);
         self.ended = true;
     }
 
-    fn look_for_deadlock(&mut self, now: u64) {
-        if let Some((circle, since)) = self.net.deadlock(Time(now)) {
-            self.tally.deadlock(since.0, circle);
+    fn look_for_deadlock(&mut self) {
+        if let Some((circle, since)) = self.net.deadlock() {
+            self.statistics.deadlock(since.0, circle);
             self.ended = true;
         }
     }
 
     fn finish(&mut self) {
-        let now = self.queue.now().0;
+        let now = self.net.queue.now().0;
         self.split_trains(Time(now + 1));
-        if self.net.packets.len() > 0 && self.queue.is_empty() {
-            self.look_for_deadlock(now);
+        if self.net.packets.len() > 0 && self.net.queue.is_empty() {
+            self.look_for_deadlock();
         }
         if !self.ended && matches!(self.plan.workload, Workload::EventBuilding) {
-            self.tally.find(
+            self.statistics.find(
                 FindingKind::NotDrained,
                 "evm",
                 "nothing happens any more, but the event manager has not seen the end of the run",
             );
         }
-        self.tally.end(now, self.net.packets_left());
+        self.statistics.end(now, self.net.packets_left());
     }
 
     fn happen(&mut self, event: Event) {
-        let now = self.queue.now().0;
+        let now = self.net.queue.now().0;
         match event {
-            Event::Request(id) => self.net.request(&mut self.queue, id),
-            Event::Wake { link } => self.net.wake(Time(now), link),
+            Event::Net(event) => self.net.handle(event),
             Event::Deliver(id) => self.deliver(now, id),
-            Event::Pause { lane } => self.net.pause(lane, true),
-            Event::Unpause { lane } => self.net.pause(lane, false),
-            Event::Drained { drain } => self.net.drained(&mut self.queue, drain),
             Event::Pick { endpoint } => self.pick(now, endpoint),
             Event::DmaDone { host } => self.memory_done(now, host),
             Event::Post { message } => self.post(now, message),
@@ -264,7 +256,7 @@ impl<'a> Simulation<'a> {
             Event::SendAgain { message } => self.send_again(now, message),
             Event::Receive { message } => self.receive(message),
             Event::Control => self.hear_control(),
-            Event::SourceRoutedPacket { letter } => self.read_letter(letter),
+            Event::MapperMessage { message } => self.handle_mapper_message(message),
             Event::MapperTimeout { endpoint } => self.mapper_timeout(endpoint),
             Event::Timeout { node } => self.timeout(now, NodeId(node)),
             Event::Arrival { node } => self.arrive(now, NodeId(node)),
@@ -273,14 +265,13 @@ impl<'a> Simulation<'a> {
             Event::Filtered { node } => self.filtered(now, NodeId(node)),
             Event::Fault { index } => {
                 let index = usize::from(index);
-                self.net.fault(&mut self.queue, self.targets[index], self.plan.network.faults[index].action);
+                self.net.fault(self.targets[index], self.plan.network.faults[index].action);
             }
-            Event::Reroute => self.net.reroute(&mut self.queue),
             Event::Kill { node } => self.kill(now, NodeId(node)),
             Event::Measure => {
                 self.split_trains(Time(now));
-                self.net.begin_to_measure(Time(now));
-                self.tally.begin_to_measure(now);
+                self.net.begin_to_measure();
+                self.statistics.begin_to_measure(now);
                 if let Some(manager) = self.manager() {
                     manager.latencies.reset();
                 }
@@ -296,16 +287,16 @@ impl<'a> Simulation<'a> {
     fn take_effects(&mut self) {
         while let Some(effect) = self.net.effects.pop() {
             match effect {
-                Effect::Sent { endpoint, at } => self.queue.push(at, Event::Pick { endpoint: endpoint.0 }),
-                Effect::Uncut { message, packets, bytes } => self.uncut(message, packets, bytes),
-                Effect::Lost(id) => {
+                NetEffect::Sent { endpoint, at } => self.net.queue.push(at, Event::Pick { endpoint: endpoint.0 }),
+                NetEffect::Uncut { message, packets, bytes } => self.uncut(message, packets, bytes),
+                NetEffect::Lost(id) => {
                     let packet = self.net.remove(id);
                     match packet.load {
                         Load::Message => {
-                            self.tally.lost_packets += 1;
-                            self.lose(self.queue.now().0, packet.message);
+                            self.statistics.lost_packets += 1;
+                            self.lose(self.net.queue.now().0, packet.message);
                         }
-                        Load::SourceRoutedPacket => _ = self.net.open(packet.message),
+                        Load::SourceRouted => _ = self.net.take_mapper_message(packet.message),
                         Load::Stray => {}
                     }
                 }

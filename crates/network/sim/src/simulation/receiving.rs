@@ -1,4 +1,4 @@
-//! Messages on their way in: from the network to the machine that they are for.
+//! Incoming messages: from the network to the machine that they are for.
 
 use super::{Simulation, size};
 use crate::{
@@ -23,20 +23,20 @@ impl Simulation<'_> {
         if self.net.packets[id].train != TrainId::NONE {
             return self.deliver_train(now, id);
         }
-        let mut packet = self.net.take(Time(now), id);
+        let mut packet = self.net.take(id);
         self.find_message(&mut packet);
         match packet.load {
             Load::Message => {}
-            Load::SourceRoutedPacket => return self.deliver_letter(now, packet),
-            Load::Stray => return self.tally.flooded_packets += 1,
+            Load::SourceRouted => return self.deliver_to_mapper(now, packet),
+            Load::Stray => return self.statistics.flooded_packets += 1,
         }
         if packet.corrupted {
-            self.tally.corrupted_packets += 1;
+            self.statistics.corrupted_packets += 1;
             return self.lose(now, packet.message);
         }
         let message = self.messages.get(packet.message);
         let filled = filled(message, packet.payload);
-        self.tally.packets(now, &packet, 1, &self.net.network, filled, (message.from, message.to.first));
+        self.statistics.packets(now, &packet, 1, &self.net.network, filled, (message.from, message.to.first));
         let host = usize::from(packet.to.0) / self.nics[0].ports.len();
         let chunk = Chunk { message: packet.message, bytes: packet.payload, last: false, others: 0 };
         match &mut self.nics[host].memory {
@@ -70,7 +70,7 @@ impl Simulation<'_> {
     }
 
     /// A part of a message is lost, and with it the message. Control messages are sent again; other messages of the
-    /// pair that come meanwhile wait for them. Builders ask for lost fragments.
+    /// pair that arrive meanwhile wait for them. Builders request lost fragments.
     pub(super) fn lose(&mut self, now: u64, id: MessageId) {
         let message = self.messages.get_mut(id);
         if std::mem::replace(&mut message.missing, LOST) == LOST {
@@ -81,16 +81,21 @@ impl Simulation<'_> {
             return parts.into_iter().for_each(|(part, _)| self.lose(now, part));
         }
         if message.body.is_reliable() {
-            return self.queue.push(Time(now) + SENT_AGAIN, Event::SendAgain { message: id });
+            return self.net.queue.push(Time(now) + SENT_AGAIN, Event::SendAgain { message: id });
         }
-        self.tally.lose_message(&message.body);
+        self.statistics.lose_message(&message.body);
         let (pair, place) = ((message.from, message.to.first), message.order);
         self.in_order(now, pair, place, None);
     }
 
-    /// Hands over the messages of a pair of nodes whose turn has come.
+    /// Delivers the messages of a pair of nodes whose turn has come.
     pub(super) fn in_order(&mut self, now: u64, pair: (NodeId, NodeId), place: u32, message: Option<MessageId>) {
-        let Some(order) = &mut self.order else { return message.into_iter().for_each(|id| self.take_in(now, id)) };
+        let Some(order) = &mut self.order else {
+            if let Some(id) = message {
+                self.take_in(now, id);
+            }
+            return;
+        };
         let mut ready = std::mem::take(&mut self.ready);
         order.arrive(pair, place, message, &mut ready);
         ready.drain(..).for_each(|id| self.take_in(now, id));
@@ -102,10 +107,10 @@ impl Simulation<'_> {
         let lost = self.messages.get(id);
         let bytes = size(match &lost.body {
             Body::Protocol(message) => wire::length(message),
-            Body::Traffic(_) | Body::Bucket(_) | Body::Abroad => 0,
+            Body::Traffic(_) | Body::Bucket(_) | Body::Exported => 0,
         });
         let (from, to) = (lost.from, lost.to.first);
-        // Packets of the lost message may still be on their way: they belong to none.
+        // Packets of the lost message may still be under way: they belong to none.
         let again = Message { unsent: bytes, missing: bytes, ..lost.clone() };
         let again = self.messages.insert(again);
         let (Some(from), Some(to)) = (self.host(from), self.host(to)) else { return self.take_in(now, again) };
@@ -119,7 +124,7 @@ impl Simulation<'_> {
     pub(super) fn arrived(&mut self, now: u64, id: MessageId) {
         if let Body::Bucket(_) = self.messages.get(id).body {
             let message = self.messages.remove(id);
-            self.tell_sender(&message);
+            self.report_taken(&message);
             let Body::Bucket(bucket) = message.body else { return };
             // Each message is long out of the caches: they come in together, and not one after another as each is looked at.
             bucket.parts.iter().for_each(|&(message, _)| _ = black_box(self.messages.get(message).missing));
@@ -139,7 +144,7 @@ impl Simulation<'_> {
         let message = self.messages.get(id);
         let at = if self.is_of_interfaces(&message.body) { now } else { self.processor_time(now, message.to.first) };
         if at > now {
-            self.queue.push(Time(at), Event::Receive { message: id });
+            self.net.queue.push(Time(at), Event::Receive { message: id });
         } else {
             self.receive(id);
         }
@@ -155,17 +160,17 @@ impl Simulation<'_> {
 
     pub(super) fn receive(&mut self, id: MessageId) {
         let message = self.messages.remove(id);
-        self.tell_sender(&message);
+        self.report_taken(&message);
         let Message { from, to, body, payload, .. } = message;
-        self.tally.message(self.queue.now().0, from, to.first, &body, payload.into());
+        self.statistics.message(self.net.queue.now().0, from, to.first, &body, payload.into());
         if payload > 0 {
-            self.moved_at = self.queue.now().0;
+            self.moved_at = self.net.queue.now().0;
         }
         self.hand_over(from, to.first, body);
     }
 
     pub(super) fn hand_over(&mut self, from: NodeId, to: NodeId, body: Body) {
-        let now = self.queue.now();
+        let now = self.net.queue.now();
         if let Body::Protocol(
             message @ (ProtocolMessage::Credit { .. }
             | ProtocolMessage::Round { .. }
@@ -182,7 +187,7 @@ impl Simulation<'_> {
         self.drain(to);
     }
 
-    /// A readout unit hears that it may send its next bucket.
+    /// Permits a readout unit to send its next bucket.
     fn permit(&mut self, now: Time, from: NodeId, unit: NodeId, message: ProtocolMessage<SimulatedPayload>) {
         let Some(host) = self.host(unit) else { return };
         if let Some(slots) = &mut self.nics[host].slots {
@@ -199,9 +204,9 @@ impl Simulation<'_> {
         }
     }
 
-    /// Control messages on a network of their own have come to their nodes.
+    /// Handles control messages that have arrived on a separate network.
     pub(super) fn hear_control(&mut self) {
-        let now = self.queue.now();
+        let now = self.net.queue.now();
         while let Some(message) = self.control.take(now) {
             self.broadcast(now.0, message);
         }
@@ -222,7 +227,7 @@ impl Simulation<'_> {
             let message = Message::new(from, to, body);
             let message = self.messages.insert(message);
             let at = self.processor_time(now, node);
-            self.queue.push(Time(at), Event::Receive { message });
+            self.net.queue.push(Time(at), Event::Receive { message });
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Messages on their way out: from a machine through the processor and the interface of its host to the network.
+//! Outgoing messages: from a machine through the processor and the interface of its host to the network.
 
 use super::{Simulation, size};
 use crate::{
@@ -24,15 +24,15 @@ impl Simulation<'_> {
             Body::Protocol(message) => wire::length(message),
             Body::Traffic(TrafficMessage::Data { .. }) => payload,
             Body::Traffic(_) => CONTROL_BYTES,
-            Body::Bucket(_) | Body::Abroad => 0,
+            Body::Bucket(_) | Body::Exported => 0,
         };
         let (bytes, payload, is_data) = (size(bytes), size(payload), body.is_data());
         let is_building = matches!(self.plan.workload, Workload::EventBuilding);
         if !is_building && payload > 0 {
-            self.tally.data(self.queue.now().0, to.count);
+            self.statistics.data(self.net.queue.now().0, to.count);
         }
         let host = self.host(from);
-        let mut posted_at = self.queue.now().0 + delay.0;
+        let mut posted_at = self.net.queue.now().0 + delay.0;
         if let Some(host) = host.filter(|_| !self.is_of_interfaces(&body)) {
             posted_at = self.processors[host].max(posted_at) + self.net.network.config.host.send.0;
             self.processors[host] = posted_at;
@@ -45,7 +45,7 @@ impl Simulation<'_> {
             let arrived_at = &mut self.control_until[from.index()];
             *arrived_at = (posted_at + delay.0 + rate.time_for(bytes.into()).0).max(*arrived_at);
             let at = Time(*arrived_at);
-            return self.call_all(self.queue.now(), at, message);
+            return self.call_all(self.net.queue.now(), at, message);
         }
         let priority = if is_data { 0 } else { self.control_priority(is_building) };
         for node in to.iter() {
@@ -57,8 +57,8 @@ impl Simulation<'_> {
                 self.nics[host].backlog += 1;
             }
             // Messages within a host may be answered at once, without end: not on the stack.
-            if posted_at > self.queue.now().0 || self.host(from) == self.host(node) {
-                self.queue.push(Time(posted_at), Event::Post { message });
+            if posted_at > self.net.queue.now().0 || self.host(from) == self.host(node) {
+                self.net.queue.push(Time(posted_at), Event::Post { message });
             } else {
                 self.post(posted_at, message);
             }
@@ -94,12 +94,12 @@ impl Simulation<'_> {
     pub(super) fn copy(&mut self, now: u64, id: MessageId) {
         let bytes = self.messages.get(id).unsent;
         let at = Time(now) + self.net.network.config.link.rate.time_for(bytes.into());
-        self.queue.push(at, Event::Copied { message: id });
+        self.net.queue.push(at, Event::Copied { message: id });
     }
 
     /// New messages to send: idle ports begin.
     pub(super) fn feed_nic(&mut self, host: usize) {
-        let now = self.queue.now().0;
+        let now = self.net.queue.now().0;
         if self.nics[host].memory.is_some() {
             return self.access_memory(now, host);
         }
@@ -141,7 +141,7 @@ impl Simulation<'_> {
 
     /// Sends the packet of a chunk, and others like it behind it.
     pub(super) fn send_packet(&mut self, now: u64, host: usize, port: usize, chunk: Chunk) {
-        self.tell_receiver(chunk.message);
+        self.export_to_receiver(chunk.message);
         let ports = self.nics[0].ports.len();
         let message = self.messages.get(chunk.message);
         let to = self.host(message.to.first).expect("a message in an interface is for a host");
@@ -156,10 +156,9 @@ impl Simulation<'_> {
             variant: self.net.variant(from, to, u32::from(message.from.0)),
             ..Packet::new(from, to)
         };
-        self.tally.sent_packets += 1;
+        self.statistics.sent_packets += 1;
         let ready = Time(now) + nic.overhead;
-        let id = self.net.send(&mut self.queue, ready, packet);
-        self.net.trace.send(ready, id, &self.net.packets[id]);
+        let id = self.net.send(ready, packet);
         if chunk.others > 0 {
             self.couple(id, chunk.others);
         }
@@ -183,26 +182,26 @@ impl Simulation<'_> {
         nic.memory = Some(memory);
         match begun {
             Some((bytes, rate)) => {
-                self.queue.push(Time(now) + rate.time_for(bytes.into()), Event::DmaDone { host: host as u16 });
+                self.net.queue.push(Time(now) + rate.time_for(bytes.into()), Event::DmaDone { host: host as u16 });
             }
             None => self.plan_slot(host),
         }
     }
 
-    /// Plans to look again for a slot that is to be sent though nothing else happens.
+    /// Plans the time of the next slot, which is to be sent even if nothing else happens.
     fn plan_slot(&mut self, host: usize) {
         let Some(slots) = &self.nics[host].slots else { return };
         // A slot that is due is looked for when the interface has room for it.
-        let now = self.queue.now();
+        let now = self.net.queue.now();
         let at = slots.shaper.deadline(now).filter(|&at| at > now).into_iter().chain(slots.shaper.asks_time_at()).min();
         if let (Some(at), node) = (at, slots.node) {
             self.plan_timeout(node, at);
         }
     }
 
-    /// A readout unit that sends by the clock asks for the time when it should.
+    /// Requests the time for a readout unit that sends by the clock, when it is due.
     pub(super) fn ask_time(&mut self, host: usize) {
-        let asked = self.queue.now();
+        let asked = self.net.queue.now();
         let Some(slots) = &mut self.nics[host].slots else { return };
         let unit = slots.node;
         if slots.shaper.asks_time(asked) {

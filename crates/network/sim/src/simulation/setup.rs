@@ -7,7 +7,7 @@ use crate::{
     event::Event,
     input::Input,
     nic::{Nic, Slots},
-    node::{Node, Unit},
+    node::{Node, NodeUnit},
     peers::Peers,
 };
 use evb_core::{Machine as _, NodeId, SourceId, Time, stream};
@@ -28,26 +28,26 @@ impl Simulation<'_> {
         let is_second = plan.bundling.slice.is_some();
         let input = |source: SourceId| if is_second { Ok(Input::Inlet) } else { open(source).map(Input::Sizes) };
         let bits = is_second.then_some(INLET_BITS);
-        let make = |id: NodeId| -> Result<Unit, SimulateError> {
+        let make = |id: NodeId| -> Result<NodeUnit, SimulateError> {
             if self.net.border.beyond_node(id).is_some() {
-                return Ok(Unit::Elsewhere);
+                return Ok(NodeUnit::Remote);
             }
             let is_source = config.readout_nodes().contains(id);
             let unit = id.0.wrapping_sub(config.readout_nodes().first.0);
             Ok(match &plan.workload {
                 Workload::Traffic(traffic) => {
                     let machine = Traffic::new(&traffic.config, id, plan.receiver_beside(id));
-                    Unit::Traffic(Box::new(machine), plan.data_source(id).map(open).transpose()?)
+                    NodeUnit::Traffic(Box::new(machine), plan.data_source(id).map(open).transpose()?)
                 }
                 Workload::EventBuilding if id == Config::EVENT_MANAGER => {
-                    Unit::Manager(Box::new(EventManager::new(plan)))
+                    NodeUnit::Manager(Box::new(EventManager::new(plan)))
                 }
                 Workload::EventBuilding if is_source => {
-                    Unit::Readout(Box::new(ReadoutUnit::new(plan, id, Sources::open(plan, unit, input)?, bits)))
+                    NodeUnit::Readout(Box::new(ReadoutUnit::new(plan, id, Sources::open(plan, unit, input)?, bits)))
                 }
                 Workload::EventBuilding => {
                     let index = id.0 - config.builder_nodes().first.0;
-                    Unit::Builder(Box::new(BuilderUnit::new(plan, index, Disk::of(plan, id))))
+                    NodeUnit::Builder(Box::new(BuilderUnit::new(plan, index, Disk::of(plan, id))))
                 }
             })
         };
@@ -60,7 +60,7 @@ impl Simulation<'_> {
             return;
         }
         let seed = self.plan.run.seed;
-        // Slots have an order of their own.
+        // Slots have their own order.
         let unshaped = |nic: &&mut Nic| nic.slots.is_none();
         for (host, nic) in self.nics.iter_mut().enumerate().filter(|(_, nic)| unshaped(nic)) {
             nic.peers = Some(Peers::new(stream(seed, NodeId(host as u16), PEERS)));
@@ -95,18 +95,18 @@ impl Simulation<'_> {
 
     pub(super) fn plan_start(&mut self) {
         for (index, fault) in self.plan.network.faults.iter().enumerate() {
-            self.queue.push(Time(fault.at.0), Event::Fault { index: index as u16 });
+            self.net.queue.push(Time(fault.at.0), Event::Fault { index: index as u16 });
         }
         for fault in &self.plan.faults {
             if let FaultAction::Kill { at } = fault.action {
-                self.queue.push(Time(at.0), Event::Kill { node: fault.node.0 });
+                self.net.queue.push(Time(at.0), Event::Kill { node: fault.node.0 });
             }
         }
         if let Some(warmup) = self.plan.run.warmup.filter(|warmup| warmup.0 > 0) {
-            self.queue.push(Time(warmup.0), Event::Measure);
+            self.net.queue.push(Time(warmup.0), Event::Measure);
         }
         if let Some(duration) = self.plan.trigger.duration {
-            self.queue.push(Time(duration.0), Event::Stop);
+            self.net.queue.push(Time(duration.0), Event::Stop);
         }
     }
 
@@ -115,21 +115,21 @@ impl Simulation<'_> {
         for index in 0..self.nodes.len() {
             let node = &mut self.nodes[index];
             match (&mut node.unit, &self.plan.workload) {
-                (Unit::Manager(unit), _) => unit.start(now),
-                (Unit::Readout(unit), _) => unit.start(now),
-                (Unit::Builder(unit), _) => unit.start(now),
-                (Unit::Traffic(machine, _), Workload::Traffic(traffic)) => {
+                (NodeUnit::Manager(unit), _) => unit.start(now),
+                (NodeUnit::Readout(unit), _) => unit.start(now),
+                (NodeUnit::Builder(unit), _) => unit.start(now),
+                (NodeUnit::Traffic(machine, _), Workload::Traffic(traffic)) => {
                     let saturating = self.arrivals.saturating;
                     let messages = traffic.messages;
                     machine.handle_command(now, TrafficCommand::Start { saturating, messages });
                 }
-                (Unit::Traffic(..), Workload::EventBuilding) | (Unit::Elsewhere, _) => {}
+                (NodeUnit::Traffic(..), Workload::EventBuilding) | (NodeUnit::Remote, _) => {}
             }
         }
         (0..self.nodes.len()).for_each(|index| self.drain(NodeId(index as u16)));
         for (node, at) in self.arrivals.first() {
             if self.net.border.beyond_node(node).is_none() {
-                self.queue.push(at, Event::Arrival { node: node.0 });
+                self.net.queue.push(at, Event::Arrival { node: node.0 });
             }
         }
         if self.is_gathering() && self.arrivals.saturating {

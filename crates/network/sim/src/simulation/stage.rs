@@ -1,7 +1,7 @@
 //! A simulation as an event builder of one of two stages.
 
 use super::{Observe, Simulation};
-use crate::node::{Node, Unit};
+use crate::node::{Node, NodeUnit};
 use evb_core::{Machine as _, NodeId, Time};
 use evb_protocol::{Arrival, Fragment, ReadoutCommand};
 use evb_unit::SimulatedPayload;
@@ -13,21 +13,21 @@ impl Simulation<'_> {
         self.settle(observe);
     }
 
-    /// The time of the next happening; none if there is none, or everything is over.
+    /// The time of the next event; `None` if nothing is planned, or everything is over.
     pub(crate) fn next_time(&self) -> Option<Time> {
-        if self.ended { None } else { self.queue.next_time() }
+        if self.ended { None } else { self.net.queue.next_time() }
     }
 
-    /// Goes on to the next happening, and handles all that happens then.
+    /// Advances to the next event, and handles all that happens then.
     pub(crate) fn step(&mut self, observe: &mut Observe<'_>) {
-        self.queue.advance();
+        self.net.queue.advance();
         self.settle(observe);
     }
 
     /// Handles all that follows at once from what was given or taken.
     pub(crate) fn follow(&mut self, observe: &mut Observe<'_>) {
         self.settle(observe);
-        while !self.ended && self.queue.next_time() == Some(self.queue.now()) {
+        while !self.ended && self.net.queue.next_time() == Some(self.net.queue.now()) {
             self.step(observe);
         }
     }
@@ -45,7 +45,7 @@ impl Simulation<'_> {
     /// The next super-fragment of a builder of the first stage.
     pub(crate) fn pop_super_fragment(&mut self, builder: u16) -> Option<(u64, Fragment<SimulatedPayload>)> {
         match &mut self.builder(builder).unit {
-            Unit::Builder(unit) => unit.storage.outlet.as_mut()?.pop(),
+            NodeUnit::Builder(unit) => unit.storage.outlet.as_mut()?.pop(),
             _ => None,
         }
     }
@@ -54,7 +54,7 @@ impl Simulation<'_> {
     pub(crate) fn taken(&mut self, now: Time, builder: u16, number: u64) {
         self.pass_to(now);
         let id = self.builder_id(builder);
-        if let Unit::Builder(unit) = &mut self.builder(builder).unit
+        if let NodeUnit::Builder(unit) = &mut self.builder(builder).unit
             && let Some(outlet) = &mut unit.storage.outlet
         {
             for built in outlet.taken(number) {
@@ -67,10 +67,10 @@ impl Simulation<'_> {
 
     /// True if a readout unit of the second stage has room for a super-fragment.
     pub(crate) fn has_room(&mut self, unit: u16) -> bool {
-        matches!(&self.readout(unit).unit, Unit::Readout(unit) if unit.machine.has_room())
+        matches!(&self.readout(unit).unit, NodeUnit::Readout(unit) if unit.machine.has_room())
     }
 
-    /// Gives a readout unit of the second stage a super-fragment, or the end of all with the number of the last one.
+    /// Passes a super-fragment to a readout unit of the second stage, or the end of all with the number of the last one.
     pub(crate) fn give(&mut self, now: Time, unit: u16, input: Result<(u64, Fragment<SimulatedPayload>), u64>) {
         self.pass_to(now);
         let command = match input {
@@ -79,15 +79,15 @@ impl Simulation<'_> {
             }
             Err(last) => ReadoutCommand::EndOfData { last: Some(last) },
         };
-        if let Unit::Readout(unit) = &mut self.readout(unit).unit {
+        if let NodeUnit::Readout(unit) = &mut self.readout(unit).unit {
             unit.machine.handle_command(now, command);
         }
         self.drain(NodeId(self.plan.building.readout_nodes().first.0 + unit));
     }
 
-    /// Goes on to a time at which something comes from another stage.
+    /// Advances to a time at which something arrives from another stage.
     fn pass_to(&mut self, now: Time) {
-        self.queue.pass_to(now);
+        self.net.queue.pass_to(now);
         self.count_trains_if_due();
     }
 

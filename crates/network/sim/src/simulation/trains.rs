@@ -24,23 +24,23 @@ impl Simulation<'_> {
     /// A packet goes with others like it behind it.
     #[cold]
     pub(super) fn couple(&mut self, packet: PacketId, others: u32) {
-        self.tally.sent_packets += u64::from(others);
+        self.statistics.sent_packets += u64::from(others);
         self.net.couple(packet, 1 + others);
     }
 
     /// Packets of a train that was split are cut when it is their turn.
     pub(super) fn uncut(&mut self, message: MessageId, packets: u32, bytes: u32) {
-        self.tally.sent_packets -= u64::from(packets);
+        self.statistics.sent_packets -= u64::from(packets);
         self.messages.get_mut(message).unsent += bytes;
     }
 
-    /// The last packet of a train has come to its destination.
+    /// The last packet of a train has arrived at its destination.
     pub(super) fn deliver_train(&mut self, now: u64, id: PacketId) {
         let (packet, length, uncounted) = self.net.take_train(id);
         let message = self.messages.get_mut(packet.message);
         message.missing -= length * packet.payload;
         let (filled, ends) = (filled(message, packet.payload), (message.from, message.to.first));
-        self.tally.packets(now, &packet, uncounted, &self.net.network, filled, ends);
+        self.statistics.packets(now, &packet, uncounted, &self.net.network, filled, ends);
     }
 
     /// Splits all trains, as they are before anything happens at `end`, and counts what has arrived until then.
@@ -48,7 +48,7 @@ impl Simulation<'_> {
         if !self.couples {
             return;
         }
-        self.net.split_all(&mut self.queue, end);
+        self.net.split_all(end);
         self.take_effects();
         self.count_trains();
         self.count_arrivals(end);
@@ -57,7 +57,7 @@ impl Simulation<'_> {
     /// Marks the counts over time if they are due. It must be called before anything is counted at a new time.
     #[inline]
     pub(super) fn count_trains_if_due(&mut self) {
-        if self.net.arriving > 0 && self.tally.is_due(self.queue.now().0) {
+        if self.net.arriving > 0 && self.statistics.is_due(self.net.queue.now().0) {
             self.count_trains();
         }
     }
@@ -65,21 +65,21 @@ impl Simulation<'_> {
     /// Marks the counts over time that are due, with the packets of trains that had arrived by then.
     #[cold]
     fn count_trains(&mut self) {
-        let now = self.queue.now().0;
-        while self.tally.is_due(now) {
-            let due = self.tally.due_at(now);
+        let now = self.net.queue.now().0;
+        while self.statistics.is_due(now) {
+            let due = self.statistics.due_at(now);
             self.count_arrivals(Time(due));
-            self.tally.pass(due);
+            self.statistics.pass(due);
         }
     }
 
     /// Counts the packets of trains that have arrived before `end`.
     fn count_arrivals(&mut self, end: Time) {
-        let (messages, tally) = (&self.messages, &mut self.tally);
+        let (messages, statistics) = (&self.messages, &mut self.statistics);
         self.net.count_arrivals(end, |packet, count, network| {
             let message: &Message = messages.get(packet.message);
             let ends = (message.from, message.to.first);
-            tally.add_packets(packet, count, network, filled(message, packet.payload), ends);
+            statistics.add_packets(packet, count, network, filled(message, packet.payload), ends);
         });
     }
 }

@@ -2,13 +2,13 @@
 
 use evb_core::Time;
 use evb_fabric::{EndpointId, Network, NetworkConfig};
-use evb_sim::probe::Probe;
+use evb_sim::testing::Probe;
 use serde::{Deserialize, Serialize};
 
 /// A network and the packets sent over it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Case {
-    /// The seed of the engine; it chooses the ways of `pair` spread.
+    /// The seed of the engine; it chooses the routes of `pair` spread.
     pub(crate) seed: u32,
     /// For each packet: picoseconds, from, to, bytes.
     pub(crate) probes: Vec<(u64, u16, u16, u32)>,

@@ -25,7 +25,7 @@ struct Generator {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Kind {
+enum FlowKind {
     Worm,
     Cut,
     Store,
@@ -46,7 +46,7 @@ impl Generator {
     }
 
     fn case(&mut self) -> Case {
-        let kind = [Kind::Worm, Kind::Worm, Kind::Cut, Kind::Store][self.below(4) as usize];
+        let kind = [FlowKind::Worm, FlowKind::Worm, FlowKind::Cut, FlowKind::Store][self.below(4) as usize];
         let topology = self.topology(kind);
         let mut network = NetworkConfig {
             preset: String::new(),
@@ -76,7 +76,7 @@ impl Generator {
         self.random.random_range(least..=most)
     }
 
-    /// A length of time up to so many bytes; often zero where things shall coincide.
+    /// A length of time up to that of `bytes` bytes; often zero where things shall coincide.
     fn time(&mut self, bytes: u64) -> u64 {
         if self.coincident {
             return self.below(bytes) * self.byte * self.below(2);
@@ -88,23 +88,23 @@ impl Generator {
     }
 
     /// A rate near the usual one; for worms it is the usual one, as whole picoseconds per byte.
-    fn rate(&mut self, kind: Kind) -> Bandwidth {
+    fn rate(&mut self, kind: FlowKind) -> Bandwidth {
         let usual = 8_000_000_000_000 / self.byte;
         match kind {
-            Kind::Cut | Kind::Store if !self.coincident => Bandwidth(usual / 8 + self.below(usual * 2)),
+            FlowKind::Cut | FlowKind::Store if !self.coincident => Bandwidth(usual / 8 + self.below(usual * 2)),
             _ => Bandwidth(usual),
         }
     }
 
-    fn other_rate(&mut self, kind: Kind) -> Option<Bandwidth> {
-        (kind != Kind::Worm && self.one_in(2)).then(|| self.rate(kind))
+    fn other_rate(&mut self, kind: FlowKind) -> Option<Bandwidth> {
+        (kind != FlowKind::Worm && self.one_in(2)).then(|| self.rate(kind))
     }
 
     fn arbitration(&mut self) -> Arbitration {
         if self.coincident || self.one_in(2) { Arbitration::RoundRobin } else { Arbitration::Oldest }
     }
 
-    fn topology(&mut self, kind: Kind) -> Topology {
+    fn topology(&mut self, kind: FlowKind) -> Topology {
         if self.rings {
             let (width, terminals) = (self.number(4, 6), self.number(1, 2));
             return Topology::Torus { width, height: self.number(1, 2), terminals, links: 1 };
@@ -141,7 +141,7 @@ impl Generator {
     }
 
     /// A random tree of switches with some more links, and hosts anywhere.
-    fn explicit(&mut self, kind: Kind) -> Topology {
+    fn explicit(&mut self, kind: FlowKind) -> Topology {
         let switches = self.number(1, 6);
         let mut ends: Vec<[String; 2]> = Vec::new();
         for switch in 1..switches {
@@ -160,7 +160,7 @@ impl Generator {
         Topology::Explicit { switches: (0..switches).map(|switch| format!("s{switch}")).collect(), links }
     }
 
-    fn cable(&mut self, kind: Kind, ends: [String; 2]) -> ExplicitLink {
+    fn cable(&mut self, kind: FlowKind, ends: [String; 2]) -> ExplicitLink {
         let delay = self.one_in(3).then(|| Span(self.time(20)));
         let hosts = ends[0].starts_with('h');
         let count = if hosts { 1 } else { self.number(1, 2) };
@@ -179,10 +179,10 @@ impl Generator {
         }
     }
 
-    fn nic(&mut self, kind: Kind) -> NicConfig {
+    fn nic(&mut self, kind: FlowKind) -> NicConfig {
         let usual = 8_000_000_000_000 / self.byte;
         let slower = match kind {
-            Kind::Worm => 8_000_000_000_000 / (self.byte + self.time(2)),
+            FlowKind::Worm => 8_000_000_000_000 / (self.byte + self.time(2)),
             _ => usual / 4 + self.below(usual),
         };
         NicConfig {
@@ -199,7 +199,7 @@ impl Generator {
         }
     }
 
-    fn flow(&mut self, kind: Kind, network: &NetworkConfig) -> Flow {
+    fn flow(&mut self, kind: FlowKind, network: &NetworkConfig) -> Flow {
         let reaction = Span(self.time(10));
         let room = match self.below(if self.rings { 1 } else { 3 }) {
             0 => 0,
@@ -207,13 +207,13 @@ impl Generator {
             _ => self.below(4 * self.most + 2),
         };
         match kind {
-            Kind::Worm => Flow::Wormhole { slack: ByteCount(self.least_slack(network, reaction) + room), reaction },
-            Kind::Cut => Flow::CutThrough {
+            FlowKind::Worm => Flow::Wormhole { slack: ByteCount(self.least_slack(network, reaction) + room), reaction },
+            FlowKind::Cut => Flow::CutThrough {
                 buffer: ByteCount(self.most + room),
                 reaction,
                 virtual_channels: self.number(1, 3) as u8,
             },
-            Kind::Store => Flow::StoreAndForward {
+            FlowKind::Store => Flow::StoreAndForward {
                 queue: ByteCount(self.most + room),
                 full: [WhenFull::Drop, WhenFull::Pause, WhenFull::PriorityPause][self.below(3) as usize],
                 reaction,
@@ -245,7 +245,7 @@ impl Generator {
             self.below(self.most * self.byte * number)
         };
         let hot = self.number(0, endpoints - 1);
-        // Everybody sends two switches further along a row (or four), so that all are in each other's way.
+        // All send two switches further along a row (or four), so that all block each other.
         let round = self.rings && self.one_in(2);
         let (hot_share, alike) = (if self.rings { 0 } else { self.below(4) }, self.coincident || self.one_in(4));
         let mut probes: Vec<_> = (0..number)

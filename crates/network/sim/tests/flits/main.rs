@@ -1,5 +1,5 @@
 //! The engine against a simulator that moves single bytes, on random networks and traffic: every packet is delivered at
-//! the same time, or stands for good in both.
+//! the same time, or is blocked for good in both.
 //!
 //! `EVB_CASES` sets the number of random cases, `EVB_FIRST` the number of the first.
 
@@ -9,8 +9,8 @@ mod reference;
 
 use case::Case;
 use evb_fabric::{Flow, WhenFull};
-use evb_sim::probe;
-use reference::Told;
+use evb_sim::testing;
+use reference::ReferenceOutcome;
 
 /// Random cases, unless `EVB_CASES` says otherwise.
 const CASES: u64 = 2200;
@@ -53,21 +53,21 @@ fn cases_have_a_text_form() {
 fn difference(case: &Case) -> Option<String> {
     let network = case.build();
     let probes = case.probes();
-    let told = reference::send(&network, case.seed.into(), &probes);
+    let expected = reference::send(&network, case.seed.into(), &probes);
     let drops = matches!(network.config.flow, Flow::StoreAndForward { full: WhenFull::Drop, .. });
-    let outcome = probe::send(network, case.seed.into(), &probes).expect("a good network");
-    for (place, times) in outcome.delivered.iter().zip(&told.delivered).enumerate() {
+    let outcome = testing::send(network, case.seed.into(), &probes).expect("a good network");
+    for (place, times) in outcome.delivered.iter().zip(&expected.delivered).enumerate() {
         if times.0 != times.1 {
             return Some(format!("packet {place} came at {:?}, by the bytes at {:?}", times.0, times.1));
         }
     }
-    if outcome.packet_hops != told.hops {
-        return Some(format!("{} links were given away, by the bytes {}", outcome.packet_hops, told.hops));
+    if outcome.packet_hops != expected.hops {
+        return Some(format!("{} links were granted, by the bytes {}", outcome.packet_hops, expected.hops));
     }
-    if outcome.deadlock.is_empty() == (told.standing > 0) {
-        return Some(format!("{} packets stand, and the deadlock is {:?}", told.standing, outcome.deadlock));
+    if outcome.deadlock.is_empty() == (expected.blocked > 0) {
+        return Some(format!("{} packets are blocked, and the deadlock is {:?}", expected.blocked, outcome.deadlock));
     }
-    (drops && told.standing > 0).then(|| format!("{} packets stand where full queues drop", told.standing))
+    (drops && expected.blocked > 0).then(|| format!("{} packets are blocked where full queues drop", expected.blocked))
 }
 
 /// Leaves out packets as long as there is a difference.
@@ -89,19 +89,20 @@ fn number_from(variable: &str) -> Option<u64> {
     Some(text.parse().unwrap_or_else(|_| panic!("{variable} is {text:?}, not a number")))
 }
 
-/// The generator would be of little use if nothing ever got in the way.
+/// The generator would be of little use without contention.
 #[test]
 fn cases_are_not_trivial() {
-    let told: Vec<_> = (0..400).map(generate::case).map(|case| (told(&case), case)).collect();
-    let share =
-        |what: &dyn Fn(&Told, &Flow) -> bool| told.iter().filter(|(told, case)| what(told, &case.network.flow)).count();
+    let expected: Vec<_> = (0..400).map(generate::case).map(|case| (expected(&case), case)).collect();
+    let share = |what: &dyn Fn(&ReferenceOutcome, &Flow) -> bool| {
+        expected.iter().filter(|(expected, case)| what(expected, &case.network.flow)).count()
+    };
     let counts = [
-        ("waits", share(&|told, _| told.waits > 0), 250),
-        ("stalls", share(&|told, _| told.stalls > 0), 80),
-        ("stretches", share(&|told, _| told.stretch > 2), 25),
-        ("deadlocks", share(&|told, _| told.standing > 0), 8),
-        ("drops", share(&|told, _| told.lost > 0), 15),
-        ("pauses", share(&|told, _| told.pauses > 0), 30),
+        ("waits", share(&|expected, _| expected.waits > 0), 250),
+        ("stalls", share(&|expected, _| expected.stalls > 0), 80),
+        ("stretches", share(&|expected, _| expected.stretch > 2), 25),
+        ("deadlocks", share(&|expected, _| expected.blocked > 0), 8),
+        ("drops", share(&|expected, _| expected.lost > 0), 15),
+        ("pauses", share(&|expected, _| expected.pauses > 0), 30),
     ];
     eprintln!("{counts:?}");
     for (what, count, least) in counts {
@@ -109,6 +110,6 @@ fn cases_are_not_trivial() {
     }
 }
 
-fn told(case: &Case) -> Told {
+fn expected(case: &Case) -> ReferenceOutcome {
     reference::send(&case.build(), case.seed.into(), &case.probes())
 }

@@ -1,4 +1,4 @@
-//! Trains of packets against single packets: both give the same record, to the last digit.
+//! Trains of packets against single packets: both make the same record, to the last digit.
 
 mod case;
 
@@ -8,11 +8,11 @@ use evb_record::Record;
 use proptest::{prelude::*, test_runner::RngSeed};
 use std::num::NonZeroUsize;
 
-/// Both records of an experiment, with trains and packet by packet; none if it makes no sense.
+/// Both records of an experiment, with trains and packet by packet; `None` if it is invalid.
 fn both(text: &str) -> Option<(Record, Record)> {
     let experiment = Experiment::parse(text, "test.toml", &[]).inspect_err(|error| println!("{error:?}")).ok()?;
     let [plan] = experiment.plans() else { panic!("a sweep") };
-    let one_by_one = evb_sim::probe::simulate_one_by_one(plan).inspect_err(|error| println!("{error:?}")).ok()?;
+    let one_by_one = evb_sim::testing::simulate_one_by_one(plan).inspect_err(|error| println!("{error:?}")).ok()?;
     let in_trains = evb_sim::simulate(plan, NonZeroUsize::MIN, None, &mut |_| true)
         .unwrap_or_else(|error| panic!("{error}\n{text}"));
     Some((without_wall_time(in_trains), without_wall_time(one_by_one)))

@@ -1,4 +1,4 @@
-//! Adaptive routing at low load: the ways that a packet finds free are equal.
+//! Adaptive routing at low load: the links that a packet finds free are equal.
 
 use crate::support::{network, run_with};
 use std::collections::BTreeMap;
@@ -30,7 +30,7 @@ source = { type = "fixed", size = "64 B" }
 units = 16
 "#;
 
-/// The switch that a link upwards comes from, if it is one.
+/// The switch from which a link leads upwards, if it does.
 fn leads_up_from(link: &str) -> Option<&str> {
     let (from, to) = link.split_once('>').expect("a link has two ends");
     let stages = ["edge", "aggregation", "core"];

@@ -29,10 +29,10 @@ fn run(workload: &str, set: &[&str]) -> Record {
     run_with(&CLOS.replace("WORKLOAD", workload), set)
 }
 
-/// A question to a host that nobody has heard comes to all hosts but its sender, the answer to one; then all switches
+/// A question to a host that has sent nothing yet reaches all hosts but its sender, the answer one; then all switches
 /// know both.
 #[test]
-fn the_first_packet_to_a_host_comes_to_all() {
+fn the_first_packet_to_a_host_reaches_all() {
     let record = run("ping-pong", &["readout.units=1", "builder.units=1"]);
     assert!(record.good, "{record:#?}");
     assert_eq!(network(&record).flooded_packets, 12 - 2);
@@ -40,7 +40,7 @@ fn the_first_packet_to_a_host_comes_to_all() {
 
 /// Receivers that never send are never heard.
 #[test]
-fn packets_to_a_silent_host_come_to_all_hosts_each_time() {
+fn packets_to_a_silent_host_reach_all_hosts_each_time() {
     let set = ["readout.units=1", "builder.units=1", "workload.rate=\"1 kHz\""];
     let record = run("assigned", &[&set[..], &["workload.destinations=[0]"]].concat());
     assert!(record.good, "{record:#?}");
@@ -70,7 +70,7 @@ fn learning_leaves_one_link_between_two_switches() {
     assert_between("static tables over learning", fixed / learning, 1.3, 2.5);
 }
 
-/// When the tree changes, all switches forget: the next packet comes to all hosts again.
+/// When the tree changes, all switches forget: the next packet reaches all hosts again.
 #[test]
 fn a_new_tree_is_learnt_again() {
     let one = ["readout.units=1", "builder.units=1", "workload.messages=100"];
@@ -78,7 +78,7 @@ fn a_new_tree_is_learnt_again() {
         let fault = format!(r#"network.fault=[{{target="{target}",at="10 ms",action="fail",reroute="1 ms"}}]"#);
         network(&run("ping-pong", &[&one[..], &[&fault]].concat())).flooded_packets
     };
-    // The cable is not on the tree, but its failure is told to all.
+    // The cable is not on the tree, but all learn of its failure.
     assert_eq!(fails("spine1>leaf2"), 2 * 10);
     assert_eq!(network(&run("ping-pong", &one)).flooded_packets, 10);
 }

@@ -27,7 +27,7 @@ const MYRINET: &str = "network.preset=myrinet-oct-sw8";
 const CLOS: &str = "network={preset=\"roce-100g-clos\",placement={readout=1,builder=17}}";
 
 #[test]
-fn everything_is_built_whatever_the_protocol_the_shaping_and_the_network() {
+fn all_is_built_under_each_protocol_shaping_and_network() {
     let shapings = [
         "{type=\"none\"}",
         "{type=\"grouping\",packet=\"16 KiB\"}",
@@ -58,7 +58,7 @@ fn everything_is_built_whatever_the_protocol_the_shaping_and_the_network() {
     }
 }
 
-/// Megabytes per second of each destination at the trigger rate of section IV.D of the paper, with so many slots that
+/// Megabytes per second of each destination at the trigger rate of section IV.D of the paper, with enough slots that
 /// builders never stop the trigger.
 fn each(source: &str) -> f64 {
     let trigger = "trigger={type=\"rate\",rate=\"50 kHz\",duration=\"200 ms\",block=1}";
@@ -92,7 +92,7 @@ fn one_slot_is_enough() {
 fn a_barrel_shifter_keeps_the_wire_busy_despite_log_normal_sizes() {
     for protocol in [PUSH, PULL] {
         let busy = |shaping: &str| {
-            // No overhead, and control beside: what is left is contention.
+            // No overhead, and a separate control network: only contention is left.
             let set = [
                 protocol,
                 shaping,
@@ -113,7 +113,7 @@ fn a_barrel_shifter_keeps_the_wire_busy_despite_log_normal_sizes() {
 
 /// Two buckets that would wait longer than an idle unit rests: the interface looks for a slot when it has room for one.
 #[test]
-fn buckets_that_take_long_hold_up_nobody() {
+fn buckets_that_take_long_delay_no_other() {
     let set = ["shaping={type=\"barrel-shifter\",bucket=\"256 KiB\",lead=\"16 KiB\"}", MYRINET, "trigger.events=400"];
     let record = run_with(BUILDER, &[&set[..], &["run.warmup=0 s"]].concat());
     assert_eq!(record.events.built, 400);

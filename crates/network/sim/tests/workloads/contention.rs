@@ -1,4 +1,4 @@
-//! Senders that get in each other's way, on the switch of the CMS demonstrator of 1999.
+//! Contention of senders, on the switch of the CMS demonstrator of 1999.
 
 use crate::support::{assert_between, assert_near, efficiency, run_with};
 use evb_record::Record;
@@ -86,7 +86,7 @@ fn a_rotation_of_4_by_4_is_near_full_performance() {
 /// In turns, by the numbers of the inputs, the senders would sort themselves into the order of a barrel shifter; the real
 /// switch does not serve them in just that order.
 #[test]
-fn a_rotation_of_8_by_8_wants_a_retarded_start() {
+fn a_rotation_of_8_by_8_needs_a_retarded_start() {
     for size in [1000, 4000, 16_000] {
         let size = format!("readout.source.size={size} B");
         let run = |start| efficiency(&run_with(DEMONSTRATOR, &[start, &size, "network.switch.arbitration=oldest"]));

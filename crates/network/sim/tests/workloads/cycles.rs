@@ -49,9 +49,9 @@ fn a_ping_pong_takes_two_ways() {
     assert_near("microseconds", cycle("type=\"ping-pong\"", 100, &[]), 2.0 * one_way(), 1e-9);
 }
 
-/// Sending is over before the other's message comes: both ways take as long as one.
+/// Sending is over before the other's message comes: both directions take as long as one.
 #[test]
-fn two_ways_at_once_take_as_long_as_one() {
+fn two_directions_at_once_take_as_long_as_one() {
     assert_near("microseconds", cycle("type=\"two-way\"", 100, &[]), one_way(), 1e-9);
 }
 
@@ -91,7 +91,7 @@ fn a_broadcast_needs_the_processor_once() {
     }
 }
 
-/// Times: 5 us for each message, 3 us to ask for the next one, and the computing; the window covers the way there and
+/// Times: 5 us for each message, 3 us to request the next one, and the computing; the window covers the way there and
 /// back.
 #[test]
 fn a_push_farm_needs_its_processor_or_its_link() {
@@ -110,7 +110,7 @@ fn a_push_farm_needs_its_processor_or_its_link() {
     assert_near("overhead", steady("type=\"push-farm\",compute=\"300 us\",overhead=\"100 us\"", &large), 423.0, 2e-3);
 }
 
-/// 3 us to ask and 5 us for the answer, for each sender, and the computing.
+/// 3 us for the request and 5 us for the answer, for each sender, and the computing.
 #[test]
 fn a_pull_farm_needs_its_processor_or_its_link() {
     for (senders, work) in [(1, 50), (2, 100), (4, 200), (7, 400)] {
@@ -140,9 +140,9 @@ fn constant_bit_rates_are_followed_until_the_processor_is_full() {
     }
 }
 
-/// Queues that drop: whoever waits for an answer that was lost waits for ever, and the record says so.
+/// Queues that drop: a node waits for ever for an answer that was lost, and the record reports it.
 #[test]
-fn what_is_lost_is_told() {
+fn losses_are_reported() {
     let drop =
         ["network.flow={type=\"store-and-forward\",full=\"drop\",reaction=\"0 s\",queue=\"2 kB\"}", "readout.units=7"];
     let workload = "workload={type=\"funnel\",window=8,messages=100}";

@@ -41,15 +41,15 @@ fn events_go_through_a_slow_disk_one_after_another() {
 }
 
 #[test]
-fn what_is_not_kept_needs_no_disk() {
+fn events_that_are_not_kept_need_no_disk() {
     let record = all_built(&["storage.keep={one_in=10}"]);
     assert_between("seconds", record.seconds, 0.08, 0.15);
     assert_eq!(all_built(&["protocol.type=pull"]).events.built, 400);
 }
 
-/// The drain takes twenty times as long as it may stand still.
+/// The drain takes twenty times as long as it may be stuck.
 #[test]
-fn a_long_drain_is_not_given_up_and_one_that_stands_still_is() {
+fn a_stuck_drain_is_given_up_and_a_long_one_is_not() {
     let changes =
         ["trigger.events=100000", "trigger.duration=\"100 ms\"", "builder.slots=200", "run.drain_timeout=\"50 ms\""];
     let record = run_with(SLOW, &changes);
@@ -57,7 +57,6 @@ fn a_long_drain_is_not_given_up_and_one_that_stands_still_is() {
     assert!(record.events.built >= 400, "{:?}", record.events);
     let lose = format!("{SLOW}[[fault]]\nnode = \"ru0\"\naction = \"lose\"\none_in = 100\n");
     let record = run_with(&lose, &[&changes[..], &["builder.patience=\"100 s\""]].concat());
-    let finding =
-        record.findings.iter().find(|finding| finding.kind == FindingKind::NotDrained).expect("it stands still");
+    let finding = record.findings.iter().find(|finding| finding.kind == FindingKind::NotDrained).expect("it is stuck");
     assert_eq!(finding.message, "the run did not drain: nothing moved for 50 ms");
 }

@@ -20,7 +20,7 @@ units = 1
 
 /// 80 ns per byte on both links, 100 ns of cable each, and 5 us in the switch. A frame has 38 B around its payload.
 #[test]
-fn a_frame_is_stored_whole_before_it_goes_on() {
+fn a_frame_is_stored_whole_before_it_is_forwarded() {
     for (payload, wire) in [(1, 84.0), (46, 84.0), (47, 85.0), (1500, 1538.0)] {
         let size = format!("readout.source.size={payload} B");
         let through = run_with(FRAMES, &[&size]).seconds * 1e6;
@@ -32,7 +32,7 @@ fn a_frame_is_stored_whole_before_it_goes_on() {
 
 /// 46 us on either side (ATLAS 1998, figure 5), the frame on two links, and the switch.
 #[test]
-fn a_message_takes_what_the_hosts_take_and_two_frames() {
+fn a_message_takes_the_time_of_the_hosts_and_of_two_frames() {
     let frames = |wire: f64| 2.0 * (wire * 0.08 + 0.1) + 5.0;
     let host = "network.host={send=\"46 us\",receive=\"46 us\"}";
     for (size, wire) in [(10, 84.0), (1000, 1038.0), (1460, 1498.0)] {
@@ -77,8 +77,8 @@ fn pauses_lose_nothing_and_bound_the_queues() {
     for full in ["pause", "priority-pause"] {
         let record = run_with(INCAST, &[&format!("network.flow.full={full}")]);
         assert_eq!((record.events.built, network(&record).lost_packets, record.good), (2400, 0, true), "{full}");
-        assert!(network(&record).links.iter().map(|link| link.pauses).sum::<u64>() > 0, "{full}: nobody paused");
-        // 16 KiB of each input, and the frames that were on their way: one more, and those sent within the reaction.
+        assert!(network(&record).links.iter().map(|link| link.pauses).sum::<u64>() > 0, "{full}: no pauses");
+        // 16 KiB of each input, and the frames that were under way: one more, and those sent within the reaction.
         let most = network(&record).links.iter().filter(|link| link.name.starts_with('s')).map(|link| link.most_bytes);
         let bound = 8 * (16_384 + 2 * 1538 + 2 * 1538);
         assert!(most.clone().max() <= Some(bound), "{full}: {:?} of {bound}", most.max());

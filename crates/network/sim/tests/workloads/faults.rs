@@ -34,7 +34,7 @@ fn run(flow: &str, fault: &str, set: &[&str]) -> Record {
     run_with(&text, set)
 }
 
-/// All messages that were sent were delivered, lost, or are told to be left over.
+/// All messages that were sent were delivered, lost, or are reported as left over.
 fn check_account(what: &str, record: &Record) {
     let (events, net) = (record.events, network(record));
     println!(
@@ -43,7 +43,7 @@ fn check_account(what: &str, record: &Record) {
     );
     let packets = events.built + net.lost_packets + net.corrupted_packets + net.packets_left;
     assert_eq!(record.simulation.as_ref().expect("it was simulated").packets, packets, "{what}");
-    // A message that the interface had not begun is no packet; all messages to other hosts are one packet each.
+    // A message that the interface had not begun is not a packet; all messages to other hosts are one packet each.
     assert!(net.deadlock.is_empty(), "{what}: {:?}", net.deadlock);
     assert_eq!(record.good, events.built == events.triggered, "{what}");
 }
@@ -58,7 +58,7 @@ fn a_healthy_network_delivers_everything() {
 }
 
 #[test]
-fn traffic_goes_on_around_a_failed_link() {
+fn traffic_continues_around_a_failed_link() {
     for flow in FLOWS {
         for target in ["leaf0>spine0", "spine0>leaf1"] {
             let fault = format!(r#"{{ target = "{target}", at = "2 ms", action = "fail", reroute = "1 ms" }}"#);
@@ -76,7 +76,7 @@ fn traffic_goes_on_around_a_failed_link() {
 }
 
 #[test]
-fn traffic_goes_on_around_a_failed_switch() {
+fn traffic_continues_around_a_failed_switch() {
     for flow in FLOWS {
         let fault = r#"{ target = "spine1", at = "2 ms", action = "fail", reroute = "100 us" }"#;
         let record = run(flow, fault, &[]);
@@ -86,9 +86,9 @@ fn traffic_goes_on_around_a_failed_switch() {
     }
 }
 
-/// Half of the hosts lose their way to the other half.
+/// Half of the hosts lose their connection to the other half.
 #[test]
-fn what_has_no_way_left_is_lost_and_counted() {
+fn packets_without_a_route_are_lost_and_counted() {
     for flow in &FLOWS {
         let fail =
             |spine: u8| format!(r#"{{ target = "spine{spine}", at = "2 ms", action = "fail", reroute = "1 ms" }}"#);
@@ -100,7 +100,7 @@ fn what_has_no_way_left_is_lost_and_counted() {
 }
 
 #[test]
-fn a_corrupting_link_corrupts_one_in_so_many() {
+fn a_corrupting_link_corrupts_its_share() {
     for flow in FLOWS {
         let fault = r#"{ target = "h0>leaf0", at = "0 s", action = "corrupt", one_in = 10 }"#;
         let record = run(flow, fault, &[]);
@@ -110,7 +110,7 @@ fn a_corrupting_link_corrupts_one_in_so_many() {
 }
 
 #[test]
-fn a_slow_link_is_as_much_slower() {
+fn a_slow_link_is_slower_by_its_factor() {
     for flow in FLOWS {
         let set = ["workload={type=\"assigned\",destinations=[1,0,3,2,5,4,7,6],messages=100}", "run.warmup=0 s"];
         let healthy = run(flow, "", &set);
@@ -134,9 +134,9 @@ fn a_killed_sender_is_silent() {
     assert_eq!((&record.lost_nodes[..], record.good), (&["ru0".to_owned()][..], false));
 }
 
-/// A packet asks several links at once, or lies in one of several queues: it must be sent once, or lost once.
+/// A packet requests several links at once, or waits in one of several queues: it must be sent once, or lost once.
 #[test]
-fn adaptive_routing_accounts_for_what_failed_and_what_was_dropped() {
+fn adaptive_routing_accounts_for_failures_and_drops() {
     let small = r#"store-and-forward", queue = "9 kB", full = "drop", reaction = "50 ns"#;
     for flow in FLOWS.into_iter().chain([small]) {
         for fault in ["", r#"{ target = "spine0>leaf1", at = "2 ms", action = "fail", reroute = "300 us" }"#] {

@@ -26,7 +26,7 @@ const TWO_WAY: &[&str] =
     &["readout.units=2", "builder.units=2", "network.placement.readout=0", "network.placement.builder=0"];
 
 #[test]
-fn one_way_is_bound_by_the_slower_of_reading_and_writing() {
+fn one_direction_is_bound_by_the_slower_of_reading_and_writing() {
     for (read, write, expected) in [(500, 700, 500e6), (700, 500, 500e6), (630, 630, 630e6)] {
         let dma = format!("network.nic.dma={{read=\"{read} MB/s\",write=\"{write} MB/s\"}}");
         let record = run_with(PAIR, &[dma.as_str()]);
@@ -36,11 +36,11 @@ fn one_way_is_bound_by_the_slower_of_reading_and_writing() {
 
 /// Reading and writing take turns on one bus: equal amounts go at the harmonic mean of the rates.
 #[test]
-fn two_ways_share_the_bus() {
+fn both_directions_share_the_bus() {
     for (read, write) in [(500.0, 700.0), (700.0, 500.0), (600.0, 600.0)] {
         let dma = format!("network.nic.dma={{read=\"{read} MB/s\",write=\"{write} MB/s\"}}");
         let set: Vec<_> = TWO_WAY.iter().copied().chain([dma.as_str()]).collect();
-        // Each of two hosts sends as much as it receives, so the sum of both senders is that of both ways of one host.
+        // Each of two hosts sends as much as it receives, so the sum of both senders is that of both directions of one host.
         let both = run_with(PAIR, &set).throughput_bytes_per_s;
         assert_near(&dma, both, 1e6 * 2.0 / (1.0 / read + 1.0 / write), 0.01);
     }

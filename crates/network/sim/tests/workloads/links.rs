@@ -26,7 +26,7 @@ units = 1
 /// Nanoseconds per byte.
 const BYTE: f64 = 10.0;
 
-/// Nanoseconds from start to end of so many messages.
+/// Nanoseconds from start to end of a number of messages.
 fn time(set: &[&str]) -> f64 {
     run_with(PAIR, set).seconds * 1e9
 }
@@ -51,7 +51,7 @@ fn a_message_takes_overhead_and_wire_time_of_each_of_its_packets() {
             assert_near(&format!("{messages} x {size} B"), record.seconds * 1e9, expected, 1e-6);
             let rate = (messages * size) as f64 / expected * 1e9;
             assert_near("throughput", record.throughput_bytes_per_s, rate, 1e-6);
-            // What fills the smallest packet up is no payload.
+            // The filling of the smallest packet is not payload.
             let filled = messages as f64 * message_time(size, 700.0, 16, 0);
             assert_near("efficiency", efficiency(&record), filled / expected, 1e-6);
             assert_eq!((record.events.built, record.good), (messages, true));

@@ -1,4 +1,4 @@
-//! Whole experiments, each small enough that theory or a published measurement gives the expected result.
+//! Whole experiments, each small enough that its result is known from theory or a published measurement.
 
 mod adaptive;
 mod bridges;

@@ -1,4 +1,4 @@
-//! The mappers of a source-routed network: their maps are the network, and traffic goes on by them after a failure.
+//! The mappers of a source-routed network: their maps are the network, and traffic continues by them after a failure.
 
 use crate::support::{assert_between, network, run_with};
 use evb_record::{KnownMap, Record};
@@ -63,7 +63,7 @@ fn one_map_of_the_whole_network_is_made() {
 
 /// Until the new map is known, what goes over the spine is lost, a quarter of all; nothing is lost before or after.
 #[test]
-fn traffic_goes_on_by_the_next_map() {
+fn traffic_continues_by_the_next_map() {
     for (target, cables) in [("spine1", 2), ("leaf0>spine1", 3)] {
         let record = run(&fails(target), &[]);
         let [whole, rest] = maps(&record) else { panic!("{target}: {:?}", maps(&record)) };
@@ -89,7 +89,7 @@ fn another_host_leads_when_the_leader_is_cut_off() {
 }
 
 #[test]
-fn events_are_built_while_a_spine_dies() {
+fn events_are_built_while_a_spine_fails() {
     let building = ["workload={type=\"event-building\"}", "readout.units=4", "builder.units=3", "network.placement={}"];
     let record = run(&fails("spine0"), &[&building[..], &["trigger.type=\"rate\"", "trigger.rate=\"2 kHz\""]].concat());
     assert!(network(&record).lost_packets > 0, "{record:#?}");

@@ -8,14 +8,14 @@ const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../..");
 /// The section of a page begins so, and ends where the next one begins.
 const HEADING: &str = "## Compared with theory\n";
 
-/// A figure that theory gives, and the simulation that must give it, too.
+/// A figure from theory, and the simulation that must agree with it.
 pub(crate) struct Comparison {
     pub(crate) what: String,
     /// The source of the figure.
     pub(crate) source: &'static str,
     /// In bytes, seconds, or messages per second.
     pub(crate) theory: f64,
-    pub(crate) unit: Unit,
+    pub(crate) unit: FigureUnit,
     /// The tolerance, as a part of the figure.
     pub(crate) within: f64,
     /// The experiment file, from the root of the repository.
@@ -26,7 +26,7 @@ pub(crate) struct Comparison {
 
 /// The number of a record that a figure is.
 #[derive(Clone, Copy)]
-pub(crate) enum Unit {
+pub(crate) enum FigureUnit {
     Time,
     Rate,
     RateOfEach,
@@ -39,7 +39,7 @@ impl Comparison {
     pub(crate) fn new(file: &'static str, preset: &str, set: &[&str], more: &[&str]) -> Self {
         let preset = format!("network.preset={preset}");
         let set = [&[preset.as_str()], set, more].concat().into_iter().map(str::to_owned).collect();
-        Self { what: String::new(), source: "", theory: 0.0, unit: Unit::Time, within: 0.0, file, set }
+        Self { what: String::new(), source: "", theory: 0.0, unit: FigureUnit::Time, within: 0.0, file, set }
     }
 
     fn simulate(&self) -> f64 {
@@ -64,7 +64,7 @@ impl Comparison {
     }
 }
 
-impl Unit {
+impl FigureUnit {
     fn of(self, record: &Record) -> f64 {
         match self {
             Self::Time => record.seconds,

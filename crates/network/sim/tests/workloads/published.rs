@@ -48,7 +48,7 @@ fn streams_from_many_to_many_get_slower_with_their_number() {
 
 /// Table II.
 #[test]
-fn one_way_is_as_fast_as_published() {
+fn one_direction_is_as_fast_as_published() {
     let alone = "network.host={send=\"0 s\",receive=\"0 s\"}";
     for (ports, published) in [(1, 246.71), (2, 493.41)] {
         let ports = format!("network.nic.ports={ports}");
@@ -60,7 +60,7 @@ fn one_way_is_as_fast_as_published() {
 /// Tables III and IV: the sum of both directions of one host. The model leaves out the cost of the chip set beside the
 /// bus.
 #[test]
-fn two_ways_are_bound_by_the_memory_of_the_hosts() {
+fn two_directions_are_bound_by_the_memory_of_the_hosts() {
     for (ports, expected, published) in [(1, 2.0 * 246.71, 465.98), (2, 684.85, 649.90)] {
         let ports = format!("network.nic.ports={ports}");
         let pairs = "workload={type=\"pairs\",window=8}";

@@ -87,8 +87,8 @@ fn carries_what_is_offered(text: &str, most: f64, key: impl Fn(f64) -> String) {
                 (record.trigger.offered_rate_hz.expect("a rate is asked for"), interval(record));
             println!("{load}: {offered:.0} offered, {low:.0} to {high:.0}, good: {}", record.good);
             assert_near("offered", offered, load * most, 1e-3);
-            let told = record.findings.iter().any(|finding| finding.kind == FindingKind::RateNotKept);
-            assert_eq!((told, record.good), (load > 1.0, load < 1.0), "{load}: {:#?}", record.findings);
+            let is_reported = record.findings.iter().any(|finding| finding.kind == FindingKind::RateNotKept);
+            assert_eq!((is_reported, record.good), (load > 1.0, load < 1.0), "{load}: {:#?}", record.findings);
             held += u32::from(load < 1.0 && (low..=high).contains(&offered));
             assert!(load < 1.0 || high < offered, "{load}: {high} of {offered}");
         }
@@ -99,15 +99,15 @@ fn carries_what_is_offered(text: &str, most: f64, key: impl Fn(f64) -> String) {
 }
 
 #[test]
-fn traffic_is_carried_as_it_is_offered_or_told() {
+fn traffic_is_carried_as_offered_or_the_shortfall_is_reported() {
     // The load of each of four senders of 2 kB, at 1 GB/s.
     let most = run_with(TRAFFIC, &["trigger.duration=40 ms"]).event_rate_hz;
     carries_what_is_offered(TRAFFIC, most, |rate| format!("workload.load={}", rate / 4.0 * 2e3 / 1e9));
 }
 
 #[test]
-fn events_are_built_as_they_are_triggered_or_told() {
-    // With many events waiting more is built than builders ask for in free running.
+fn events_are_built_as_triggered_or_the_shortfall_is_reported() {
+    // With many events waiting more is built than builders request in free running.
     let flood = "trigger={type=\"rate\",rate=\"2 MHz\",duration=\"40 ms\",accept_loss=100,block=1}";
     let most = run_with(BUILDING, &[flood]).event_rate_hz;
     carries_what_is_offered(BUILDING, most, |rate| {
@@ -117,7 +117,7 @@ fn events_are_built_as_they_are_triggered_or_told() {
 
 /// The warm-up of a network that is slow at first does not count, nor does the drain.
 #[test]
-fn what_is_slow_at_first_does_not_count() {
+fn a_slow_start_does_not_count() {
     let slow = "network.fault=[{target=\"h0>switch0\",action=\"slow\",at=\"0 s\",factor=8},\
                 {target=\"h0>switch0\",action=\"slow\",at=\"4 ms\",factor=1}]";
     let set = [slow, "workload={type=\"assigned\",destinations=[0,1,2,3]}", "trigger.duration=20 ms"];
@@ -127,7 +127,7 @@ fn what_is_slow_at_first_does_not_count() {
     assert!(whole.event_rate_hz < 0.97 * record.event_rate_hz, "{} {}", whole.event_rate_hz, record.event_rate_hz);
 }
 
-/// A share that the file accepts is no failure, and a larger one is.
+/// A share that the file accepts is not a failure, and a larger one is.
 #[test]
 fn a_loss_may_be_accepted() {
     let accepting = |percent: u8| {
@@ -140,14 +140,14 @@ fn a_loss_may_be_accepted() {
 
 /// Ten milliseconds of many events, none of which has ended when the trigger stops.
 #[test]
-fn no_steady_state_is_told() {
+fn a_missing_steady_state_is_reported() {
     let record = run_with(BUILDING, &["trigger={type=\"rate\",rate=\"10 kHz\",duration=\"10 ms\"}"]);
     let kinds: Vec<_> = record.findings.iter().map(|finding| finding.kind).collect();
     assert_eq!((kinds, record.good), (vec![FindingKind::NoSteadyState], true));
     assert!(!record.window.steady && record.event_rate_interval_hz.is_none() && record.event_rate_hz > 0.0);
 }
 
-/// The filling of buckets is no payload, and several senders to one receiver prepare their packets at the same time.
+/// The filling of buckets is not payload, and several senders to one receiver prepare their packets at the same time.
 #[test]
 fn efficiency_counts_payload_and_never_passes_one() {
     let fill = |size: &str| {

@@ -1,7 +1,7 @@
 //! The presets beside calculated values; each page of `docs/reference/networks` shows the results.
 
 use crate::{
-    pages::{Comparison, Unit, check_page},
+    pages::{Comparison, FigureUnit, check_page},
     support::{assert_near, network_config, run_with},
 };
 use evb_fabric::{Flow, NetworkConfig};
@@ -15,14 +15,14 @@ const PAIRS: &str = "experiments/pairs.toml";
 const ONE: &[&str] = &["workload.messages=1", "readout.source.size=48 B"];
 const STREAM: &[&str] = &["workload.messages=100"];
 
-/// Host 0 sends one packet to the host that is farthest away, over so many switches.
+/// Host 0 sends one packet to the host that is farthest away, over `switches` switches.
 fn alone(preset: &str, farthest: u16, switches: u64) -> Comparison {
     let set = [format!("network.placement.builder={farthest}")];
     Comparison {
         what: format!("one message of 48 B to h{farthest}; switches: {switches}"),
         source: "the sum of its parts",
         theory: seconds_alone(&network_config(preset), 48.0, switches as f64),
-        unit: Unit::Time,
+        unit: FigureUnit::Time,
         within: EXACT,
         ..Comparison::new(PAIRS, preset, ONE, &set.each_ref().map(String::as_str))
     }
@@ -54,7 +54,7 @@ fn stream(preset: &str) -> Comparison {
         what: "messages of 64 KiB, back to back, to the next host".to_owned(),
         source: "payload and time of each packet",
         theory: stream_rate(&network_config(preset), 65536.0),
-        unit: Unit::Rate,
+        unit: FigureUnit::Rate,
         within: STEADY,
         ..Comparison::new(PAIRS, preset, STREAM, &[])
     }
@@ -75,14 +75,14 @@ fn stream_rate(config: &NetworkConfig, bytes: f64) -> f64 {
     f64::from(nic.ports) * bytes / ((bytes / packet).floor() * of_packet(packet) + last)
 }
 
-/// So many pairs of hosts, as many apart, all at once: a shift, which takes no link twice.
+/// A number of pairs of hosts, as many apart, all at once: a shift, which takes no link twice.
 fn shift(preset: &str, pairs: u16) -> Comparison {
     let set = ["readout.units", "builder.units", "network.placement.builder"].map(|key| format!("{key}={pairs}"));
     Comparison {
         what: format!("h0 to h{pairs}, h1 to h{}, ... at once, each", pairs + 1),
         source: "as one alone: a shift (Zahavi, JPDC 72, 2012)",
         theory: stream_rate(&network_config(preset), 65536.0),
-        unit: Unit::RateOfEach,
+        unit: FigureUnit::RateOfEach,
         within: STEADY,
         ..Comparison::new(PAIRS, preset, STREAM, &set.each_ref().map(String::as_str))
     }
@@ -97,7 +97,7 @@ fn frames(preset: &str, [smallest, largest]: [f64; 2]) -> [Comparison; 2] {
             what: format!("frames of {frame} B"),
             source: "RFC 2544, appendix B, for this rate",
             theory,
-            unit: Unit::Messages,
+            unit: FigureUnit::Messages,
             within: STEADY,
             ..Comparison::new(PAIRS, preset, &set, &[])
         }
@@ -110,19 +110,19 @@ fn neighbours(preset: &str) -> Comparison {
         what: "every node to one on the next switch, each".to_owned(),
         source: "4 links for 16 nodes, 64 of 67 B payload",
         theory: 10e6 * 4.0 / 16.0 * 64.0 / 67.0,
-        unit: Unit::RateOfEach,
+        unit: FigureUnit::RateOfEach,
         within: STEADY,
         ..Comparison::new("papers/atlas-ethernet-1998/grid-neighbours.toml", preset, &[], &[])
     }
 }
 
 #[test]
-fn ideal() {
+fn the_ideal_network_agrees_with_theory() {
     let blocked = Comparison {
         what: "8 x 8, random, what waits blocks what is behind it".to_owned(),
         source: "Hluchyj and Karol 1988, table I",
         theory: 0.6184,
-        unit: Unit::Efficiency,
+        unit: FigureUnit::Efficiency,
         within: STEADY,
         ..Comparison::new(
             "experiments/crossbar-hol.toml",
@@ -135,13 +135,13 @@ fn ideal() {
 }
 
 #[test]
-fn myrinet() {
+fn myrinet_agrees_with_theory() {
     check_page("myrinet-oct-sw8", &[alone("myrinet-oct-sw8", 15, 3), stream("myrinet-oct-sw8")]);
     check_page("myrinet-clos-128", &[alone("myrinet-clos-128", 63, 3), stream("myrinet-clos-128")]);
 }
 
 #[test]
-fn ds_links() {
+fn ds_links_agree_with_theory() {
     check_page("ds-link-clos", &[alone("ds-link-clos", 255, 3), stream("ds-link-clos")]);
     for (preset, farthest, switches) in [("ds-link-grid", 255, 7), ("ds-link-torus", 170, 5)] {
         check_page(preset, &[alone(preset, farthest, switches), stream(preset), neighbours(preset)]);
@@ -149,7 +149,7 @@ fn ds_links() {
 }
 
 #[test]
-fn ethernet() {
+fn ethernet_agrees_with_theory() {
     // The table is for 10 Mbit/s: 14880 and 812 frames/s; with a digit more, 812.74.
     for (preset, farthest, times) in [("fast-ethernet", 15, 10.0), ("gigabit-ethernet", 63, 100.0)] {
         let [smallest, largest] = frames(preset, [14880.0 * times, 812.0 * times]);
@@ -158,14 +158,14 @@ fn ethernet() {
 }
 
 #[test]
-fn others() {
+fn other_presets_agree_with_theory() {
     for (preset, farthest, switches) in [("atm-155", 7, 1), ("velo-prototype", 1, 1), ("roce-100g-clos", 127, 3)] {
         check_page(preset, &[alone(preset, farthest, switches), stream(preset)]);
     }
 }
 
 #[test]
-fn infiniband() {
+fn infiniband_agrees_with_theory() {
     let preset = "infiniband-hdr-fat-tree";
     check_page(preset, &[alone(preset, 127, 5), stream(preset), shift(preset, 64)]);
 }
@@ -188,7 +188,7 @@ source = { type = "fixed", size = "16 KiB" }
 units = 128
 "#;
 
-/// A saturated tree loses rate to packets that meet at their destinations, not to links that stand idle.
+/// A saturated tree loses rate to packets that meet at their destinations, not to idle links.
 #[test]
 fn fixed_routes_carry_as_much_uniform_traffic_as_random_ones() {
     let rate = |routing: &str| run_with(UNIFORM, &[routing]).throughput_bytes_per_s;

@@ -4,18 +4,18 @@
 //! an equal distance in time, so their times are known without an event for each. The last one is looked at again when
 //! it gets a link, since something may follow it.
 //!
-//! A train is exact only while each of its packets gets each link as soon as it asks for it. So all trains are given up as
-//! soon as another packet asks for a link of one, its sender is told to pause, or a buffer may be full: the simulation
+//! A train is exact only while each of its packets gets each link as soon as it requests it. So all trains are given up as
+//! soon as another packet requests a link of one, its sender has to pause, or a buffer may be full: the simulation
 //! starts again, packet by packet. When the measurement begins or ends, trains are split: all packets that have not got a
-//! link go on alone, from where they are at that time. Those that have got it remain a train.
+//! link continue alone, from where they are at that time. Those that have got it remain a train.
 //!
 //! Splitting a train where another packet meets it, in place of starting again, was wrong in one of ten thousand random
 //! experiments, about the room in buffers.
 
-mod passing;
+mod following;
 mod splitting;
 
-use super::{NOWHERE, buffers::Sequence, links::Links};
+use super::{NOWHERE, flow_control::Sequence, links::Links};
 use crate::{
     packet::{LaneId, PacketId, TrainId},
     slab::Slab,
@@ -24,12 +24,12 @@ use evb_core::{Span, Time};
 use evb_fabric::LinkId;
 use smallvec::SmallVec;
 
-/// All trains on their way.
+/// All trains under way.
 pub(super) type Trains = Slab<TrainId, Train>;
 
 /// A train.
 pub(super) struct Train {
-    /// Its first packet, which stands for all.
+    /// Its first packet, which represents all.
     pub(super) id: PacketId,
     /// Number of packets.
     pub(super) length: u32,
@@ -39,7 +39,7 @@ pub(super) struct Train {
     spacing: Span,
     /// The links that the first packet has got, in order.
     runs: SmallVec<[Run; 6]>,
-    /// The link that the first packet asks for at the present time and will get, or [`NOWHERE`].
+    /// The link that the first packet requests at the present time and will get, or [`NOWHERE`].
     asked: LinkId,
     /// Packets whose arrival was counted.
     counted: u32,

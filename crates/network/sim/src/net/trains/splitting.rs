@@ -1,31 +1,30 @@
-//! The end of a train when the measurement begins or ends: packets that have not got a link go on alone.
+//! The end of a train when the measurement begins or ends: packets that have not got a link continue alone.
 
 use super::Train;
 use crate::{
-    event::Event,
-    net::{Effect, NOWHERE, Net},
+    event::NetEvent,
+    net::{NOWHERE, Net, NetEffect},
     packet::{LaneId, Packet, PacketId, TrainId},
-    queue::Queue,
 };
 use evb_core::Time;
 use std::ops::Range;
 
 impl Net {
-    /// Splits all trains, as they are before anything happens at `end`: from then on packets go on alone, but for those
+    /// Splits all trains, as they are before anything happens at `end`: from then on packets continue alone, but for those
     /// that have the last link that their train has got.
-    pub(crate) fn split_all(&mut self, queue: &mut Queue<Event>, end: Time) {
+    pub(crate) fn split_all(&mut self, end: Time) {
         let ids: Vec<_> = self.trains.iter().map(|(id, _)| id).collect();
         for id in ids {
             let runs = &self.trains.get(id).runs;
             if runs.last().is_none_or(|run| run.active) {
-                self.split(queue, id, runs.len().saturating_sub(1), end);
+                self.split(id, runs.len().saturating_sub(1), end);
             }
         }
     }
 
-    /// Splits a train before one of its links: packets that have not got that link before `end` go on alone. The place
-    /// behind the last link that it has got stands for the link that its first packet asks for.
-    fn split(&mut self, queue: &mut Queue<Event>, id: TrainId, place: usize, end: Time) {
+    /// Splits a train before one of its links: packets that have not got that link before `end` continue alone. The place
+    /// behind the last link that it has got denotes the link that its first packet requests.
+    fn split(&mut self, id: TrainId, place: usize, end: Time) {
         let kept = self.passed_before(id, place, end);
         let mut passed = kept;
         for index in (0..=place).rev() {
@@ -35,14 +34,14 @@ impl Net {
                 None => None,
             };
             if index == 0 {
-                self.return_uncut(queue, id, passed, free_at, end);
+                self.return_uncut(id, passed, free_at, end);
                 break;
             }
             let behind = self.passed_before(id, index - 1, end);
-            self.go_alone(queue, id, index, passed.max(u32::from(free_at.is_none()))..behind, free_at);
+            self.separate(id, index, passed.max(u32::from(free_at.is_none()))..behind, free_at);
             passed = behind;
         }
-        self.shorten(queue, id, place, kept, end);
+        self.shorten(id, place, kept, end);
     }
 
     /// Number of packets that have got a link before `end`.
@@ -61,34 +60,27 @@ impl Net {
         let train = self.trains.get(id);
         let before = train.runs[place].before;
         if before != LaneId::NONE {
-            self.buffers.withhold(&mut self.links, before, train.length - passed, train.wire);
+            self.withhold(before, train.length - passed, train.wire);
         }
         free_at
     }
 
-    /// Packets between two links become packets of their own. Those before them will have left the lane at `free_at`; if
+    /// Packets between two links become separate packets. Those before them will have left the lane at `free_at`; if
     /// none does, the first packet of the train is before them.
-    fn go_alone(
-        &mut self,
-        queue: &mut Queue<Event>,
-        id: TrainId,
-        place: usize,
-        packets: Range<u32>,
-        free_at: Option<Time>,
-    ) {
+    fn separate(&mut self, id: TrainId, place: usize, packets: Range<u32>, free_at: Option<Time>) {
         let train = self.trains.get(id);
         let (run, head) = (&train.runs[place - 1], train.id);
         let (lane, first) = (run.lane, run.start + self.time_to_arrive(run));
         let (pace, spacing) = (run.pace, train.spacing);
         let (channel, dimension) = (self.links.channel_of(lane) as u8, self.links[run.link].dimension);
         let like = Packet { lane, pace, channel, dimension, ..self.alone(train) };
-        let is_stored = self.buffers.store_whole_packets();
+        let is_stored = self.flow.stores_whole_packets();
         let mut ends: Option<(PacketId, PacketId)> = None;
         for number in packets {
             let arrival = first + spacing * number.into();
             let id = self.packets.insert(Packet { since: arrival, ..like.clone() });
             if is_stored {
-                self.buffers.enter_whole(queue, &mut self.packets, lane, id, arrival);
+                self.arrive_whole(lane, id, arrival);
             } else if let Some((_, last)) = &mut ends {
                 self.packets[std::mem::replace(last, id)].next = id;
             } else {
@@ -96,10 +88,10 @@ impl Net {
             }
         }
         if let Some(ends) = ends {
-            self.buffers.stop_behind(&mut self.links, &mut self.packets, lane, ends);
+            self.stop_behind(lane, ends);
         }
         if let Some(free_at) = free_at {
-            self.leave(queue, lane, head, free_at);
+            self.leave(lane, head, free_at);
         }
     }
 
@@ -110,42 +102,42 @@ impl Net {
     }
 
     /// The sender has still to cut and send the packets from a number on. The one before has left the interface at
-    /// `free_at`; if none has, the first one will ask for its link.
-    fn return_uncut(&mut self, queue: &mut Queue<Event>, id: TrainId, passed: u32, free_at: Option<Time>, end: Time) {
+    /// `free_at`; if none has, the first one will request its link.
+    fn return_uncut(&mut self, id: TrainId, passed: u32, free_at: Option<Time>, end: Time) {
         let train = self.trains.get(id);
         let &Packet { from: endpoint, message, payload, .. } = &self.packets[train.id];
         let mut left = train.length - passed.max(1);
         if let Some(at) = free_at.filter(|&at| at >= end) {
-            self.effects.push(Effect::Sent { endpoint, at });
+            self.effects.push(NetEffect::Sent { endpoint, at });
         } else if free_at.is_some() {
-            // The next one was cut already, and asks when the interface has done its work for it.
+            // The next one was cut already, and requests its link when the interface has done its work for it.
             let (asks_at, packet) = (train.time(&train.runs[0], passed), self.alone(train));
-            let pace = self.pace_of_interface(packet.wire);
+            let pace = self.interface_pace(packet.wire);
             let id = self.packets.insert(Packet { pace, ..packet });
-            queue.push(asks_at, Event::Request(id));
+            self.plan(asks_at, NetEvent::Request(id));
             left -= 1;
         }
-        self.effects.push(Effect::Uncut { message, packets: left, bytes: left * payload });
+        self.effects.push(NetEffect::Uncut { message, packets: left, bytes: left * payload });
     }
 
-    /// A train goes on with the packets that have got the link at a place: others will not follow.
-    fn shorten(&mut self, queue: &mut Queue<Event>, id: TrainId, place: usize, kept: u32, end: Time) {
+    /// Shortens a train to the packets that have got the link at a place.
+    fn shorten(&mut self, id: TrainId, place: usize, kept: u32, end: Time) {
         let runs = self.trains.get(id).runs.len();
         for index in place + 1..runs {
             let train = self.trains.get(id);
             let (before, lost, wire) = (train.runs[index].before, train.length - kept, train.wire);
-            self.buffers.withhold(&mut self.links, before, lost, wire);
+            self.withhold(before, lost, wire);
         }
         if kept == 0 {
             return self.dissolve(id);
         }
         self.trains.get_mut(id).length = kept;
-        self.deliver_train(queue, id, place);
+        self.deliver_train(id, place);
         for index in place + 1..runs {
             if self.passed_before(id, index, end) < kept {
-                self.plan_to_follow(queue, id, index);
+                self.plan_to_follow(id, index);
             } else {
-                self.end_run(queue, id, index);
+                self.end_run(id, index);
             }
         }
         let train = self.trains.get(id);
@@ -154,7 +146,7 @@ impl Net {
         }
     }
 
-    /// The first packet of a train goes on alone.
+    /// Dissolves a train, whose first packet continues alone.
     fn dissolve(&mut self, id: TrainId) {
         let Train { id, asked, .. } = self.trains.remove(id);
         self.packets[id].train = TrainId::NONE;

@@ -1,8 +1,8 @@
 //! Requests for links, and their arbitration.
 
 use super::{Happening, Hop, World, byte_time, time_for};
-use evb_fabric::{Arbitration, End, Flow, LinkId, Routing, WhenFull};
-use evb_sim::probe::Probe;
+use evb_fabric::{Arbitration, Flow, LinkEnd, LinkId, Routing, WhenFull};
+use evb_sim::testing::Probe;
 use std::collections::VecDeque;
 
 /// Worms that an input has places for.
@@ -30,7 +30,7 @@ pub(super) struct Buffer {
     pub(super) taken: u64,
     /// Bytes of packets in the switch that came over the link (store and forward).
     pub(super) held: u64,
-    /// True when the sender was told to pause.
+    /// True if the sender was asked to pause.
     pub(super) full: bool,
 }
 
@@ -39,13 +39,13 @@ impl World<'_> {
     pub(super) fn ask(&mut self, packet: usize) {
         let (link, wire) = (self.next_link(packet).0, u64::from(self.packets[packet].probe.wire));
         if let Some((queue, WhenFull::Drop, _)) = self.store()
-            && !self.packets[packet].way.is_empty()
+            && !self.packets[packet].route.is_empty()
             && self.queued(link) + wire > queue
         {
-            self.told.lost += 1;
+            self.expected.lost += 1;
             return;
         }
-        if let (Some(_), Some(before)) = (self.store(), self.packets[packet].way.last()) {
+        if let (Some(_), Some(before)) = (self.store(), self.packets[packet].route.last()) {
             self.enter_store(packet, before.link);
         }
         self.packets[packet].asked = self.now;
@@ -59,7 +59,7 @@ impl World<'_> {
         wire.waiting.iter().chain(&sending).map(|&packet| u64::from(self.packets[packet].probe.wire)).sum()
     }
 
-    /// Gives links away, in the order of their numbers; returns true if there was one to give.
+    /// Grants links, in the order of their numbers; returns true if one was granted.
     pub(super) fn give_links_away(&mut self) -> bool {
         let mut given = false;
         for link in 0..self.wires.len() {
@@ -98,20 +98,20 @@ impl World<'_> {
         wire.waiting.retain(|&other| other != packet);
         wire.busy = true;
         wire.served = Some(input);
-        self.told.hops += 1;
-        self.told.waits += u64::from(self.now > self.packets[packet].asked);
+        self.expected.hops += 1;
+        self.expected.waits += u64::from(self.now > self.packets[packet].asked);
         let amount = self.amount(packet);
         let buffer = &mut self.buffers[link][channel];
         buffer.packets.push_back(packet);
         buffer.taken += amount;
         let hop = Hop { link, channel, head_there: false, head_at: 0, sending: false, sent: 0, there: 0, known: 0 };
-        self.packets[packet].way.push(hop);
+        self.packets[packet].route.push(hop);
         self.start(packet);
     }
 
     /// The packet's first byte goes out at once.
     fn start(&mut self, packet: usize) {
-        let hop = self.packets[packet].way.len() - 1;
+        let hop = self.packets[packet].route.len() - 1;
         if self.slack().is_some() {
             return self.try_byte(packet, hop);
         }
@@ -120,7 +120,7 @@ impl World<'_> {
 
     /// A packet that will not stop on this link: as slow as the slowest before, unless a switch stored it.
     fn start_whole(&mut self, packet: usize, hop: usize) {
-        let next = self.packets[packet].way[hop].link;
+        let next = self.packets[packet].route[hop].link;
         let link = &self.network.links[next];
         let wire = u64::from(self.packets[packet].probe.wire);
         let own = time_for(wire, link.rate.0);
@@ -135,9 +135,9 @@ impl World<'_> {
         self.wires[next].sending = Some((packet, self.now + longest));
         self.plan(longest, Happening::TailSent { packet, hop });
         match (link.to, self.store()) {
-            (End::Endpoint(_), _) => self.plan(longest + link.delay.0, Happening::TailThere { packet, hop }),
-            (End::Switch(_), Some(_)) => self.plan(longest + link.delay.0 + switch, Happening::Ask { packet }),
-            (End::Switch(_), None) => {
+            (LinkEnd::Endpoint(_), _) => self.plan(longest + link.delay.0, Happening::TailThere { packet, hop }),
+            (LinkEnd::Switch(_), Some(_)) => self.plan(longest + link.delay.0 + switch, Happening::Ask { packet }),
+            (LinkEnd::Switch(_), None) => {
                 self.plan(byte_time(link.rate.0) + link.delay.0, Happening::HeadThere { packet, hop })
             }
         }
@@ -145,7 +145,7 @@ impl World<'_> {
 
     /// True when the buffer behind the link has room for the packet, as far as the sender knows. Hosts always have.
     fn has_room(&self, link: usize, packet: usize) -> bool {
-        if let End::Endpoint(_) = self.network.links[link].to {
+        if let LinkEnd::Endpoint(_) = self.network.links[link].to {
             return true;
         }
         let (_, channel) = self.next_link(packet);
@@ -164,13 +164,13 @@ impl World<'_> {
 
     /// The place of the packet: a link, and its channel. A sender has only one place.
     fn input(&self, packet: usize) -> (usize, usize) {
-        self.packets[packet].way.last().map_or((0, 0), |hop| (hop.link, hop.channel))
+        self.packets[packet].route.last().map_or((0, 0), |hop| (hop.link, hop.channel))
     }
 
     /// The link that the packet takes next, and in which channel.
     fn next_link(&self, packet: usize) -> (usize, usize) {
         let Probe { from, to, .. } = self.packets[packet].probe;
-        let Some(hop) = self.packets[packet].way.last() else {
+        let Some(hop) = self.packets[packet].route.last() else {
             return (self.network.endpoint(from).up.0 as usize, 0);
         };
         let before = &self.network.links[hop.link];

@@ -1,8 +1,8 @@
-//! A network simulator that moves single bytes by the rules of `docs/reference/networks/model.md`: slow, simple, and written from
-//! the text alone, so that it errs elsewhere than the engine.
+//! A network simulator that moves single bytes by the rules of `docs/networks/model.md`: slow, simple, and written from
+//! the text alone, so that its errors differ from those of the engine.
 //!
 //! An event is a byte being sent, a byte being there, a sender learning of room: nothing is computed ahead. When
-//! packets never stop on a link (all but wormhole), the first and the last byte stand for the others, and are planned
+//! packets never stop on a link (all but wormhole), the first and the last byte represent the others, and are planned
 //! when the link is given away.
 
 mod links;
@@ -10,7 +10,7 @@ mod moves;
 
 use evb_core::Time;
 use evb_fabric::{Flow, Network, Routes, WhenFull};
-use evb_sim::probe::Probe;
+use evb_sim::testing::Probe;
 use links::{Buffer, Wire};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -20,41 +20,41 @@ const BYTE: u128 = 8_000_000_000_000;
 
 /// The fate of the packets, and the special cases that they met with.
 #[derive(Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct ReferenceOutcome {
     /// Time at which the last byte of each packet arrived.
     pub(crate) delivered: Vec<Option<Time>>,
     /// Links given away.
     pub(crate) hops: u64,
     /// Packets dropped.
     pub(crate) lost: u64,
-    /// Packets that were still on their way when nothing moved any more.
-    pub(crate) standing: u64,
+    /// Packets that were still under way when nothing moved any more.
+    pub(crate) blocked: u64,
     /// Packets that were not given a link at once.
     pub(crate) waits: u64,
     /// Bytes of worms that waited for room.
     pub(crate) stalls: u64,
     /// Most links on which one worm stood at a time.
     pub(crate) stretch: usize,
-    /// Times that a sender was told to pause.
+    /// Number of times that a sender was asked to pause.
     pub(crate) pauses: u64,
 }
 
-/// Sends the packets, as [`evb_sim::probe::send`] does.
-pub(crate) fn send(network: &Network, seed: u64, probes: &[Probe]) -> Told {
+/// Sends the packets, as [`evb_sim::testing::send`] does.
+pub(crate) fn send(network: &Network, seed: u64, probes: &[Probe]) -> ReferenceOutcome {
     let mut world = World::new(network, seed, probes);
     for endpoint in 0..network.endpoints.len() {
         world.take(endpoint);
     }
     while world.step() {}
-    let told = &mut world.told;
-    told.standing = probes.len() as u64 - told.lost - told.delivered.iter().flatten().count() as u64;
-    world.told
+    let expected = &mut world.expected;
+    expected.blocked = probes.len() as u64 - expected.lost - expected.delivered.iter().flatten().count() as u64;
+    world.expected
 }
 
 /// An event of a packet or a link. Hops of a packet count from 0, the link into the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Happening {
-    /// The packet asks for the link of this hop.
+    /// The packet requests the link of this hop.
     Ask { packet: usize },
     /// A byte of a worm has been sent.
     ByteSent { packet: usize, hop: usize },
@@ -78,14 +78,14 @@ enum Happening {
 struct Packet {
     probe: Probe,
     /// The links given to it.
-    way: Vec<Hop>,
+    route: Vec<Hop>,
     /// Time at which it asked for the next.
     asked: u64,
     /// The longest time that all of it took anywhere so far.
     longest: u64,
 }
 
-/// One link of a packet's way. The counts of bytes are those of a worm.
+/// One link of a packet's route. The counts of bytes are those of a worm.
 struct Hop {
     link: usize,
     channel: usize,
@@ -113,7 +113,7 @@ struct World<'n> {
     wires: Vec<Wire>,
     /// The buffer behind each link, for each channel.
     buffers: Vec<Vec<Buffer>>,
-    told: Told,
+    expected: ReferenceOutcome,
 }
 
 impl<'n> World<'n> {
@@ -122,7 +122,7 @@ impl<'n> World<'n> {
         for (place, probe) in probes.iter().enumerate() {
             to_send[usize::from(probe.from.0)].push_back(place);
         }
-        let packet = |&probe: &Probe| Packet { probe, way: Vec::new(), asked: 0, longest: 0 };
+        let packet = |&probe: &Probe| Packet { probe, route: Vec::new(), asked: 0, longest: 0 };
         let channels = usize::from(network.config.flow.virtual_channels());
         Self {
             network,
@@ -135,7 +135,7 @@ impl<'n> World<'n> {
             to_send,
             wires: network.links.iter().map(|_| Wire::default()).collect(),
             buffers: network.links.iter().map(|_| (0..channels).map(|_| Buffer::default()).collect()).collect(),
-            told: Told { delivered: vec![None; probes.len()], ..Told::default() },
+            expected: ReferenceOutcome { delivered: vec![None; probes.len()], ..ReferenceOutcome::default() },
         }
     }
 
@@ -198,7 +198,7 @@ impl<'n> World<'n> {
     }
 }
 
-/// The time for so many bytes at a rate, rounded up.
+/// The time for a number of bytes at a rate, rounded up.
 fn time_for(bytes: u64, rate: u64) -> u64 {
     (u128::from(bytes) * BYTE).div_ceil(u128::from(rate)) as u64
 }

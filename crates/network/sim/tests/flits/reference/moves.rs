@@ -2,39 +2,39 @@
 
 use super::{Happening, World};
 use evb_core::Time;
-use evb_fabric::{End, WhenFull};
+use evb_fabric::{LinkEnd, WhenFull};
 
 impl World<'_> {
     /// Sends the next byte of a worm on this hop, if it can be.
     pub(super) fn try_byte(&mut self, packet: usize, hop: usize) {
         let (slack, _) = self.slack().expect("only worms move by bytes");
-        let Some(here) = self.packets[packet].way.get(hop) else { return };
+        let Some(here) = self.packets[packet].route.get(hop) else { return };
         let all = u64::from(self.packets[packet].probe.wire);
-        let there = if hop == 0 { all } else { self.packets[packet].way[hop - 1].there };
+        let there = if hop == 0 { all } else { self.packets[packet].route[hop - 1].there };
         if here.sending || here.sent == there {
             return;
         }
         let link = here.link;
-        let ends = matches!(self.network.links[link].to, End::Endpoint(_));
+        let ends = matches!(self.network.links[link].to, LinkEnd::Endpoint(_));
         if !ends && here.sent == here.known + slack {
-            self.told.stalls += 1;
-            self.told.stretch = self.told.stretch.max(self.stretch(packet, slack));
+            self.expected.stalls += 1;
+            self.expected.stretch = self.expected.stretch.max(self.stretch(packet, slack));
             return;
         }
-        self.packets[packet].way[hop].sending = true;
+        self.packets[packet].route[hop].sending = true;
         self.plan(self.pace(link), Happening::ByteSent { packet, hop });
     }
 
-    /// Number of links on which the worm stands for want of room.
+    /// Number of links on which the worm is stalled for want of room.
     fn stretch(&self, packet: usize, slack: u64) -> usize {
         let ahead = |hop: &super::Hop| self.network.links[hop.link].to.switch().is_some();
-        let stands = |hop: &&super::Hop| ahead(hop) && !hop.sending && hop.sent == hop.known + slack;
-        self.packets[packet].way.iter().filter(stands).count()
+        let is_stalled = |hop: &&super::Hop| ahead(hop) && !hop.sending && hop.sent == hop.known + slack;
+        self.packets[packet].route.iter().filter(is_stalled).count()
     }
 
     pub(super) fn byte_sent(&mut self, packet: usize, hop: usize) {
         let (_, reaction) = self.slack().expect("only worms move by bytes");
-        let here = &mut self.packets[packet].way[hop];
+        let here = &mut self.packets[packet].route[hop];
         here.sending = false;
         here.sent += 1;
         let (link, sent) = (here.link, here.sent);
@@ -50,7 +50,7 @@ impl World<'_> {
     }
 
     pub(super) fn byte_there(&mut self, packet: usize, hop: usize) {
-        let here = &mut self.packets[packet].way[hop];
+        let here = &mut self.packets[packet].route[hop];
         here.there += 1;
         let there = here.there;
         if there == 1 {
@@ -63,17 +63,17 @@ impl World<'_> {
     }
 
     pub(super) fn byte_known(&mut self, packet: usize, hop: usize) {
-        self.packets[packet].way[hop].known += 1;
+        self.packets[packet].route[hop].known += 1;
         self.try_byte(packet, hop);
     }
 
-    /// A head that is first in its buffer goes on.
+    /// Moves on a head that is first in its buffer.
     pub(super) fn head_there(&mut self, packet: usize, hop: usize) {
-        let here = &mut self.packets[packet].way[hop];
+        let here = &mut self.packets[packet].route[hop];
         here.head_there = true;
         here.head_at = self.now;
         let (link, channel) = (here.link, here.channel);
-        let at_switch = matches!(self.network.links[link].to, End::Switch(_));
+        let at_switch = matches!(self.network.links[link].to, LinkEnd::Switch(_));
         if at_switch && self.buffers[link][channel].packets[0] == packet {
             self.plan(self.network.config.switch.delay.0, Happening::Ask { packet });
         }
@@ -81,7 +81,7 @@ impl World<'_> {
 
     /// The link is free, and so is the place that the packet had before it.
     pub(super) fn tail_sent(&mut self, packet: usize, hop: usize) {
-        let link = self.packets[packet].way[hop].link;
+        let link = self.packets[packet].route[hop].link;
         self.wires[link].busy = false;
         match hop {
             0 => self.take(self.packets[packet].probe.from.0.into()),
@@ -91,14 +91,14 @@ impl World<'_> {
     }
 
     fn leave_buffer(&mut self, packet: usize, hop: usize) {
-        let before = &self.packets[packet].way[hop];
+        let before = &self.packets[packet].route[hop];
         let (link, channel, amount) = (before.link, before.channel, self.amount(packet));
         let buffer = &mut self.buffers[link][channel];
         assert_eq!(buffer.packets.pop_front(), Some(packet), "the first of a buffer leaves it");
         let next = buffer.packets.front().copied();
         self.plan(self.reaction(), Happening::Room { link, channel, amount });
         if let Some(next) = next
-            && let Some(hop) = self.packets[next].way.last().filter(|hop| hop.head_there)
+            && let Some(hop) = self.packets[next].route.last().filter(|hop| hop.head_there)
         {
             // The switch has looked at the head since it came.
             let ready = hop.head_at + self.network.config.switch.delay.0;
@@ -107,9 +107,9 @@ impl World<'_> {
     }
 
     pub(super) fn tail_there(&mut self, packet: usize, hop: usize) {
-        let link = self.packets[packet].way[hop].link;
-        if let End::Endpoint(_) = self.network.links[link].to {
-            self.told.delivered[packet] = Some(Time(self.now));
+        let link = self.packets[packet].route[hop].link;
+        if let LinkEnd::Endpoint(_) = self.network.links[link].to {
+            self.expected.delivered[packet] = Some(Time(self.now));
         }
     }
 
@@ -120,7 +120,7 @@ impl World<'_> {
         buffer.held += u64::from(self.packets[packet].probe.wire);
         if full != WhenFull::Drop && !buffer.full && buffer.held >= queue {
             buffer.full = true;
-            self.told.pauses += 1;
+            self.expected.pauses += 1;
             self.plan(reaction, Happening::Pause { link, on: true });
         }
     }
@@ -128,7 +128,7 @@ impl World<'_> {
     /// The last byte of the packet, which came over the link of this hop, has left the switch.
     fn leave_store(&mut self, packet: usize, hop: usize) {
         let (queue, _, reaction) = self.store().expect("only such a switch stores packets");
-        let link = self.packets[packet].way[hop].link;
+        let link = self.packets[packet].route[hop].link;
         let buffer = &mut self.buffers[link][0];
         buffer.held -= u64::from(self.packets[packet].probe.wire);
         if buffer.full && 2 * buffer.held <= queue {

@@ -1,11 +1,10 @@
-//! A train on its way: its first packet gets a link, the others follow, and the last one ends the run.
+//! A train under way: its first packet gets a link, the others follow, and the last one ends the run.
 
 use super::{Run, Train};
 use crate::{
     event::Event,
     net::{NOWHERE, Net},
     packet::{LaneId, Packet, PacketId, TrainId},
-    queue::Queue,
 };
 use evb_core::{Span, Time};
 use evb_fabric::{Flow, LinkId, Network, NicConfig, Service, WhenFull};
@@ -32,28 +31,30 @@ impl Net {
         self.packets[id].train = train;
     }
 
-    /// The first packet of a train is ready to go on. If the link is not sure to go to all its packets, the
-    /// trains are given up.
+    /// Requests the next link for the first packet of a train. If not all its packets are sure to get it, the trains are
+    /// given up.
     #[cold]
-    pub(in crate::net) fn request_for_train(&mut self, queue: &mut Queue<Event>, id: PacketId) {
-        let (packet, train) = (&self.packets[id], self.packets[id].train);
-        let link = if packet.lane == LaneId::NONE {
-            self.network.endpoint(packet.from).up
+    pub(in crate::net) fn request_for_train(&mut self, id: PacketId) {
+        let &Packet { lane, from, train, .. } = &self.packets[id];
+        let link = if lane == LaneId::NONE {
+            self.network.endpoint(from).up
         } else {
-            self.buffers.store(queue, &mut self.links, &mut self.counts, packet);
-            let outputs = self.router.outputs(self.links.switch_of(packet.lane), packet.to);
+            self.store(id);
+            let packet = &self.packets[id];
+            let outputs = self.router.outputs(self.links.switch_of(lane), packet.to);
             self.router.pick(&self.network, &mut self.random, packet, outputs)
         };
-        if !self.can_run(queue.now(), link, id) {
+        if !self.can_run(link, id) {
             return self.gives_up = true;
         }
         self.trains.get_mut(train).asked = link;
-        self.wait_for(queue, link, id);
+        self.wait_for(link, id);
         self.links[link].running = true;
     }
 
-    /// True if the first packet of a train gets the link that it asks for now, and the others get it when they ask.
-    fn can_run(&mut self, now: Time, link: LinkId, id: PacketId) -> bool {
+    /// True if the first packet of a train gets the link that it requests now, and the others get it when they request it.
+    fn can_run(&mut self, link: LinkId, id: PacketId) -> bool {
+        let now = self.queue.now();
         let (packet, class) = (&self.packets[id], self.links.class(link));
         let (port, train) = (&self.links[link], self.trains.get(packet.train));
         if !port.is_idle(now) || port.running || port.harmed || class.byte_time == Span::ZERO {
@@ -61,32 +62,32 @@ impl Net {
         }
         if let Some(run) = train.runs.last() {
             let needed = class.rate.time_for(packet.wire.into());
-            let pace = if self.buffers.store_whole_packets() { needed } else { packet.pace.max(needed) };
+            let pace = if self.flow.stores_whole_packets() { needed } else { packet.pace.max(needed) };
             // Gaps between the packets become smaller when the first one was held up.
             let is_even = pace == train.spacing || now == run.start + self.time_to_ask(run);
-            if pace > train.spacing || !is_even || !self.buffers.is_calm(&self.links, run.lane, packet.wire) {
+            if pace > train.spacing || !is_even || !self.is_calm(run.lane, packet.wire) {
                 return false;
             }
         }
-        self.buffers.room_at(&mut self.links, now, link, packet) <= now
+        self.room_at(link, id) <= now
     }
 
     /// Time from a packet getting a link to its asking for the next one, if it is not held up.
     fn time_to_ask(&self, run: &Run) -> Span {
-        self.time_to_arrive(run) + self.buffers.switch_delay()
+        self.time_to_arrive(run) + self.flow.switch_delay()
     }
 
     /// Time from a packet getting a link to its arrival at the switch behind it: with its head, or whole.
     pub(super) fn time_to_arrive(&self, run: &Run) -> Span {
         let class = self.links.class(run.link);
-        class.delay + if self.buffers.store_whole_packets() { run.pace } else { class.byte_time }
+        class.delay + if self.flow.stores_whole_packets() { run.pace } else { class.byte_time }
     }
 
     /// The first packet of a train has got a link, towards a lane.
-    pub(in crate::net) fn start_run(&mut self, queue: &mut Queue<Event>, id: TrainId, link: LinkId, lane: LaneId) {
+    pub(in crate::net) fn start_run(&mut self, id: TrainId, link: LinkId, lane: LaneId) {
         let train = self.trains.get_mut(id);
         let &Packet { lane: before, pace, .. } = &self.packets[train.id];
-        let start = queue.now();
+        let start = self.queue.now();
         train.asked = NOWHERE;
         self.arriving += u32::from(self.links[link].is_at_endpoint());
         train.runs.push(Run { link, before, lane, start, pace, passed: 1, sure: 1, active: true });
@@ -95,58 +96,58 @@ impl Net {
         } else {
             // The last one leaves by itself.
             let leaving = train.sequence(start + pace, train.length - 1);
-            self.buffers.leave_evenly(queue, &mut self.links, before, leaving);
+            self.leave_evenly(before, leaving);
         }
     }
 
     /// The first packet of a train has got a link, and room behind it.
-    pub(in crate::net) fn follow_from_start(&mut self, queue: &mut Queue<Event>, id: TrainId) {
+    pub(in crate::net) fn follow_from_start(&mut self, id: TrainId) {
         let run = self.trains.get(id).runs.len() - 1;
-        self.find_room(queue.now(), id, run);
-        self.plan_to_follow(queue, id, run);
+        self.find_room(id, run);
+        self.plan_to_follow(id, run);
     }
 
     /// Looks at a train of which packets follow each other onto a link.
     #[cold]
-    pub(in crate::net) fn follow(&mut self, queue: &mut Queue<Event>, link: LinkId) {
-        let (now, id) = (queue.now(), self.packets[self.links[link].holder].train);
+    pub(in crate::net) fn follow(&mut self, link: LinkId) {
+        let (now, id) = (self.queue.now(), self.packets[self.links[link].holder].train);
         let train = self.trains.get(id);
         let place = train.run_on(link);
         let run = &train.runs[place];
         let sure = run.sure;
         if sure < train.length && train.time(run, sure) <= now {
             self.pass(id, place, sure);
-            if self.find_room(now, id, place) == sure {
+            if self.find_room(id, place) == sure {
                 return self.gives_up = true;
             }
         }
         if self.trains.get(id).ends_at(now, place) {
-            self.end_run(queue, id, place);
+            self.end_run(id, place);
         } else {
-            self.plan_to_follow(queue, id, place);
+            self.plan_to_follow(id, place);
         }
     }
 
     /// Plans to look at a train again when its last packet gets a link, or the first one that may find no room.
-    pub(super) fn plan_to_follow(&mut self, queue: &mut Queue<Event>, id: TrainId, place: usize) {
+    pub(super) fn plan_to_follow(&mut self, id: TrainId, place: usize) {
         let train = self.trains.get(id);
         let run = &train.runs[place];
         let at = train.time(run, run.sure.min(train.length - 1));
-        self.links.plan_wake(queue, run.link, at);
+        self.plan_wake(run.link, at);
     }
 
     /// Finds the number of packets of a train that are sure to find room behind a link; those counted so far are there.
-    fn find_room(&mut self, now: Time, id: TrainId, place: usize) -> u32 {
+    fn find_room(&mut self, id: TrainId, place: usize) -> u32 {
+        let &Run { link, lane, .. } = &self.trains.get(id).runs[place];
+        let room = if self.links[link].is_at_endpoint() { None } else { self.free_and_held(lane) };
         let train = self.trains.get(id);
         let run = &train.runs[place];
-        let is_bounded = !self.links[run.link].is_at_endpoint();
-        let room = if is_bounded { self.buffers.free_and_held(&mut self.links, now, run.lane) } else { None };
-        let sure = match (room, self.buffers.reaction()) {
+        let sure = match (room, self.flow.reaction()) {
             (Some((free, held)), Some(reaction)) => {
                 let most = train.runs.get(place + 1).map(|next| {
                     // From here on as many packets leave as come.
                     let first_known = next.start + next.pace + reaction;
-                    let own = run.passed - train.before(now + Span(1), first_known);
+                    let own = run.passed - train.before(self.queue.now() + Span(1), first_known);
                     let most = first_known.since(run.start).0.div_ceil(train.spacing.0).min(train.length.into());
                     u64::from(held - own * train.wire) + most * u64::from(train.wire)
                 });
@@ -168,26 +169,27 @@ impl Net {
             return;
         }
         let run = &train.runs[place];
-        self.counts.grant_all(run.link, count, wire, run.pace);
-        let most = if self.buffers.store_whole_packets() {
+        let (link, lane) = (run.link, run.lane);
+        self.counts.grant_all(link, count, wire, run.pace);
+        let most = if self.flow.stores_whole_packets() {
             wire.into()
-        } else if self.links[run.link].is_at_endpoint() {
+        } else if self.links[link].is_at_endpoint() {
             0
         } else {
             let taking = train.sequence(train.time(run, passed - count), count);
-            self.buffers.take_evenly(&mut self.links, run.lane, taking)
+            self.take_evenly(lane, taking)
         };
-        self.counts.note_bytes(run.link, most);
+        self.counts.note_bytes(link, most);
     }
 
     /// The last packet of a train has got a link.
-    pub(super) fn end_run(&mut self, queue: &mut Queue<Event>, id: TrainId, place: usize) {
+    pub(super) fn end_run(&mut self, id: TrainId, place: usize) {
         let length = self.trains.get(id).length;
         let free_at = self.free_link(id, place, length);
         let train = self.trains.get(id);
         let (run, packet) = (&train.runs[place], train.id);
-        self.leave(queue, run.before, packet, free_at);
-        self.deliver_train(queue, id, place);
+        self.leave(run.before, packet, free_at);
+        self.deliver_train(id, place);
     }
 
     /// The last packets of a train, as far as they have got a link, leave it; returns the time when they have.
@@ -198,17 +200,18 @@ impl Net {
         let run = &train.runs[place];
         let free_at = train.time(run, passed - 1) + run.pace;
         let port = &mut self.links[run.link];
-        (port.free_at, port.running) = (free_at, false);
+        port.free_at = free_at;
+        port.running = false;
         free_at
     }
 
     /// Plans the arrival of a train of which the last packet has got a link, if that leads to the destination.
-    pub(super) fn deliver_train(&mut self, queue: &mut Queue<Event>, id: TrainId, place: usize) {
+    pub(super) fn deliver_train(&mut self, id: TrainId, place: usize) {
         let train = self.trains.get(id);
         let run = &train.runs[place];
         if self.links[run.link].is_at_endpoint() {
             let at = self.links[run.link].free_at + self.links.class(run.link).delay;
-            queue.push(at.max(queue.now()), Event::Deliver(train.id));
+            self.queue.push(at.max(self.queue.now()), Event::Deliver(train.id));
         }
     }
 
@@ -235,7 +238,7 @@ impl Net {
         }
     }
 
-    /// Packets on their way now, when the arrivals until now have been counted.
+    /// Packets under way now, when the arrivals until now have been counted.
     pub(crate) fn packets_left(&self) -> u64 {
         let others = self.trains.iter().map(|(_, train)| u64::from(train.length - train.counted));
         let heads = self.trains.len() as u64 + self.without_message;

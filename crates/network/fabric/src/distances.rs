@@ -4,7 +4,7 @@ use crate::{EndpointId, LinkId, Network, Routing, SwitchId, Topology};
 use std::{cmp::Ordering, collections::VecDeque};
 
 /// Larger than any distance.
-const NO_WAY: u16 = u16::MAX;
+const NO_ROUTE: u16 = u16::MAX;
 
 /// A usable link between two switches, seen from one of them.
 #[derive(Clone, Copy)]
@@ -14,28 +14,28 @@ struct Neighbour {
 }
 
 /// The hops from every switch to every destination switch.
-pub(crate) struct Ways {
+pub(crate) struct Distances {
     /// Per switch the usable outputs to other switches, in the order of the ports.
     outputs: Vec<Vec<Neighbour>>,
-    rule: Rule,
+    rule: RoutingRule,
     /// The switches that hosts receive from.
     destinations: Vec<SwitchId>,
     /// For each port of a host the index of its switch among the destinations.
     destination_of: Vec<u16>,
-    /// Per destination and switch the hops, or [`NO_WAY`].
+    /// Per destination and switch the hops, or [`NO_ROUTE`].
     hops: Vec<u16>,
 }
 
-impl Ways {
+impl Distances {
     pub(crate) fn find(network: &Network, usable: &[bool]) -> Self {
         let (outputs, inputs) = neighbours(network, usable);
-        let rule = Rule::new(network, &outputs);
+        let rule = RoutingRule::new(network, &outputs);
         let (destinations, destination_of) = destinations(network);
-        let mut ways = Self { outputs, rule, destinations, destination_of, hops: Vec::new() };
-        for to in 0..ways.destinations.len() {
-            ways.measure(&inputs, ways.destinations[to]);
+        let mut distances = Self { outputs, rule, destinations, destination_of, hops: Vec::new() };
+        for to in 0..distances.destinations.len() {
+            distances.measure(&inputs, distances.destinations[to]);
         }
-        ways
+        distances
     }
 
     /// Number of switches that hosts receive from.
@@ -52,7 +52,7 @@ impl Ways {
     pub(crate) fn outputs(&self, switch: SwitchId, to: usize) -> Vec<LinkId> {
         let hops = &self.hops[to * self.outputs.len()..][..self.outputs.len()];
         let here = hops[usize::from(switch.0)];
-        if here == NO_WAY {
+        if here == NO_ROUTE {
             return Vec::new();
         }
         let nearer = |next: &&Neighbour| {
@@ -64,14 +64,14 @@ impl Ways {
     /// Breadth first from the destination against the direction of the links.
     fn measure(&mut self, inputs: &[Vec<Neighbour>], to: SwitchId) {
         let begin = self.hops.len();
-        self.hops.resize(begin + inputs.len(), NO_WAY);
+        self.hops.resize(begin + inputs.len(), NO_ROUTE);
         let hops = &mut self.hops[begin..];
         hops[usize::from(to.0)] = 0;
         let mut open = VecDeque::from([to]);
         while let Some(switch) = open.pop_front() {
             for before in &inputs[usize::from(switch.0)] {
                 let place = usize::from(before.switch.0);
-                if hops[place] == NO_WAY && self.rule.allows(before.switch, switch, to) {
+                if hops[place] == NO_ROUTE && self.rule.allows(before.switch, switch, to) {
                     hops[place] = hops[usize::from(switch.0)] + 1;
                     open.push_back(before.switch);
                 }
@@ -109,8 +109,8 @@ fn destinations(network: &Network) -> (Vec<SwitchId>, Vec<u16>) {
     (switches, of)
 }
 
-/// The links that a routing allows on the way to a destination.
-enum Rule {
+/// The links that a routing allows towards a destination.
+enum RoutingRule {
     All,
     /// Along the rows of a plane first, then along its columns.
     DimensionOrder {
@@ -122,7 +122,7 @@ enum Rule {
     Tree(Vec<Option<SwitchId>>),
 }
 
-impl Rule {
+impl RoutingRule {
     fn new(network: &Network, outputs: &[Vec<Neighbour>]) -> Self {
         match (network.config.routing, &network.config.topology) {
             (
@@ -184,7 +184,7 @@ fn root(network: &Network, topology: &Topology) -> SwitchId {
 }
 
 /// The parent of every switch in a tree that grows breadth first over cables that work in both directions. Switches
-/// that the first tree does not reach get trees of their own, so that a failed switch does not affect the others.
+/// that the first tree does not reach get separate trees, so that a failed switch does not affect the others.
 fn spanning_tree(outputs: &[Vec<Neighbour>], root: SwitchId) -> Vec<Option<SwitchId>> {
     let mut parents = vec![None; outputs.len()];
     let mut reached = vec![false; outputs.len()];

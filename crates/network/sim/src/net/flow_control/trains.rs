@@ -1,10 +1,9 @@
 //! The buffers as trains need them: many equal packets at equal distances in time.
 
-use super::{Buffers, Contents, Discipline, Links};
+use super::{Contents, Discipline, FlowControl};
 use crate::{
-    event::Event,
-    packet::{LaneId, PacketId, Packets},
-    queue::Queue,
+    net::Net,
+    packet::{LaneId, PacketId},
 };
 use evb_core::{Span, Time};
 
@@ -19,7 +18,7 @@ pub(in crate::net) struct Sequence {
     pub(in crate::net) wire: u32,
 }
 
-impl Buffers {
+impl FlowControl {
     /// Time from a place in a buffer becoming free to the sender knowing it; `None` where packets need no room, since
     /// switches store them.
     #[inline]
@@ -34,47 +33,37 @@ impl Buffers {
     pub(in crate::net) fn switch_delay(&self) -> Span {
         self.switch_delay
     }
+}
 
+impl Net {
     /// Packets leave a lane one after the other, unless they are stopped (cut-through).
-    pub(in crate::net) fn leave_evenly(
-        &self,
-        queue: &mut Queue<Event>,
-        links: &mut Links,
-        lane: LaneId,
-        leaving: Sequence,
-    ) {
-        if let (Some(reaction), Contents::Bytes(credit)) = (self.reaction(), &mut links[lane].contents) {
+    pub(in crate::net) fn leave_evenly(&mut self, lane: LaneId, leaving: Sequence) {
+        if let (Some(reaction), Contents::Bytes(credit)) = (self.flow.reaction(), &mut self.links[lane].contents) {
             let known_at = leaving.first + reaction;
             credit.give_back_evenly(known_at, leaving.wire, leaving.count, leaving.spacing);
-            links.wake_waiting(queue, links.link_of(lane), known_at);
+            self.wake_waiting(self.links.link_of(lane), known_at);
         }
     }
 
     /// The last packets of those that were to leave a lane have been stopped.
-    pub(in crate::net) fn withhold(&self, links: &mut Links, lane: LaneId, count: u32, wire: u32) {
-        if let Contents::Bytes(credit) = &mut links[lane].contents {
+    pub(in crate::net) fn withhold(&mut self, lane: LaneId, count: u32, wire: u32) {
+        if let Contents::Bytes(credit) = &mut self.links[lane].contents {
             credit.withhold(count, wire);
         }
     }
 
     /// Packets that were stopped are in a lane, behind the one in front and before those that came after them
     /// (cut-through). They are linked from the first to the last.
-    pub(in crate::net) fn stop_behind(
-        &self,
-        links: &mut Links,
-        packets: &mut Packets,
-        lane: LaneId,
-        (first, last): (PacketId, PacketId),
-    ) {
-        let behind = &mut links[lane].behind;
-        packets[last].next = behind.0;
+    pub(in crate::net) fn stop_behind(&mut self, lane: LaneId, (first, last): (PacketId, PacketId)) {
+        let behind = &mut self.links[lane].behind;
+        self.packets[last].next = behind.0;
         *behind = (first, if behind.0 == PacketId::NONE { last } else { behind.1 });
     }
 
     /// Takes the room behind a link for packets that came one after the other (cut-through); returns the most bytes
     /// that lay there. Nothing else has taken or looked for room there since the first of them came.
-    pub(in crate::net) fn take_evenly(&self, links: &mut Links, lane: LaneId, taking: Sequence) -> u64 {
-        match (&mut links[lane].contents, self.discipline) {
+    pub(in crate::net) fn take_evenly(&mut self, lane: LaneId, taking: Sequence) -> u64 {
+        match (&mut self.links[lane].contents, self.flow.discipline) {
             (Contents::Bytes(credit), Discipline::CutThrough { buffer, .. }) => {
                 let free = credit.take_evenly(taking.first, taking.spacing, taking.count, taking.wire);
                 u64::from(buffer - free)
@@ -84,10 +73,10 @@ impl Buffers {
     }
 
     /// Bytes of a buffer that the sender knows to be free, and that are not (cut-through); no bounds otherwise.
-    pub(in crate::net) fn free_and_held(&self, links: &mut Links, now: Time, lane: LaneId) -> Option<(u32, u32)> {
-        match (&mut links[lane].contents, self.discipline) {
+    pub(in crate::net) fn free_and_held(&mut self, lane: LaneId) -> Option<(u32, u32)> {
+        match (&mut self.links[lane].contents, self.flow.discipline) {
             (Contents::Bytes(credit), Discipline::CutThrough { buffer, .. }) => {
-                credit.settle(now);
+                credit.settle(self.queue.now());
                 Some((credit.free, buffer - credit.free))
             }
             _ => None,
@@ -95,9 +84,9 @@ impl Buffers {
     }
 
     /// True if a sender need not pause when one more packet of this size than now comes over its link (store and forward).
-    pub(in crate::net) fn is_calm(&self, links: &Links, lane: LaneId, wire: u32) -> bool {
-        let Discipline::Store { queue, .. } = self.discipline else { return true };
-        match &links[self.account(links, lane)].contents {
+    pub(in crate::net) fn is_calm(&self, lane: LaneId, wire: u32) -> bool {
+        let Discipline::Store { queue, .. } = self.flow.discipline else { return true };
+        match &self.links[self.flow.account(&self.links, lane)].contents {
             Contents::Store { held, pausing } => !pausing && held + u64::from(wire) < queue,
             _ => true,
         }

@@ -1,15 +1,14 @@
-//! Ways to simulate for tests and benchmarks that compare them: the bare network engine with single packets, and plans
-//! packet by packet.
+//! Entry points of tests and benchmarks: the bare network engine with single packets, and plans packet by packet or in
+//! partitions.
 
 use crate::{
     Packets, SimulateError,
-    border::Border,
     event::Event,
     message::MessageId,
-    net::{Effect, Net},
+    net::{Net, NetEffect},
     packet::Packet,
     parallel,
-    queue::Queue,
+    partition_border::PartitionBorder,
     trace::Trace,
 };
 use evb_core::Time;
@@ -18,7 +17,7 @@ use evb_fabric::{EndpointId, Network};
 use evb_record::Record;
 use std::{collections::VecDeque, num::NonZeroUsize};
 
-/// Simulates a plan packet by packet, without taking those that follow each other for one. The record is the same as
+/// Simulates a plan packet by packet, without trains. The record is the same as
 /// that of [`simulate`](crate::simulate).
 ///
 /// # Errors
@@ -27,15 +26,15 @@ pub fn simulate_one_by_one(plan: &Plan) -> Result<Record, SimulateError> {
     crate::run(plan, NonZeroUsize::MIN, None, &mut |_| true, Packets::OneByOne)
 }
 
-/// Simulates a plan in parts, at most so many. There is no record if it has no parts, or if they gave up.
+/// Simulates a plan in partitions, at most `most`. Returns `None` if it has no partitions, or if they gave up.
 ///
 /// # Errors
 /// As `simulate`.
-pub fn simulate_in_parts(plan: &Plan, most: NonZeroUsize) -> Result<Option<Record>, SimulateError> {
+pub fn simulate_partitioned(plan: &Plan, most: NonZeroUsize) -> Result<Option<Record>, SimulateError> {
     let plan = crate::simulated(plan)?;
-    let Some((network, partition)) = parallel::divide(&plan, most)? else { return Ok(None) };
-    let simulation = parallel::in_parts(&plan, &network, &partition, &mut |_| true)?;
-    Ok(simulation.map(|simulation| crate::tally::record(&simulation, 0.0)))
+    let Some((network, partitioning)) = parallel::divide(&plan, most)? else { return Ok(None) };
+    let simulation = parallel::in_partitions(&plan, &network, &partitioning, &mut |_| true)?;
+    Ok(simulation.map(|simulation| crate::statistics::record(&simulation, 0.0)))
 }
 
 /// A packet to send.
@@ -65,25 +64,23 @@ pub struct Outcome {
 /// Sends packets over a network. The packets of one sender must be in the order of their times.
 ///
 /// # Errors
-/// If the network makes no sense.
+/// If the network is invalid.
 pub fn send(network: Network, seed: u64, probes: &[Probe]) -> Result<Outcome, SimulateError> {
-    let net = Net::new(network, seed, Trace::default(), Border::default())?;
+    let net = Net::new(network, seed, Trace::default(), PartitionBorder::default())?;
     let mut waiting = vec![VecDeque::new(); net.network.endpoints.len()];
     for (index, probe) in probes.iter().enumerate() {
         waiting[usize::from(probe.from.0)].push_back(index);
     }
-    let (queue, delivered) = (Queue::new(net.reach()), vec![None; probes.len()]);
-    let mut run = Run { net, queue, probes, waiting, delivered };
+    let mut run = Run { net, probes, waiting, delivered: vec![None; probes.len()] };
     run.finish();
-    let Run { mut net, queue, delivered, .. } = run;
-    let deadlock = if net.packets.len() > 0 { net.deadlock(queue.now()) } else { None };
+    let Run { mut net, delivered, .. } = run;
+    let deadlock = if net.packets.len() > 0 { net.deadlock() } else { None };
     let deadlock = deadlock.map(|(links, _)| links).unwrap_or_default();
     Ok(Outcome { delivered, packet_hops: net.packet_hops(), deadlock })
 }
 
 struct Run<'a> {
     net: Net,
-    queue: Queue<Event>,
     probes: &'a [Probe],
     /// The probes that each endpoint has still to send.
     waiting: Vec<VecDeque<usize>>,
@@ -94,14 +91,14 @@ impl Run<'_> {
     fn finish(&mut self) {
         (0..self.waiting.len()).for_each(|endpoint| self.send_next(endpoint));
         loop {
-            while let Some(event) = self.queue.pop_present() {
+            while let Some(event) = self.net.queue.pop_present() {
                 self.happen(event);
                 self.take_effects();
             }
             if self.net.is_dirty() {
-                self.net.arbitrate(&mut self.queue);
+                self.net.arbitrate();
                 self.take_effects();
-            } else if !self.queue.advance() {
+            } else if !self.net.queue.advance() {
                 break;
             }
         }
@@ -112,21 +109,17 @@ impl Run<'_> {
         let Probe { at, from, to, wire } = self.probes[index];
         let variant = self.net.variant(from, to, 0);
         let packet = Packet { message: MessageId(index as u32), payload: wire, wire, variant, ..Packet::new(from, to) };
-        let ready = self.queue.now().max(at) + self.net.network.config.nic.overhead;
-        self.net.send(&mut self.queue, ready, packet);
+        let ready = self.net.queue.now().max(at) + self.net.network.config.nic.overhead;
+        self.net.send(ready, packet);
     }
 
     fn happen(&mut self, event: Event) {
         match event {
-            Event::Request(id) => self.net.request(&mut self.queue, id),
-            Event::Wake { link } => self.net.wake(self.queue.now(), link),
+            Event::Net(event) => self.net.handle(event),
             Event::Deliver(id) => {
                 let packet = self.net.packets.remove(id);
-                self.delivered[packet.message.0 as usize] = Some(self.queue.now());
+                self.delivered[packet.message.0 as usize] = Some(self.net.queue.now());
             }
-            Event::Pause { lane } => self.net.pause(lane, true),
-            Event::Unpause { lane } => self.net.pause(lane, false),
-            Event::Drained { drain } => self.net.drained(&mut self.queue, drain),
             Event::Pick { endpoint } => self.send_next(endpoint.into()),
             _ => unreachable!("only the network plans events here"),
         }
@@ -135,9 +128,9 @@ impl Run<'_> {
     fn take_effects(&mut self) {
         while let Some(effect) = self.net.effects.pop() {
             match effect {
-                Effect::Sent { endpoint, at } => self.queue.push(at, Event::Pick { endpoint: endpoint.0 }),
-                Effect::Lost(id) => drop(self.net.packets.remove(id)),
-                Effect::Uncut { .. } => unreachable!("packets are sent one by one here"),
+                NetEffect::Sent { endpoint, at } => self.net.queue.push(at, Event::Pick { endpoint: endpoint.0 }),
+                NetEffect::Lost(id) => drop(self.net.packets.remove(id)),
+                NetEffect::Uncut { .. } => unreachable!("packets are sent one by one here"),
             }
         }
     }

@@ -33,7 +33,7 @@ fn fragments(body: &Body) -> u64 {
     }
 }
 
-pub(crate) struct Tally {
+pub(crate) struct Statistics {
     /// Start of the measurement.
     from: u64,
     /// End of the measurement, once it is known.
@@ -47,19 +47,19 @@ pub(crate) struct Tally {
     received: Vec<u64>,
     fragments: u64,
     sent: Vec<u64>,
-    /// Packets with payload that came to their destinations.
+    /// Packets with payload that arrived at their destinations.
     data_packets: u64,
     /// Time that these packets took on the wire, in picoseconds, without padding.
     wire: u64,
     /// All of these counts over time, from the start of the measurement.
     series: Series,
     places: Places,
-    pub(crate) unit: Unit,
+    pub(crate) unit: RateUnit,
     /// Counts of each link at the end of the measurement, if it ended before the simulation; else empty.
     pub(crate) links: Vec<LinkCounts>,
     counts_packets: bool,
     offered: u64,
-    /// Events triggered, by the last word of the event manager.
+    /// Events triggered, by the last report of the event manager.
     triggered: u64,
     refused: u64,
     data_sent: u64,
@@ -68,7 +68,7 @@ pub(crate) struct Tally {
     pub(crate) sent_packets: u64,
     pub(crate) lost_packets: u64,
     pub(crate) corrupted_packets: u64,
-    /// Copies that came to hosts that they were not for.
+    /// Copies that arrived at other hosts than their destination.
     pub(crate) flooded_packets: u64,
     packets_left: u64,
     deadlock: Vec<String>,
@@ -77,12 +77,12 @@ pub(crate) struct Tally {
 }
 
 /// The unit of rate and latency.
-pub(crate) enum Unit {
+pub(crate) enum RateUnit {
     /// Messages, or the events of an event manager.
     Message,
     /// Events for which processors gather data.
     Gathered(Gathering),
-    /// Cycles of the nodes that tell of them.
+    /// Cycles of the nodes that report them.
     Cycle,
 }
 
@@ -94,7 +94,7 @@ pub(crate) struct Gathering {
     done: HashMap<u64, u16>,
 }
 
-impl Tally {
+impl Statistics {
     pub(crate) fn new(plan: &Plan) -> Self {
         let config = &plan.building;
         let traffic = match &plan.workload {
@@ -102,7 +102,7 @@ impl Tally {
             Workload::EventBuilding => None,
         };
         let places = Places::new(plan);
-        let mut tally = Self {
+        let mut statistics = Self {
             from: 0,
             to: None,
             last: 0,
@@ -115,7 +115,7 @@ impl Tally {
             wire: 0,
             series: Series::default(),
             places,
-            unit: traffic.map_or(Unit::Message, Unit::of),
+            unit: traffic.map_or(RateUnit::Message, RateUnit::of),
             links: Vec::new(),
             counts_packets: matches!(plan.workload, Workload::Traffic(_)),
             offered: 0,
@@ -132,16 +132,16 @@ impl Tally {
             deadlock: Vec::new(),
             account: traffic.map_or_else(|| Account::new(plan), |_| Account::of_traffic(config)),
         };
-        tally.series = Series::new(Time::ZERO, &tally.counts());
-        tally
+        statistics.series = Series::new(Time::ZERO, &statistics.counts());
+        statistics
     }
 
     /// All that is counted over time.
     fn counts(&self) -> Vec<u64> {
         let (started, done) = match self.unit {
             _ if !self.counts_packets => (self.triggered, self.all_ended),
-            Unit::Gathered(_) => (self.offered, self.all_ended),
-            Unit::Message | Unit::Cycle => (self.data_sent, self.data_arrived),
+            RateUnit::Gathered(_) => (self.offered, self.all_ended),
+            RateUnit::Message | RateUnit::Cycle => (self.data_sent, self.data_arrived),
         };
         let bytes = self.received.iter().sum();
         let single = [self.offered, started, self.all_ended, done, self.fragments, bytes, self.data_packets, self.wire];
@@ -229,10 +229,10 @@ impl Tally {
     }
 
     pub(crate) fn end(&mut self, now: u64, packets_left: u64) {
-        self.end_part(self.ends_at(now), packets_left);
+        self.end_partition(self.ends_at(now), packets_left);
     }
 
-    /// The last event may have ended in another part of the network.
+    /// Takes over the time of the last event, which may have ended in another partition.
     pub(crate) fn hear_last(&mut self, other: &Self) {
         self.last = self.last.max(other.last);
     }
@@ -243,13 +243,13 @@ impl Tally {
         last.max(self.from)
     }
 
-    /// The simulation of a part of the network is over, and the measurement ended at `end` in all parts.
-    pub(crate) fn end_part(&mut self, end: u64, packets_left: u64) {
+    /// Ends a partition, whose measurement ended at `end` as in all others.
+    pub(crate) fn end_partition(&mut self, end: u64, packets_left: u64) {
         self.close(end);
         self.packets_left = packets_left;
     }
 
-    /// Adds the counts of another part of the network, whose measurement began and ended at the same times.
+    /// Adds the counts of another partition, whose measurement began and ended at the same times.
     pub(crate) fn join(&mut self, other: Self, is_link_of_other: impl Fn(usize) -> bool) {
         let add = |sums: &mut Vec<u64>, counts: &[u64]| sums.iter_mut().zip(counts).for_each(|(sum, one)| *sum += one);
         add(&mut self.received, &other.received);
@@ -270,7 +270,7 @@ impl Tally {
         self.packets_left += other.packets_left;
     }
 
-    /// Packets like one, with this number of bytes of fragments or data in each, have come to their destination.
+    /// Packets like one, with this number of bytes of fragments or data in each, have arrived at their destination.
     #[inline]
     pub(crate) fn packets(
         &mut self,
@@ -287,7 +287,7 @@ impl Tally {
         }
     }
 
-    /// Packets have come to their destination some time ago, when no mark was due.
+    /// Packets have arrived at their destination some time ago, when no mark was due.
     pub(crate) fn add_packets(
         &mut self,
         packet: &Packet,
@@ -316,7 +316,7 @@ impl Tally {
         }
     }
 
-    /// A message has been handed over to its node.
+    /// Counts a message that was delivered to its node.
     pub(crate) fn message(&mut self, now: u64, from: NodeId, to: NodeId, body: &Body, payload: u64) {
         if payload == 0 {
             return;
@@ -330,32 +330,33 @@ impl Tally {
         }
         if let Body::Traffic(TrafficMessage::Data { born, .. }) = body {
             self.data_arrived += 1;
-            if let Unit::Message = self.unit {
+            if let RateUnit::Message = self.unit {
                 self.count_end(now, Some(*born));
             }
         }
     }
 
-    /// A trigger, a message or an event is offered; which one this is.
+    /// Counts an offered trigger, message or event; returns its number.
     pub(crate) fn offer(&mut self, now: u64) -> u64 {
         self.pass(now);
         self.offered += 1;
         self.offered
     }
 
-    /// The event manager has triggered this number of events, and so many of them have ended.
+    /// The event manager has triggered `triggered` events, of which `ended` have ended.
     pub(crate) fn events(&mut self, now: u64, triggered: u64, ended: u64) {
         self.pass(now);
-        (self.triggered, self.all_ended) = (triggered, ended);
+        self.triggered = triggered;
+        self.all_ended = ended;
     }
 
-    /// A data message has been handed to the network, for this number of nodes.
+    /// Counts a data message that was passed to the network, for this number of nodes.
     pub(crate) fn data(&mut self, now: u64, nodes: u16) {
         self.pass(now);
         self.data_sent += u64::from(nodes);
     }
 
-    /// A message was lost.
+    /// Counts a lost message.
     pub(crate) fn lose_message(&mut self, body: &Body) {
         let is_request = matches!(body, Body::Traffic(message) if !matches!(message, TrafficMessage::Data { .. }));
         self.lost_requests += u64::from(is_request);
@@ -378,7 +379,7 @@ impl Tally {
                 if has_ended {
                     self.count_end(now, Some(born));
                 }
-                return has_ended && matches!(self.unit, Unit::Gathered(_));
+                return has_ended && matches!(self.unit, RateUnit::Gathered(_));
             }
             Output::Traffic(TrafficEvent::Compute { .. }) => {}
             Output::Traffic(TrafficEvent::Refused) => self.refused += 1,
@@ -400,7 +401,7 @@ impl Tally {
     }
 }
 
-/// Time in picoseconds that the filled part of a packet takes on the slowest link of its way, with the packet's header.
+/// Time in picoseconds that the filled part of a packet takes on the slowest link of its route, with the packet's header.
 fn time_on_wire(packet: &Packet, network: &Network, filled: u32) -> u64 {
     let bytes = (u64::from(filled) + network.config.nic.header.0).min(packet.wire.into());
     match network.config.flow {
@@ -409,7 +410,7 @@ fn time_on_wire(packet: &Packet, network: &Network, filled: u32) -> u64 {
     }
 }
 
-impl Unit {
+impl RateUnit {
     fn of(traffic: &TrafficConfig) -> Self {
         match traffic.pattern {
             Pattern::Gather { processors, .. } => Self::Gathered(Gathering { processors, done: HashMap::new() }),

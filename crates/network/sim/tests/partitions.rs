@@ -1,8 +1,8 @@
-//! One simulation in several parts against the same in one: both give the same record, to the last digit.
+//! A simulation in several partitions against the same in one: both make the same record, to the last digit.
 
 use evb_experiment::Experiment;
 use evb_record::Record;
-use evb_sim::probe::simulate_in_parts;
+use evb_sim::testing::simulate_partitioned;
 use std::num::NonZeroUsize;
 
 /// Simulates an experiment in one part and in several; checks that they agree.
@@ -13,14 +13,14 @@ fn check_text(text: &str) {
         evb_sim::simulate(plan, NonZeroUsize::MIN, None, &mut |_| true).unwrap_or_else(|error| panic!("{error}"));
     whole.simulation.as_mut().expect("simulated").wall_seconds = 0.0;
     assert!(whole.events.built > 50, "{text}\n{:?}", whole.events);
-    for parts in [2, 3].into_iter().filter_map(NonZeroUsize::new) {
-        let apart = simulate_in_parts(plan, parts).unwrap_or_else(|error| panic!("{error}"));
-        let apart = apart.unwrap_or_else(|| panic!("not in {parts} parts: {text}"));
-        assert!(apart == whole, "in {parts} parts: {text}\n{}", difference(&apart, &whole));
+    for partitions in [2, 3].into_iter().filter_map(NonZeroUsize::new) {
+        let apart = simulate_partitioned(plan, partitions).unwrap_or_else(|error| panic!("{error}"));
+        let apart = apart.unwrap_or_else(|| panic!("not in {partitions} partitions: {text}"));
+        assert!(apart == whole, "in {partitions} partitions: {text}\n{}", difference(&apart, &whole));
     }
 }
 
-const NETWORK: &str = include_str!("parts.toml");
+const NETWORK: &str = include_str!("partitions.toml");
 
 /// Each change as `from` and `to` in the text above.
 fn check(changes: &[(&str, &str)]) {
@@ -44,13 +44,13 @@ const REGULAR: [(&str, &str); 2] = [
 ];
 
 #[test]
-fn a_record_does_not_depend_on_the_number_of_parts() {
+fn a_record_does_not_depend_on_the_number_of_partitions() {
     check(&[]);
     check(&REGULAR);
 }
 
 #[test]
-fn nor_with_shaped_traffic() {
+fn the_same_holds_with_shaped_traffic() {
     for (step, rate) in [("link", ""), ("credit", ""), ("barrier", ""), ("clock", "rate = \"240 MB/s\"\n")] {
         let shaping = format!("[shaping]\ntype = \"barrel-shifter\"\nstep = \"{step}\"\n{rate}[run]");
         check(&[("[run]", &shaping)]);
@@ -61,7 +61,7 @@ fn nor_with_shaped_traffic() {
 
 /// The interface reads buckets ahead, and a fragment may be in two of them.
 #[test]
-fn nor_with_buckets_that_wait_in_the_interface() {
+fn the_same_holds_with_buckets_that_wait_in_the_interface() {
     let shaping = "[shaping]\ntype = \"barrel-shifter\"\nstep = \"link\"\nbucket = \"1 KiB\"\n[run]";
     let memory = "nic = { packet = \"1 KiB\", dma = { read = \"300 MB/s\", write = \"300 MB/s\" } }";
     let nic = "nic = { packet = \"8 KiB\" }";
@@ -71,7 +71,7 @@ fn nor_with_buckets_that_wait_in_the_interface() {
 }
 
 #[test]
-fn nor_with_the_event_manager_in_the_network() {
+fn the_same_holds_with_the_event_manager_in_the_network() {
     let shared = (
         "control = { type = \"separate\", delay = \"10 us\", rate = \"1 Gbit/s\" }",
         "placement = { readout = 0, builder = 8, manager = 7 }\ncontrol = { type = \"shared\" }",
@@ -85,7 +85,7 @@ fn nor_with_the_event_manager_in_the_network() {
 }
 
 #[test]
-fn nor_on_other_networks() {
+fn the_same_holds_on_other_networks() {
     let clos = "{ type = \"clos\", leaves = 4, ports_per_leaf = 4, spines = 4 }";
     for topology in [
         "{ type = \"fat-tree\", radix = 4 }",
@@ -114,7 +114,7 @@ fn a_trigger_as_fast_as_possible_ends_by_number() {
 
 /// Traffic without an event manager.
 #[test]
-fn nor_with_traffic() {
+fn the_same_holds_with_traffic() {
     let [trigger, readout] = ["[trigger]", "[readout]"].map(|section| NETWORK.find(section).expect(section));
     let (network, rest) = (&NETWORK[..trigger], &NETWORK[readout..].replace("[protocol]\ntype = \"push\"\n", ""));
     for workload in [
@@ -131,10 +131,10 @@ fn nor_with_traffic() {
 
 /// A part does not know whether something moves in the others.
 #[test]
-fn parts_give_up_when_nothing_moves_in_one_for_long() {
+fn partitions_give_up_when_nothing_moves_in_one_for_long() {
     let text = NETWORK.replace("[run]", "[run]\ndrain_timeout = \"1 us\"");
     let experiment = Experiment::parse(&text, "test.toml", &[]).unwrap_or_else(|error| panic!("{error:#?}"));
     let [plan] = experiment.plans() else { panic!("a sweep") };
     let two = NonZeroUsize::new(2).expect("2 is not 0");
-    assert_eq!(simulate_in_parts(plan, two).unwrap_or_else(|error| panic!("{error}")), None);
+    assert_eq!(simulate_partitioned(plan, two).unwrap_or_else(|error| panic!("{error}")), None);
 }

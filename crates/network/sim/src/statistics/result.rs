@@ -2,7 +2,7 @@
 
 use crate::{
     simulation::Simulation,
-    tally::{self, Tally, Unit},
+    statistics::{self, RateUnit, Statistics},
 };
 use evb_core::{NodeId, Time};
 use evb_experiment::{FaultAction, Load, Needs, Plan, Workload};
@@ -15,18 +15,18 @@ use std::ops::Range;
 
 /// The record of a simulation that has ended.
 pub(crate) fn record(simulation: &Simulation<'_>, wall_seconds: f64) -> Record {
-    let (plan, tally) = (simulation.plan, &simulation.tally);
-    let to = tally.to.unwrap_or(tally.from);
-    let seconds = (to - tally.from) as f64 * 1e-12;
-    let steady = Steady::find(&tally.series, plan.run.warmup.map(|_| Time(tally.from)), Time(to));
-    let rate = |count: usize| tally.series.rate(steady.window, count);
+    let (plan, statistics) = (simulation.plan, &simulation.statistics);
+    let to = statistics.to.unwrap_or(statistics.from);
+    let seconds = (to - statistics.from) as f64 * 1e-12;
+    let steady = Steady::find(&statistics.series, plan.run.warmup.map(|_| Time(statistics.from)), Time(to));
+    let rate = |count: usize| statistics.series.rate(steady.window, count);
     let rates = |counts: Range<usize>| counts.map(rate).collect();
     let of_network = evb_record::Simulation {
         wall_seconds,
-        packets: tally.sent_packets,
+        packets: statistics.sent_packets,
         packet_hops: simulation.net.packet_hops(),
-        efficiency: efficiency(simulation, rate(tally::WIRE) * 1e-12, rate(tally::DATA_PACKETS)),
-        warmup_seconds: tally.from as f64 * 1e-12,
+        efficiency: efficiency(simulation, rate(statistics::WIRE) * 1e-12, rate(statistics::DATA_PACKETS)),
+        warmup_seconds: statistics.from as f64 * 1e-12,
         network: network(simulation, seconds),
     };
     Record {
@@ -34,10 +34,10 @@ pub(crate) fn record(simulation: &Simulation<'_>, wall_seconds: f64) -> Record {
         transport: "simulated".into(),
         seconds,
         event_rate_hz: rate(ENDED),
-        fragment_rate_hz: rate(tally::FRAGMENTS),
-        throughput_bytes_per_s: rate(tally::BYTES),
-        per_destination_bytes_per_s: rates(tally.places_received()),
-        per_source_bytes_per_s: rates(tally.places_sent()),
+        fragment_rate_hz: rate(statistics::FRAGMENTS),
+        throughput_bytes_per_s: rate(statistics::BYTES),
+        per_destination_bytes_per_s: rates(statistics.places_received()),
+        per_source_bytes_per_s: rates(statistics.places_sent()),
         simulation: Some(of_network),
         filter: account(simulation, Time(to)).filtering(seconds),
         ..account(simulation, Time(to)).assemble(RecordKind::Simulation, plan, &steady, &offered(simulation))
@@ -47,8 +47,8 @@ pub(crate) fn record(simulation: &Simulation<'_>, wall_seconds: f64) -> Record {
 
 /// The account of all nodes at the end.
 fn account(simulation: &Simulation<'_>, end: Time) -> Account {
-    let (plan, tally) = (simulation.plan, &simulation.tally);
-    let mut account = tally.account.clone();
+    let (plan, statistics) = (simulation.plan, &simulation.statistics);
+    let mut account = statistics.account.clone();
     for (id, node) in simulation.nodes().iter().enumerate() {
         let id = NodeId(id as u16);
         let Some(mut report) = node.report(end) else { continue };
@@ -58,19 +58,21 @@ fn account(simulation: &Simulation<'_>, end: Time) -> Account {
         account.report(id, report);
     }
     if let Workload::Traffic(_) = plan.workload {
-        account.report(Config::EVENT_MANAGER, Report::Manager(tally.traffic()));
+        account.report(Config::EVENT_MANAGER, Report::Manager(statistics.traffic()));
     }
-    tally.lost_requests().into_iter().for_each(|finding| account.find(finding));
-    plan.network.fitted_to.as_deref().map(not_modelled).into_iter().for_each(|finding| account.find(finding));
+    let not_modelled = plan.network.fitted_to.as_deref().map(not_modelled);
+    for finding in statistics.lost_requests().into_iter().chain(not_modelled) {
+        account.find(finding);
+    }
     // Without a death nothing would be stopped.
     let kills = plan.faults.iter().any(|fault| matches!(fault.action, FaultAction::Kill { .. }));
     if kills && plan.run.needs != Needs::default() {
-        account.find(goes_on());
+        account.find(continues());
     }
     account
 }
 
-/// The load that the experiment file asks for.
+/// The load that the experiment file demands.
 fn offered(simulation: &Simulation<'_>) -> Offered {
     let rate_hz = simulation.arrivals().rate_hz();
     let key = match &simulation.plan.workload {
@@ -81,12 +83,12 @@ fn offered(simulation: &Simulation<'_>) -> Offered {
     Offered { key, what: "messages", rate_hz }
 }
 
-impl Tally {
+impl Statistics {
     /// Messages or cycles as events, in the words of an event manager.
     fn traffic(&self) -> ManagerReport {
         let (triggered, built) = match self.unit {
-            Unit::Gathered(_) => (self.offered, self.all_ended),
-            Unit::Message | Unit::Cycle => (self.data_sent, self.data_arrived),
+            RateUnit::Gathered(_) => (self.offered, self.all_ended),
+            RateUnit::Message | RateUnit::Cycle => (self.data_sent, self.data_arrived),
         };
         ManagerReport {
             events: Events { triggered, built, lost: triggered.saturating_sub(built), ..Events::default() },
@@ -122,7 +124,7 @@ fn not_modelled(layer: &str) -> Finding {
 }
 
 /// The finding that no run control stops a simulation.
-fn goes_on() -> Finding {
+fn continues() -> Finding {
     let message = "a simulation goes on whatever nodes it loses";
     Finding::new(FindingKind::NotModelled, "run.required", message).hint("`evb run` stops such a run")
 }
@@ -133,17 +135,17 @@ fn goes_on() -> Finding {
 /// the window can take this beyond 1.
 fn efficiency(simulation: &Simulation<'_>, wire: f64, packets_hz: f64) -> f64 {
     let nic = &simulation.net.network.config.nic;
-    let (sources, destinations) = simulation.tally.sides();
+    let (sources, destinations) = simulation.statistics.sides();
     let shared = (destinations / sources).min(1.0);
     let busy = wire.max((wire + packets_hz * nic.overhead.as_secs_f64()) * shared);
     (busy / (destinations * f64::from(nic.ports))).min(1.0)
 }
 
 fn network(simulation: &Simulation<'_>, seconds: f64) -> evb_record::Network {
-    let (net, tally) = (&simulation.net, &simulation.tally);
+    let (net, statistics) = (&simulation.net, &simulation.statistics);
     let config = &net.network.config;
     let part = |time: u64| if seconds > 0.0 { time as f64 * 1e-12 / seconds } else { 0.0 };
-    let at_end = |(place, (link, counts))| (link, tally.links.get(place).unwrap_or(counts));
+    let at_end = |(place, (link, counts))| (link, statistics.links.get(place).unwrap_or(counts));
     let links = net.counts().enumerate().map(at_end).map(|(link, counts)| LinkRecord {
         name: link.name.clone(),
         packets: counts.packets,
@@ -162,12 +164,12 @@ fn network(simulation: &Simulation<'_>, seconds: f64) -> evb_record::Network {
         routing: routing(config.routing).into(),
         flow: flow(config.flow).into(),
         hosts: net.network.hosts() as u64,
-        lost_packets: tally.lost_packets,
-        corrupted_packets: tally.corrupted_packets,
-        flooded_packets: tally.flooded_packets,
-        packets_left: tally.packets_left,
+        lost_packets: statistics.lost_packets,
+        corrupted_packets: statistics.corrupted_packets,
+        flooded_packets: statistics.flooded_packets,
+        packets_left: statistics.packets_left,
         route_changes: net.route_changes(),
-        deadlock: tally.deadlock.clone(),
+        deadlock: statistics.deadlock.clone(),
         mapping: simulation.mapping.as_ref().map(|mapping| mapping.record(&net.network)),
         links: links.collect(),
     }

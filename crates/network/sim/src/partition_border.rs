@@ -1,4 +1,4 @@
-//! The border of a part of a network: what belongs to which part, and what passes from part to part.
+//! The border of a partition of a network: what belongs to which partition, and what passes from partition to partition.
 
 use crate::{
     message::{Message, MessageId},
@@ -7,40 +7,40 @@ use crate::{
 };
 use evb_core::{NodeId, Span, Time};
 use evb_experiment::{Plan, Workload};
-use evb_fabric::{Arbitration, Control, End, EndpointId, Flow, Link, Network, NetworkConfig, SwitchId};
+use evb_fabric::{Arbitration, Control, EndpointId, Flow, LinkEnd, Network, NetworkConfig, NetworkLink, SwitchId};
 use evb_patterns::Pattern;
 use evb_protocol::{Shaping, ShapingStep};
 use std::sync::Arc;
 
-/// The parts of a network, each with some switches and the hosts on them.
+/// The partitions of a network, each with some switches and the hosts on them.
 #[derive(Debug)]
-pub(crate) struct Partition {
-    /// Number of parts, at least 2.
-    pub(crate) parts: usize,
-    /// Shortest time in which something that happens in one part has an effect in another one.
+pub(crate) struct Partitioning {
+    /// Number of partitions, at least 2.
+    pub(crate) partitions: usize,
+    /// Shortest time in which something that happens in one partition has an effect in another one.
     pub(crate) lookahead: Span,
-    /// Time from the coming of a packet's head into a switch until it can go on.
+    /// Time from the arrival of a packet's head in a switch until it can leave.
     switch_delay: Span,
     of_switch: Vec<u8>,
     of_endpoint: Vec<u8>,
     of_node: Vec<u8>,
 }
 
-/// What passes from one part to another, by kind: one that is short takes no more cache lines from core to core than it needs.
+/// What passes from one partition to another, by kind: short mail moves no more cache lines from core to core than needed.
 /// The order of those of one kind is kept.
 #[derive(Default)]
-pub(crate) struct Mail {
+pub(crate) struct PartitionMail {
     /// Messages of which a first packet is sent. They keep their places with their senders until they are done.
     pub(crate) messages: Vec<(MessageId, Message)>,
     /// Messages that were taken by their receivers: their places with their senders are free.
     pub(crate) done: Vec<MessageId>,
     /// Packets whose heads come into the buffers of switches: into the lane and at the time that each of them has.
     pub(crate) packets: Vec<Packet>,
-    pub(crate) credits: Vec<Credit>,
-    pub(crate) calls: Vec<Call>,
+    pub(crate) credits: Vec<CreditNotice>,
+    pub(crate) calls: Vec<ControlCall>,
 }
 
-impl Mail {
+impl PartitionMail {
     /// True if there is none.
     fn is_empty(&self) -> bool {
         let Self { messages, done, packets, credits, calls } = self;
@@ -49,14 +49,14 @@ impl Mail {
 }
 
 /// Bytes of a buffer that will be free at a time, as the sender of its link knows then.
-pub(crate) struct Credit {
+pub(crate) struct CreditNotice {
     pub(crate) lane: LaneId,
     pub(crate) bytes: u32,
     pub(crate) at: Time,
 }
 
 /// A message on the control network, and when it was sent and comes.
-pub(crate) struct Call {
+pub(crate) struct ControlCall {
     pub(crate) sent: Time,
     pub(crate) at: Time,
     pub(crate) message: Message,
@@ -64,48 +64,48 @@ pub(crate) struct Call {
 
 /// The effects of mail.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Effects {
+pub(crate) struct MailEffects {
     /// Time of the first one.
     pub(crate) first: Option<Time>,
     /// Number of events that it ends.
     pub(crate) ends: u64,
 }
 
-/// The border of the part that a simulation is of; a simulation of a whole network has none.
+/// The border of the partition that a simulation is of; a simulation of a whole network has none.
 #[derive(Default)]
-pub(crate) struct Border {
-    partition: Option<Arc<Partition>>,
-    part: usize,
-    /// Mail for each part.
-    out: Vec<Mail>,
-    /// What the mail does that was not handed out, and that of the window before.
-    effects: Effects,
-    before: Effects,
+pub(crate) struct PartitionBorder {
+    partitioning: Option<Arc<Partitioning>>,
+    partition: usize,
+    /// The mail to each partition.
+    out: Vec<PartitionMail>,
+    /// The effects of the mail that was not handed out, and of that of the window before.
+    effects: MailEffects,
+    before: MailEffects,
 }
 
-impl Partition {
-    /// Divides the network of a plan into at most `most` parts with about as many hosts each; `None` if it has no two
-    /// parts that affect each other only after some time.
+impl Partitioning {
+    /// Divides the network of a plan into at most `most` partitions with about as many hosts each; `None` if it has no two
+    /// partitions that affect each other only after some time.
     pub(crate) fn of(plan: &Plan, network: &Network, most: usize) -> Option<Self> {
         let manager = plan.host(NodeId(0)).map(|host| network.endpoint_id(host, 0));
         let groups = Groups::of(network);
         let mut of_group = vec![None; network.switches.len()];
         let mut of_switch = vec![0; network.switches.len()];
-        // The event manager is in the first part. Groups with hosts take turns, then those without.
+        // The event manager is in the first partition. Groups with hosts take turns, then those without.
         let with_hosts = manager.into_iter().chain((0..network.endpoints.len() as u16).map(EndpointId));
         let with_hosts = with_hosts.map(|endpoint| groups.of_endpoint(network, endpoint));
         let mut turn = 0..;
         for group in with_hosts {
             of_group[group].get_or_insert_with(|| turn.next().unwrap_or(0));
         }
-        let parts = turn.start.min(most).min(usize::from(u8::MAX));
-        if parts < 2 {
+        let partitions = turn.start.min(most).min(usize::from(u8::MAX));
+        if partitions < 2 {
             return None;
         }
         let mut turn = 0..;
-        for (switch, part) in of_switch.iter_mut().enumerate() {
+        for (switch, partition) in of_switch.iter_mut().enumerate() {
             let place = *of_group[groups.find(switch)].get_or_insert_with(|| turn.next().unwrap_or(0));
-            *part = (place % parts) as u8;
+            *partition = (place % partitions) as u8;
         }
         let of_endpoint: Vec<_> = (0..network.endpoints.len() as u16)
             .map(|endpoint| of_switch[groups.of_endpoint(network, EndpointId(endpoint))])
@@ -114,7 +114,7 @@ impl Partition {
         let of_node = (0..plan.building.nodes()).map(NodeId).map(of_node).collect();
         let lookahead = lookahead(network, &of_switch, least_wire(plan))?;
         let switch_delay = network.config.switch.delay;
-        Some(Self { parts, lookahead, switch_delay, of_switch, of_endpoint, of_node })
+        Some(Self { partitions, lookahead, switch_delay, of_switch, of_endpoint, of_node })
     }
 
     pub(crate) fn of_node(&self, node: NodeId) -> usize {
@@ -125,20 +125,20 @@ impl Partition {
         self.of_endpoint[usize::from(endpoint.0)].into()
     }
 
-    pub(crate) fn of_end(&self, end: End) -> usize {
+    pub(crate) fn of_end(&self, end: LinkEnd) -> usize {
         match end {
-            End::Switch(switch) => self.of_switch[usize::from(switch.0)].into(),
-            End::Endpoint(endpoint) => self.of_endpoint(endpoint),
+            LinkEnd::Switch(switch) => self.of_switch[usize::from(switch.0)].into(),
+            LinkEnd::Endpoint(endpoint) => self.of_endpoint(endpoint),
         }
     }
 }
 
-/// True if the parts of a plan affect each other only by packets, credits and control messages, and if nothing in one
+/// True if the partitions of a plan affect each other only by packets, credits and control messages, and if nothing in one
 /// depends on the order in which things happen at one time in another.
-pub(crate) fn may_part(plan: &Plan) -> bool {
+pub(crate) fn may_be_partitioned(plan: &Plan) -> bool {
     let config = &plan.network.config;
     let is_of_nodes = match &plan.workload {
-        // Without a host and a network of its own, an event manager hears everything at once.
+        // Without a host and a separate network, an event manager learns everything at once.
         Workload::EventBuilding => plan.host(NodeId(0)).is_some() || matches!(config.control, Control::Separate { .. }),
         // Traffic that ends by number ends when no node has anything left, and events are offered to all nodes at once.
         Workload::Traffic(traffic) => {
@@ -151,19 +151,20 @@ pub(crate) fn may_part(plan: &Plan) -> bool {
     is_of_nodes && is_whole && has_credits && !draws && Order::of(plan).is_none()
 }
 
-/// Shortest time after which a packet, a credit or a control message that leaves a part has an effect; `None` if that may
-/// be at once.
+/// Shortest time after which a packet, a credit or a control message that leaves a partition has an effect; `None` if
+/// that may be at once.
 fn lookahead(network: &Network, of_switch: &[u8], least: u64) -> Option<Span> {
     let config = &network.config;
     let Flow::CutThrough { reaction, .. } = config.flow else { return None };
     // A packet has left its buffer when it has passed the next link.
     let passing = network.links.iter().map(|link| link.rate.time_for(least)).min()?;
-    let crosses = |from: End, to: End| match (from, to) {
-        (End::Switch(from), End::Switch(to)) => of_switch[usize::from(from.0)] != of_switch[usize::from(to.0)],
+    let crosses = |from: LinkEnd, to: LinkEnd| match (from, to) {
+        (LinkEnd::Switch(from), LinkEnd::Switch(to)) => of_switch[usize::from(from.0)] != of_switch[usize::from(to.0)],
         _ => false,
     };
     let links = network.links.iter().filter(|link| crosses(link.from, link.to));
-    let of_link = |link: &Link| (link.rate.byte_time() + link.delay + config.switch.delay).min(reaction + passing);
+    let of_link =
+        |link: &NetworkLink| (link.rate.byte_time() + link.delay + config.switch.delay).min(reaction + passing);
     let of_control = match config.control {
         Control::Separate { delay, .. } => Some(delay),
         _ => None,
@@ -188,7 +189,7 @@ fn least_wire(plan: &Plan) -> u64 {
     (least + nic.header.0).max(nic.minimum.0)
 }
 
-/// Switches that are in one part because they have a host in common.
+/// Switches that are in one partition because they have a host in common.
 struct Groups(Vec<usize>);
 
 impl Groups {
@@ -222,72 +223,80 @@ impl Groups {
     }
 }
 
-fn switch_of(end: End) -> Option<usize> {
+fn switch_of(end: LinkEnd) -> Option<usize> {
     match end {
-        End::Switch(SwitchId(switch)) => Some(switch.into()),
-        End::Endpoint(_) => None,
+        LinkEnd::Switch(SwitchId(switch)) => Some(switch.into()),
+        LinkEnd::Endpoint(_) => None,
     }
 }
 
-impl Border {
-    pub(crate) fn new(partition: Arc<Partition>, part: usize) -> Self {
-        let out = (0..partition.parts).map(|_| Mail::default()).collect();
-        Self { partition: Some(partition), part, out, effects: Effects::default(), before: Effects::default() }
+impl PartitionBorder {
+    pub(crate) fn new(partitioning: Arc<Partitioning>, partition: usize) -> Self {
+        let out = (0..partitioning.partitions).map(|_| PartitionMail::default()).collect();
+        Self {
+            partitioning: Some(partitioning),
+            partition,
+            out,
+            effects: MailEffects::default(),
+            before: MailEffects::default(),
+        }
     }
 
-    /// True in a simulation of a part.
+    /// True in a simulation of a partition.
     #[inline]
     pub(crate) const fn is_there(&self) -> bool {
-        self.partition.is_some()
+        self.partitioning.is_some()
     }
 
-    /// The other part that an end of a link is in; `None` if it is in this part.
+    /// The other partition that an end of a link is in; `None` if it is in this partition.
     #[inline]
-    pub(crate) fn beyond(&self, end: End) -> Option<usize> {
-        let part = self.partition.as_ref()?.of_end(end);
-        (part != self.part).then_some(part)
+    pub(crate) fn beyond(&self, end: LinkEnd) -> Option<usize> {
+        let partition = self.partitioning.as_ref()?.of_end(end);
+        (partition != self.partition).then_some(partition)
     }
 
-    /// The other part that a node is in; `None` if it is in this part.
+    /// The other partition that a node is in; `None` if it is in this partition.
     #[inline]
     pub(crate) fn beyond_node(&self, node: NodeId) -> Option<usize> {
-        let part = self.partition.as_ref()?.of_node(node);
-        (part != self.part).then_some(part)
+        let partition = self.partitioning.as_ref()?.of_node(node);
+        (partition != self.partition).then_some(partition)
     }
 
-    /// All other parts.
+    /// All other partitions.
     pub(crate) fn others(&self) -> impl Iterator<Item = usize> + use<> {
-        let part = self.part;
-        (0..self.out.len()).filter(move |&other| other != part)
+        let partition = self.partition;
+        (0..self.out.len()).filter(move |&other| other != partition)
     }
 
-    /// Gives a message, of which a first packet is sent, to another part.
-    pub(crate) fn post_message(&mut self, part: usize, place: MessageId, message: Message) {
-        self.out[part].messages.push((place, message));
+    /// Posts a message, of which a first packet is sent, to another partition.
+    pub(crate) fn post_message(&mut self, partition: usize, place: MessageId, message: Message) {
+        self.out[partition].messages.push((place, message));
     }
 
-    /// Tells another part that a message of its own was taken.
-    pub(crate) fn post_done(&mut self, part: usize, place: MessageId) {
-        self.out[part].done.push(place);
+    /// Reports to another partition that one of its messages was taken.
+    pub(crate) fn post_done(&mut self, partition: usize, place: MessageId) {
+        self.out[partition].done.push(place);
     }
 
-    /// Gives a packet to another part, where its head comes into a lane at `arrival`.
-    pub(crate) fn post_packet(&mut self, part: usize, packet: Packet, lane: LaneId, arrival: Time) {
-        self.will_matter(arrival + self.partition.as_ref().map_or(Span::ZERO, |partition| partition.switch_delay));
-        self.out[part].packets.push(Packet { lane, since: arrival, ..packet });
+    /// Posts a packet to another partition, where its head enters a lane at `arrival`.
+    pub(crate) fn post_packet(&mut self, partition: usize, packet: Packet, lane: LaneId, arrival: Time) {
+        self.will_matter(
+            arrival + self.partitioning.as_ref().map_or(Span::ZERO, |partitioning| partitioning.switch_delay),
+        );
+        self.out[partition].packets.push(Packet { lane, since: arrival, ..packet });
     }
 
-    /// Gives a credit to another part.
-    pub(crate) fn post_credit(&mut self, part: usize, credit: Credit) {
+    /// Posts a credit to another partition.
+    pub(crate) fn post_credit(&mut self, partition: usize, credit: CreditNotice) {
         self.will_matter(credit.at);
-        self.out[part].credits.push(credit);
+        self.out[partition].credits.push(credit);
     }
 
-    /// Gives a message on the control network to another part.
-    pub(crate) fn post_call(&mut self, part: usize, call: Call) {
+    /// Posts a message on the control network to another partition.
+    pub(crate) fn post_call(&mut self, partition: usize, call: ControlCall) {
         self.will_matter(call.at);
         self.effects.ends += call.message.body.ends();
-        self.out[part].calls.push(call);
+        self.out[partition].calls.push(call);
     }
 
     /// Mail matters from this time on. A message only prepares for its packets.
@@ -295,16 +304,16 @@ impl Border {
         self.effects.first = Some(self.effects.first.map_or(at, |first| first.min(at)));
     }
 
-    /// The mail for another part; `empty` takes its place.
-    pub(crate) fn hand_out(&mut self, part: usize, empty: Mail) -> Mail {
+    /// The mail for another partition; `empty` takes its place.
+    pub(crate) fn hand_out(&mut self, partition: usize, empty: PartitionMail) -> PartitionMail {
         debug_assert!(empty.is_empty(), "all of it was taken");
-        std::mem::replace(&mut self.out[part], empty)
+        std::mem::replace(&mut self.out[partition], empty)
     }
 
-    /// The effects of all mail since the call before the last one: no part has taken it yet.
-    pub(crate) fn take_effects(&mut self) -> Effects {
+    /// The effects of all mail since the call before the last one: no partition has taken it yet.
+    pub(crate) fn take_effects(&mut self) -> MailEffects {
         let before = std::mem::replace(&mut self.before, std::mem::take(&mut self.effects));
         let first = before.first.into_iter().chain(self.before.first).min();
-        Effects { first, ends: before.ends + self.before.ends }
+        MailEffects { first, ends: before.ends + self.before.ends }
     }
 }

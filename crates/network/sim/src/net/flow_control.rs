@@ -1,0 +1,319 @@
+//! Flow control: the room in the buffer at the end of each link, and the packets that enter and leave it.
+
+mod trains;
+
+pub(super) use trains::Sequence;
+
+use super::{
+    Net, UNKNOWN,
+    credit::Credit,
+    lane::Contents,
+    links::{Ends, Links},
+    worm::Wormhole,
+};
+use crate::{
+    event::NetEvent,
+    packet::{LaneId, Packet, PacketId},
+    slab::Slab,
+};
+use evb_core::{Span, Time};
+use evb_fabric::{Flow, LinkId, WhenFull};
+
+/// The rules of all buffers of a network.
+pub(super) struct FlowControl {
+    discipline: Discipline,
+    switch_delay: Span,
+    /// Lanes and bytes of the packets that are about to leave a switch (store and forward with pauses).
+    drains: Slab<u32, (LaneId, u32)>,
+}
+
+/// The discipline of buffers.
+#[derive(Clone, Copy, Debug)]
+enum Discipline {
+    Worm(Wormhole),
+    CutThrough {
+        /// Bytes of each buffer.
+        buffer: u32,
+        reaction: Span,
+    },
+    Store {
+        /// Bytes of each queue.
+        queue: u64,
+        full: WhenFull,
+        reaction: Span,
+    },
+}
+
+/// The room for a packet in the buffer behind a link.
+#[derive(Clone, Copy)]
+pub(super) enum Room {
+    /// Room for any packet.
+    Any,
+    /// Room for a packet of at most this many bytes.
+    Bytes(u32),
+    /// Room that depends on more than the size of the packet.
+    Depends,
+}
+
+impl FlowControl {
+    /// The rules, and the number of virtual channels, or priorities, of each link.
+    pub(super) fn new(flow: Flow, switch_delay: Span) -> (Self, u32) {
+        let (discipline, channels) = match flow {
+            Flow::Wormhole { slack, reaction } => (Discipline::Worm(Wormhole { slack: slack.0, reaction }), 1),
+            Flow::CutThrough { buffer, reaction, virtual_channels } => {
+                let buffer = u32::try_from(buffer.0).unwrap_or(u32::MAX);
+                (Discipline::CutThrough { buffer, reaction }, virtual_channels)
+            }
+            Flow::StoreAndForward { queue, full, reaction, priorities } => {
+                (Discipline::Store { queue: queue.0, full, reaction }, priorities)
+            }
+        };
+        (Self { discipline, switch_delay, drains: Slab::default() }, channels.into())
+    }
+
+    /// The contents of an empty buffer.
+    pub(super) fn empty(&self) -> Contents {
+        match self.discipline {
+            Discipline::Worm(_) => Contents::Places([Time::ZERO; 2]),
+            Discipline::CutThrough { buffer, .. } => Contents::Bytes(Credit::new(buffer)),
+            Discipline::Store { .. } => Contents::Store { held: 0, pausing: false },
+        }
+    }
+
+    /// The parameters of wormhole flow; `None` under another flow.
+    #[inline]
+    pub(super) fn wormhole(&self) -> Option<Wormhole> {
+        match self.discipline {
+            Discipline::Worm(wormhole) => Some(wormhole),
+            _ => None,
+        }
+    }
+
+    /// True if a switch receives a packet whole before it forwards it.
+    #[inline]
+    pub(super) fn stores_whole_packets(&self) -> bool {
+        matches!(self.discipline, Discipline::Store { .. })
+    }
+
+    /// The virtual channel that a packet takes on a link.
+    #[inline]
+    pub(super) fn channel(&self, links: &Links, link: LinkId, packet: &Packet) -> u8 {
+        match self.discipline {
+            Discipline::Store { .. } => links.existing(packet.priority),
+            _ => links.next_channel(link, packet),
+        }
+    }
+
+    /// The lane to which bytes are accounted: without priorities in the pause, all priorities share one.
+    fn account(&self, links: &Links, lane: LaneId) -> LaneId {
+        match self.discipline {
+            Discipline::Store { full: WhenFull::PriorityPause, .. } => lane,
+            _ => links.lane(links.link_of(lane), 0),
+        }
+    }
+}
+
+impl Net {
+    /// The room behind a link.
+    #[inline]
+    pub(super) fn room(&mut self, link: LinkId) -> Room {
+        if !self.links.has_one_channel() {
+            return Room::Depends;
+        }
+        let now = self.queue.now();
+        let Ends { port, lane } = self.links.ends_mut(link);
+        match &mut lane.contents {
+            Contents::Bytes(_) | Contents::Places(_) if port.is_at_endpoint() => Room::Any,
+            Contents::Places(places) if places.iter().any(|&at| at <= now) => Room::Any,
+            Contents::Bytes(credit) => {
+                credit.settle(now);
+                Room::Bytes(credit.free)
+            }
+            Contents::Places(_) | Contents::Store { .. } => Room::Depends,
+        }
+    }
+
+    /// Time at which the buffer behind a link with one virtual channel will have room for some bytes, or [`UNKNOWN`].
+    pub(super) fn credit_at(&self, link: LinkId, bytes: u32) -> Time {
+        match &self.links[self.links.lane(link, 0)].contents {
+            Contents::Bytes(credit) => credit.room_at(bytes),
+            Contents::Places(_) | Contents::Store { .. } => UNKNOWN,
+        }
+    }
+
+    /// Time from which a link, once it is free, may take a packet: at once, later, or [`UNKNOWN`].
+    #[inline]
+    pub(super) fn room_at(&mut self, link: LinkId, id: PacketId) -> Time {
+        let packet = &self.packets[id];
+        let channel = match self.flow.discipline {
+            Discipline::Store { .. } => {
+                let paused = self.links[link].paused & (1 << packet.priority.min(7)) != 0;
+                return if paused { UNKNOWN } else { Time::ZERO };
+            }
+            _ if self.links[link].is_at_endpoint() => return Time::ZERO,
+            Discipline::Worm(_) => 0,
+            Discipline::CutThrough { .. } => self.links.next_channel(link, packet),
+        };
+        let lane = self.links.lane(link, channel);
+        match &mut self.links[lane].contents {
+            Contents::Places([one, other]) => (*one).min(*other),
+            Contents::Bytes(credit) => {
+                credit.settle(self.queue.now());
+                credit.room_at(packet.wire)
+            }
+            Contents::Store { .. } => Time::ZERO,
+        }
+    }
+
+    /// Takes a packet's bytes of a buffer (cut-through); returns the number of bytes taken then.
+    #[inline]
+    pub(super) fn take_credit(&mut self, lane: LaneId, bytes: u32) -> u64 {
+        match (&mut self.links[lane].contents, self.flow.discipline) {
+            (Contents::Bytes(credit), Discipline::CutThrough { buffer, .. }) => {
+                credit.free -= bytes;
+                u64::from(buffer - credit.free)
+            }
+            _ => 0,
+        }
+    }
+
+    /// The head of a packet arrives in the buffer of a switch at `arrival`.
+    #[inline]
+    pub(super) fn arrive(&mut self, lane: LaneId, id: PacketId, arrival: Time) {
+        let packet = &mut self.packets[id];
+        packet.lane = lane;
+        packet.since = arrival;
+        packet.next = PacketId::NONE;
+        let buffer = &mut self.links[lane];
+        if buffer.left_at != UNKNOWN {
+            let left_at = std::mem::replace(&mut buffer.left_at, UNKNOWN);
+            self.plan((arrival + self.flow.switch_delay).max(left_at), NetEvent::Request(id));
+        } else if buffer.behind.0 == PacketId::NONE {
+            buffer.behind = (id, id);
+        } else {
+            let last = std::mem::replace(&mut buffer.behind.1, id);
+            self.packets[last].next = id;
+        }
+    }
+
+    /// The last byte of a packet arrives in a switch, which stores it, at `arrival`.
+    pub(super) fn arrive_whole(&mut self, lane: LaneId, id: PacketId, arrival: Time) {
+        self.packets[id].lane = lane;
+        self.plan(arrival + self.flow.switch_delay, NetEvent::Request(id));
+    }
+
+    /// The packet in front of a lane will have left it at `at`.
+    #[inline]
+    pub(super) fn leave_buffer(&mut self, lane: LaneId, id: PacketId, at: Time) {
+        let reaction = match self.flow.discipline {
+            Discipline::Store { full: WhenFull::Drop, .. } => return,
+            Discipline::Store { .. } => {
+                let drain = self.flow.drains.insert((lane, self.packets[id].wire));
+                return self.plan(at.max(self.queue.now()), NetEvent::Drained { drain });
+            }
+            Discipline::Worm(Wormhole { reaction, .. }) => {
+                self.links[lane].free_place(at + reaction);
+                reaction
+            }
+            Discipline::CutThrough { reaction, .. } => {
+                self.credit(lane, at + reaction, self.packets[id].wire);
+                return self.bring_next(lane, at);
+            }
+        };
+        // A packet of a train that was split may have left before.
+        self.wake_waiting(self.links.link_of(lane), (at + reaction).max(self.queue.now()));
+        self.bring_next(lane, at);
+    }
+
+    /// The sender of the link of a lane will know from `at` on that bytes are free (cut-through).
+    #[inline]
+    pub(super) fn credit(&mut self, lane: LaneId, at: Time, bytes: u32) {
+        if let Contents::Bytes(credit) = &mut self.links[lane].contents {
+            credit.give_back(at, bytes);
+        }
+        // A packet of a train that was split may have left before.
+        self.wake_waiting(self.links.link_of(lane), at.max(self.queue.now()));
+    }
+
+    /// The packet in front of a lane will have left it at `at`. Returns the time at which the sender of its link, which is
+    /// in another partition, learns it (cut-through).
+    pub(super) fn leave_for_sender(&mut self, lane: LaneId, at: Time) -> Time {
+        self.bring_next(lane, at);
+        match self.flow.discipline {
+            Discipline::CutThrough { reaction, .. } => at + reaction,
+            Discipline::Worm(_) | Discipline::Store { .. } => UNKNOWN,
+        }
+    }
+
+    /// Brings the next packet to the front of a lane, which the one before will have left at `at`.
+    fn bring_next(&mut self, lane: LaneId, at: Time) {
+        let buffer = &mut self.links[lane];
+        let next = buffer.behind.0;
+        if next == PacketId::NONE {
+            buffer.left_at = at;
+            return;
+        }
+        buffer.behind.0 = self.packets[next].next;
+        self.plan((self.packets[next].since + self.flow.switch_delay).max(at), NetEvent::Request(next));
+    }
+
+    /// Takes a packet into the queue of an output (store and forward); returns false if it does not fit.
+    #[inline]
+    pub(super) fn admit(&mut self, link: LinkId, id: PacketId) -> bool {
+        let Discipline::Store { queue, full, .. } = self.flow.discipline else { return true };
+        let (packet, port) = (&self.packets[id], &self.links[link]);
+        let sending = if port.free_at > self.queue.now() { u64::from(self.packets[port.holder].wire) } else { 0 };
+        let wire = u64::from(packet.wire);
+        let held = self.counts[link].queued + sending + wire;
+        // The queue of a network interface is its host's memory.
+        if full == WhenFull::Drop && packet.lane != LaneId::NONE && held > queue {
+            self.counts[link].dropped += 1;
+            return false;
+        }
+        self.counts[link].queued += wire;
+        self.counts.note_bytes(link, held);
+        true
+    }
+
+    /// A packet has come into a switch whole (store and forward): its sender may have to pause.
+    #[inline(always)]
+    pub(super) fn store(&mut self, id: PacketId) {
+        let Discipline::Store { queue: most, full, reaction } = self.flow.discipline else { return };
+        if full == WhenFull::Drop {
+            return;
+        }
+        let &Packet { lane, wire, .. } = &self.packets[id];
+        let account = self.flow.account(&self.links, lane);
+        let Contents::Store { held, pausing } = &mut self.links[account].contents else { return };
+        *held += u64::from(wire);
+        if *held >= most && !std::mem::replace(pausing, true) {
+            self.counts[self.links.link_of(lane)].pauses += 1;
+            self.plan(self.queue.now() + reaction, NetEvent::Pause { lane });
+        }
+    }
+
+    /// Bytes that came through a lane have left the switch: the pause may be over.
+    pub(super) fn drained(&mut self, drain: u32) {
+        let (lane, bytes) = self.flow.drains.remove(drain);
+        let Discipline::Store { queue: most, reaction, .. } = self.flow.discipline else { return };
+        let account = self.flow.account(&self.links, lane);
+        let Contents::Store { held, pausing } = &mut self.links[account].contents else { return };
+        *held -= u64::from(bytes);
+        if *pausing && *held <= most / 2 {
+            *pausing = false;
+            self.plan(self.queue.now() + reaction, NetEvent::Unpause { lane });
+        }
+    }
+
+    /// The sender of a link begins or ends a pause.
+    pub(super) fn pause(&mut self, lane: LaneId, begin: bool) {
+        let link = self.links.link_of(lane);
+        let mask = match self.flow.discipline {
+            Discipline::Store { full: WhenFull::PriorityPause, .. } => 1 << self.links.channel_of(lane),
+            _ => u8::MAX,
+        };
+        let port = &mut self.links[link];
+        port.paused = if begin { port.paused | mask } else { port.paused & !mask };
+        self.links.touch(link);
+    }
+}
