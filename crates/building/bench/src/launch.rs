@@ -14,11 +14,9 @@ use evb_node::{
     Children, Token,
     lines::{Lines, Writer, welcome},
 };
-use evb_transport::{
-    LayersOptions, MessageLayer, UseLayers,
-    secure::{AcceptResult, Acceptor, Purpose},
-};
+use evb_transport::{LayersOptions, MessageLayer, UseLayers};
 use evb_transport_registry::LayerChoice;
+use evb_transport_secure::{AcceptResult, Acceptor, Purpose};
 use std::{
     collections::BTreeMap,
     io::{self, ErrorKind},

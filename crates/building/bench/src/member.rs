@@ -14,11 +14,9 @@ use evb_node::{
     Token,
     lines::{self, Lines},
 };
-use evb_transport::{
-    Connect, LayerOptions, MessageLayer, UseLayer,
-    secure::{DialError, Purpose},
-};
+use evb_transport::{Connect, LayerOptions, MessageLayer, UseLayer};
 use evb_transport_registry::LayerChoice;
+use evb_transport_secure::{DialError, Purpose};
 use std::{
     io,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket},

@@ -11,8 +11,7 @@ use crate::{
 };
 use evb_core::{NodeId, Time};
 use evb_transport::{
-    Connect, ConnectError, JoinError, Message, Parker, Received, SendError, SharesThread, Transport, Waker,
-    tcp::Refusal,
+    Connect, ConnectError, JoinError, Message, Parker, Received, Refusal, SendError, SharesThread, Transport, Waker,
 };
 use std::{
     io,

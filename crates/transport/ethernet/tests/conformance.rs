@@ -4,9 +4,9 @@ mod support;
 
 use evb_transport::{
     HEAD_BYTES,
-    bond::Stripe,
     conformance::{Subject, run_all, run_life},
 };
+use evb_transport_bond::Stripe;
 use evb_transport_ethernet::EthernetOptions;
 use std::time::Duration;
 use support::{Faults, Memory, Relay, bond, join, join_layers, options};

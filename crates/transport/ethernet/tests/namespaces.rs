@@ -6,9 +6,9 @@ mod support;
 use evb_core::NodeId;
 use evb_transport::{
     HEAD_BYTES, Message, Received, SendError, Transport,
-    bond::Stripe,
     conformance::{Subject, run_all, run_life},
 };
+use evb_transport_bond::Stripe;
 use evb_transport_ethernet::{EthernetOptions, Interface, InterfaceError, SocketKind, open_interface};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::{

@@ -62,7 +62,7 @@ impl Broadcasts {
 }
 
 /// Sends a copy to each of the nodes. Bodies are shared as far as [`Transport::send`] does.
-pub(crate) fn send_copies<T: Transport + ?Sized>(
+pub fn send_copies<T: Transport + ?Sized>(
     transport: &mut T,
     to: &[NodeId],
     message: Message,

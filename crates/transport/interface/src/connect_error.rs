@@ -1,6 +1,6 @@
 //! Errors of joining, the same for all transports in which the higher id dials the lower.
 
-use crate::tcp::Refusal;
+use crate::Refusal;
 use evb_core::NodeId;
 use std::{error::Error, time::Duration};
 

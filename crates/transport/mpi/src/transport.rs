@@ -153,7 +153,7 @@ impl Endpoint {
         {
             let length = u32::from_le_bytes(*length) as usize;
             if is_large(&self.link, length) {
-                let body = self.link.receive_body(from, self.chunks.room(length));
+                let body = self.link.receive_body(from, self.chunks.buffer(length));
                 inbox.push_back(Item::Large { head, body, ends_frame: after.is_empty() });
                 rest = after;
             } else {

@@ -4,7 +4,7 @@
 //! The program starts itself again as the other side: `serve` and the provider are its arguments then.
 
 use evb_core::NodeId;
-use evb_transport::{Connect, MessageLayer, Refused, tcp::Token};
+use evb_transport::{Connect, MessageLayer, Refused, Token};
 use evb_transport_ofi::{OfiLayer, OfiOptions, providers};
 use std::{
     env,

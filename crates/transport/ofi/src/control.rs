@@ -1,7 +1,7 @@
 //! Control messages between nodes: their identity and their progress.
 
 use evb_core::NodeId;
-use evb_transport::tcp::Token;
+use evb_transport::Token;
 use hmac::{Hmac, Mac as _};
 use sha2::Sha256;
 use std::fmt;

@@ -1,6 +1,6 @@
 //! Options of an endpoint.
 
-use evb_transport::{DEFAULT_MAX_BODY, tcp::Token};
+use evb_transport::{DEFAULT_MAX_BODY, Token};
 use std::{
     sync::{Arc, atomic::AtomicBool},
     time::Duration,

@@ -2,17 +2,15 @@
 
 mod support;
 
-use evb_transport::{
-    bond::Stripe,
-    conformance::{Subject, bonds, run_all, run_life},
-};
+use evb_transport::conformance::{Subject, boxed, run_all, run_life};
+use evb_transport_bond::{Bond, Stripe};
 use evb_transport_ofi::OfiOptions;
 use std::time::Duration;
-use support::{PROVIDERS, boxed, joined, options, there_is};
+use support::{PROVIDERS, joined_nodes, options, there_is};
 
 fn conforms(options: &OfiOptions) {
     if there_is(&options.provider) {
-        run_all(&Subject { connect: &|nodes| boxed(joined(nodes, options)), max_body: options.max_body });
+        run_all(&Subject { connect: &|nodes| boxed(joined_nodes(nodes, options)), max_body: options.max_body });
     }
 }
 
@@ -51,9 +49,9 @@ fn a_bond_of_two_interfaces_conforms() {
     for provider in ["tcp", "net"].into_iter().filter(|provider| there_is(provider)) {
         let on = |address: &str| OfiOptions { max_body: 1 << 20, interface: Some(address.into()), ..options(provider) };
         let (one, other) = (on("127.0.0.1"), on("127.0.0.2"));
-        let links = |nodes| vec![boxed(joined(nodes, &one)), boxed(joined(nodes, &other))];
+        let links = |nodes| vec![boxed(joined_nodes(nodes, &one)), boxed(joined_nodes(nodes, &other))];
         for stripe in Stripe::ALL {
-            let connect = |nodes| boxed(bonds(links(nodes), stripe, one.max_body));
+            let connect = |nodes| boxed(Bond::of_connected(links(nodes), stripe, one.max_body));
             run_all(&Subject { connect: &connect, max_body: one.max_body });
         }
     }
@@ -66,7 +64,7 @@ fn slow_is_not_dead() {
         let options = OfiOptions { peer_timeout: SILENCE, ..options(provider) };
         if there_is(provider) {
             run_life(
-                &Subject { connect: &|nodes| boxed(joined(nodes, &options)), max_body: options.max_body },
+                &Subject { connect: &|nodes| boxed(joined_nodes(nodes, &options)), max_body: options.max_body },
                 SILENCE,
             );
         }

@@ -5,13 +5,13 @@ mod support;
 
 use bytes::Bytes;
 use evb_core::NodeId;
-use evb_transport::{Connect, HEAD_BYTES, Message, Received, SendError, Transport, conformance::PATIENCE, tcp::Token};
+use evb_transport::{Connect, HEAD_BYTES, Message, Received, SendError, Token, Transport, conformance::PATIENCE};
 use evb_transport_ofi::{ConnectError, Ofi, OfiError, OfiLayer, OfiOptions, Refusal, providers};
 use std::{
     thread,
     time::{Duration, Instant},
 };
-use support::{PROVIDERS, joined, open, options, there_is};
+use support::{PROVIDERS, joined_nodes, open, options, there_is};
 
 fn with_each(case: impl Fn(&OfiOptions)) {
     for provider in PROVIDERS.into_iter().filter(|provider| there_is(provider)) {
@@ -141,7 +141,7 @@ fn too_many_nodes_for_a_provider_are_refused() {
 #[test]
 fn a_silent_peer_is_lost() {
     with_each(|options| {
-        let mut nodes = joined(2, &OfiOptions { peer_timeout: Duration::from_millis(400), ..options.clone() });
+        let mut nodes = joined_nodes(2, &OfiOptions { peer_timeout: Duration::from_millis(400), ..options.clone() });
         let silent = nodes.pop().unwrap();
         let reason = poll_until(&mut nodes[0], |_, sink| match sink.pop()? {
             Received::Lost { peer: NodeId(1), reason } => Some(reason),
@@ -158,7 +158,7 @@ fn signs_of_life_keep_idle_peers() {
     const TIMEOUT: Duration = Duration::from_secs(2);
     let providers = PROVIDERS.into_iter().filter(|provider| there_is(provider));
     let nodes = providers
-        .flat_map(|provider| joined(2, &OfiOptions { peer_timeout: TIMEOUT, ..options(provider) }))
+        .flat_map(|provider| joined_nodes(2, &OfiOptions { peer_timeout: TIMEOUT, ..options(provider) }))
         .map(|mut node| {
             thread::spawn(move || {
                 let (start, mut sink) = (Instant::now(), Vec::new());
@@ -179,7 +179,7 @@ fn signs_of_life_keep_idle_peers() {
 #[test]
 fn what_was_flushed_outlives_the_sender() {
     with_each(|options| {
-        let mut nodes = joined(2, options);
+        let mut nodes = joined_nodes(2, options);
         let mut leaving = nodes.pop().unwrap();
         for number in 0..u32::from(options.credits) - 4 {
             leaving.send(NodeId(0), message(number, 3900)).unwrap();
@@ -214,7 +214,7 @@ fn what_was_flushed_outlives_the_sender() {
 #[test]
 fn a_peer_that_goes_within_bodies_is_lost_once() {
     with_each(|options| {
-        let mut nodes = joined(2, &OfiOptions { peer_timeout: Duration::from_secs(2), ..options.clone() });
+        let mut nodes = joined_nodes(2, &OfiOptions { peer_timeout: Duration::from_secs(2), ..options.clone() });
         let mut leaving = nodes.pop().unwrap();
         (0..3).for_each(|number| leaving.send(NodeId(0), message(number, 300_000)).unwrap());
         leaving.flush();
@@ -235,7 +235,7 @@ fn an_endpoint_ends_in_the_middle_of_a_message() {
     with_each(|options| {
         let options = OfiOptions { peer_timeout: Duration::from_millis(400), ..options.clone() };
         for waits in [true, false] {
-            let mut nodes = joined(2, &options);
+            let mut nodes = joined_nodes(2, &options);
             let (mut sender, mut here) = (nodes.remove(1), nodes.remove(0));
             // The buffers of the system do not hold all of it.
             sender.send(NodeId(0), message(1, 48 << 20)).expect("room");

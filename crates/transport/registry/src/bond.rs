@@ -5,8 +5,8 @@ mod link;
 use evb_transport::{
     Connect, Layer, LayerOptions, MemoryOfNode, NodeOptions, Nodes, OpenError, OverTransport, Parameter, Setting,
     SettingValue, Settings, Transport, TransportFactory, TransportInfo, UseEndpoint, UseLayer,
-    bond::{Bond, BondOptions, Stripe},
 };
+use evb_transport_bond::{Bond, BondOptions, Stripe};
 use link::{Link, links};
 
 /// Several links as one.

@@ -20,12 +20,12 @@ macro_rules! transports {
         /// All transports, in the order in which people see them. The first is the default.
         pub const ALL: &[&TransportInfo] = &[$(&<$transport as TransportFactory>::INFO),+];
 
-        transports!(@open open, UseEndpoint, NodeOptions, $($transport),+);
-        transports!(@open open_threads, UseEndpoints, ThreadOptions, $($transport),+);
-        transports!(@open open_layer, UseLayer, LayerOptions, $($transport),+);
-        transports!(@open open_layers, UseLayers, LayersOptions, $($transport),+);
+        transports!(@open open, UseEndpoint, NodeOptions, TransportInfo::between_processes, $($transport),+);
+        transports!(@open open_threads, UseEndpoints, ThreadOptions, name_of, $($transport),+);
+        transports!(@open open_layer, UseLayer, LayerOptions, name_of, $($transport),+);
+        transports!(@open open_layers, UseLayers, LayersOptions, name_of, $($transport),+);
     };
-    (@open $open:ident, $user:ident, $options:ty, $($transport:ty),+) => {
+    (@open $open:ident, $user:ident, $options:ty, $name:path, $($transport:ty),+) => {
         #[doc = concat!("Calls [`TransportFactory::", stringify!($open), "`] of a transport.")]
         ///
         /// # Errors
@@ -35,7 +35,7 @@ macro_rules! transports {
             options: $options,
             user: V,
         ) -> Result<V::Output, V::Error> {
-            let (name, settings) = (transport.about().name, transport.settings());
+            let (name, settings) = ($name(transport.about()), transport.settings());
             $(if name == <$transport as TransportFactory>::INFO.name {
                 return <$transport as TransportFactory>::$open(settings, options, user);
             })+
@@ -45,15 +45,19 @@ macro_rules! transports {
 }
 
 transports![
-    evb_transport::in_process::InProcess,
-    evb_transport::shm::Shm,
-    evb_transport::tcp::Tcp,
+    evb_transport_shm::in_process::InProcess,
+    evb_transport_shm::Shm,
+    evb_transport_tcp::Tcp,
     evb_transport_mpi::Endpoint,
     evb_transport_ofi::Ofi,
     evb_transport_ethernet::Ethernet,
     Bonded,
     evb_velo_rtl::RtlLayer,
 ];
+
+const fn name_of(transport: &TransportInfo) -> &'static str {
+    transport.name
+}
 
 /// The transport of this name.
 #[must_use]

@@ -2,7 +2,8 @@
 #![allow(dead_code, reason = "not every test file uses all of it")]
 
 use evb_core::NodeId;
-use evb_transport::{Connect, OverLayer, Token, Transport, bond::Stripe, conformance::bonds};
+use evb_transport::{Connect, OverLayer, Token, Transport, conformance::boxed};
+use evb_transport_bond::{Bond, Stripe};
 use evb_transport_ethernet::{Endpoint, EndpointLayer, EthernetOptions, Mac, Port, Wire};
 use rustix::{
     event::{EventfdFlags, eventfd},
@@ -42,8 +43,7 @@ pub(crate) fn join<W: Wire>(wires: Vec<W>, options: &EthernetOptions) -> Vec<Box
 /// Bonds of links, each with the wires of all nodes.
 pub(crate) fn bond<W: Wire>(links: Vec<Vec<W>>, stripe: Stripe, options: &EthernetOptions) -> Vec<Box<dyn Transport>> {
     let links = links.into_iter().map(|wires| join(wires, options)).collect();
-    let bonds = bonds(links, stripe, options.max_body).into_iter();
-    bonds.map(|bond| Box::new(bond) as Box<dyn Transport>).collect()
+    boxed(Bond::of_connected(links, stripe, options.max_body))
 }
 
 /// The same over the layer.

@@ -2,9 +2,9 @@
 #![allow(dead_code, reason = "not every test file uses all of it")]
 
 use evb_core::NodeId;
-use evb_transport::{Connect, Transport, tcp::Token};
+use evb_transport::{Token, conformance::joined};
 use evb_transport_ofi::{Ofi, OfiLayer, OfiOptions, providers};
-use std::{thread, time::Duration};
+use std::time::Duration;
 
 pub(crate) const TOKEN: Token = Token::new([5; Token::BYTES]);
 
@@ -32,17 +32,13 @@ pub(crate) fn there_is(provider: &str) -> bool {
     }
 }
 
-pub(crate) fn boxed<T: Transport + 'static>(nodes: Vec<T>) -> Vec<Box<dyn Transport>> {
-    nodes.into_iter().map(|node| Box::new(node) as Box<dyn Transport>).collect()
-}
-
 /// Nodes of this process, joined from one thread each.
-pub(crate) fn joined(count: usize, options: &OfiOptions) -> Vec<Ofi> {
-    join(open(count, options, Ofi::open))
+pub(crate) fn joined_nodes(count: usize, options: &OfiOptions) -> Vec<Ofi> {
+    joined(open(count, options, Ofi::open))
 }
 
 pub(crate) fn joined_layers(count: usize, options: &OfiOptions) -> Vec<OfiLayer> {
-    join(open(count, options, OfiLayer::open))
+    joined(open(count, options, OfiLayer::open))
 }
 
 pub(crate) fn open<T, E: std::fmt::Display>(
@@ -53,15 +49,4 @@ pub(crate) fn open<T, E: std::fmt::Display>(
     let options = OfiOptions { nodes: count as u16, ..options.clone() };
     let nodes = (0..count as u16).map(NodeId);
     nodes.map(|node| open(node, options.clone()).unwrap_or_else(|error| panic!("{error}"))).collect()
-}
-
-pub(crate) fn join<T: Connect + Send + 'static>(nodes: Vec<T>) -> Vec<T> {
-    let addresses: Vec<_> =
-        nodes.iter().enumerate().map(|(index, node)| (NodeId(index as u16), node.address())).collect();
-    let joining = nodes.into_iter().enumerate().map(|(index, mut node)| {
-        let peers: Vec<_> = addresses.iter().filter(|peer| peer.0.index() != index).cloned().collect();
-        thread::spawn(move || node.connect(&peers).map(|()| node).unwrap_or_else(|error| panic!("{error}")))
-    });
-    let joining: Vec<_> = joining.collect();
-    joining.into_iter().map(|node| node.join().expect("joining does not fail")).collect()
 }
