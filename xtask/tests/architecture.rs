@@ -22,8 +22,6 @@ const MAY_BE_UNSAFE: &[&str] = &[
     "crates/os/src/memory.rs",
     "crates/transport/ethernet/src/packet/ring.rs",
     "crates/transport/ethernet/src/packet/socket.rs",
-    "crates/transport/ethernet/src/xdp.rs",
-    "crates/transport/ethernet/src/xdp/program.rs",
     "crates/transport/mpi/src/ffi/mod.rs",
     "crates/transport/mpi/src/ffi/transfer.rs",
     "crates/transport/ofi/src/ffi/endpoint.rs",

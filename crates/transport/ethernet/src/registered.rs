@@ -1,7 +1,7 @@
 //! Ethernet in a registry.
 
 use crate::{
-    Endpoint, EndpointLayer, EthernetOptions, Interface, InterfaceError, RING_BYTES, SocketKind, open_interface,
+    Endpoint, EndpointLayer, EthernetOptions, Interface, InterfaceError, RING_BYTES, open_interface,
     options::HIGHEST_PRIORITY,
 };
 use evb_core::NodeId;
@@ -9,7 +9,6 @@ use evb_transport::{
     Layer, LayerOptions, MemoryOfNode, NodeOptions, Nodes, OpenError, Parameter, Setting, SettingValue, Settings,
     Token, TransportFactory, TransportInfo, UseEndpoint, UseLayer,
 };
-use std::io;
 
 /// The endpoint of one node on an interface of its machine.
 pub type Ethernet = Endpoint<Interface>;
@@ -24,11 +23,6 @@ const PRIORITY: Setting = Setting {
     value: SettingValue::Integer { min: 0, max: HIGHEST_PRIORITY as i64, default: 0 },
     doc: "priority of all frames in a VLAN tag, 0 for no tag",
 };
-const SOCKET: Setting = Setting {
-    name: "socket",
-    value: SettingValue::Text { default: SocketKind::Packet.name() },
-    doc: "the socket of Linux through which frames go: `packet`, or `xdp` for AF_XDP",
-};
 const MEGABITS: Setting = Setting {
     name: "megabits",
     value: SettingValue::Integer { min: 0, max: 1_000_000, default: 0 },
@@ -40,24 +34,15 @@ const LAYER: Layer = Layer {
     parameter: Some(Parameter { setting: &INTERFACE, read: |text| Ok(text.to_owned()), shows_default: true }),
     ..Layer::new("ethernet")
 };
-/// The layer with another socket than the default.
-const BY_XDP: Layer = Layer {
-    usage: "ethernet-xdp:..",
-    note: "through AF_XDP",
-    parameter: LAYER.parameter,
-    stands_for: Some((&SOCKET, SocketKind::Xdp.name())),
-    ..Layer::new("ethernet-xdp")
-};
-
 impl TransportFactory for Ethernet {
     const INFO: TransportInfo = TransportInfo {
-        settings: &[INTERFACE, SOCKET, PRIORITY, MEGABITS],
+        settings: &[INTERFACE, PRIORITY, MEGABITS],
         gives_up_peers: true,
         memory: |_| {
             let EthernetOptions { send_queue_bytes, .. } = EthernetOptions::new(0, Token::new([0; Token::BYTES]));
             MemoryOfNode { own: 2 * RING_BYTES, for_each_peer: send_queue_bytes }
         },
-        layers: &[LAYER, BY_XDP],
+        layers: &[LAYER],
         ..TransportInfo::new("ethernet", "frames of Ethernet with a protocol of their own", Nodes::Processes)
     };
 
@@ -72,11 +57,6 @@ impl TransportFactory for Ethernet {
     }
 }
 
-fn socket_of(settings: &Settings) -> Result<SocketKind, OpenError> {
-    let hint = format!("use one of {}", SocketKind::ALL.map(SocketKind::name).join(", "));
-    SOCKET.read(settings).map_err(|error| error.hint(hint))
-}
-
 fn parts(settings: &Settings, options: NodeOptions) -> Result<(NodeId, EthernetOptions, Interface), OpenError> {
     let ethernet = EthernetOptions {
         peer_timeout: options.peer_timeout,
@@ -88,7 +68,7 @@ fn parts(settings: &Settings, options: NodeOptions) -> Result<(NodeId, EthernetO
         ..EthernetOptions::new(options.nodes, options.token)
     };
     let interface = interface_of(&INTERFACE.text(settings), options.node);
-    let wire = open_interface(&interface, options.node, &options.token, socket_of(settings)?).map_err(explain)?;
+    let wire = open_interface(&interface, options.node, &options.token).map_err(explain)?;
     Ok((options.node, ethernet, wire))
 }
 
@@ -101,23 +81,9 @@ fn explain(error: InterfaceError) -> OpenError {
     let hint = match &error {
         InterfaceError::NotPermitted => "`sudo setcap cap_net_raw+ep` with the path of `evb`, or start it as root",
         InterfaceError::System { .. } => "`ip link` lists the interfaces; `--set transport.interface=NAME` chooses one",
-        InterfaceError::NoXdp { source, .. } => no_xdp(source),
         InterfaceError::ShortFrames { .. } => "`ip link set NAME mtu 1500`",
     };
     OpenError::new(&error).hint(hint)
-}
-
-/// What to do where AF_XDP does not work.
-fn no_xdp(error: &io::Error) -> &'static str {
-    match error.raw_os_error() {
-        Some(libc::EPERM) => "it needs CAP_NET_ADMIN and CAP_BPF, too; `--set transport.socket=packet` does not",
-        Some(libc::EBUSY) => "each node needs an interface of its own; `--set transport.socket=packet` does not",
-        Some(libc::ERANGE) => {
-            "frames are too long for the driver: `ip link set NAME mtu 1500`, or `--set transport.socket=packet`"
-        }
-        Some(libc::EOPNOTSUPP) => "the driver cannot do it; `--set transport.socket=packet` works on each interface",
-        _ => "`--set transport.socket=packet` works on each interface",
-    }
 }
 
 #[cfg(test)]

@@ -62,7 +62,7 @@ pub(crate) enum Large {
     /// Into `count` buffers of `bytes` bytes, from any peer.
     Buffers { count: usize, bytes: usize },
     /// Into rooms that were offered to the peer, written by it if the provider can do that and the options allow it.
-    ReceiveBuffers,
+    Rooms,
 }
 
 /// A node's endpoint, its peers and its buffers.
@@ -103,7 +103,7 @@ pub(crate) struct Links {
 impl Links {
     pub(crate) fn open(local: NodeId, options: OfiOptions, large: Large, sleeps: bool) -> Result<Self, OfiError> {
         assert!(local.0 < options.nodes, "{local} is not one of {} nodes", options.nodes);
-        let writes = large == Large::ReceiveBuffers && options.writes;
+        let writes = large == Large::Rooms && options.writes;
         let endpoint = Endpoint::open(&options.provider, options.source(), sleeps, writes)?;
         let tags = Tags::new(endpoint.limits().tag_format).ok_or_else(|| OfiError::Option {
             reason: format!("the tags of {} have too few bits", endpoint.provider()),
@@ -214,7 +214,7 @@ fn terms(options: &OfiOptions, endpoint: &Endpoint, large: Large) -> Result<Term
         return Err(OfiError::Option { reason });
     }
     let max_bytes = match large {
-        Large::ReceiveBuffers => options.max_body as u64,
+        Large::Rooms => options.max_body as u64,
         Large::Buffers { bytes, .. } => Terms::LAYER | bytes as u64,
     };
     let (credits, frame_bytes, writes) = (credits as u16, frame as u32, endpoint.limits().writes);

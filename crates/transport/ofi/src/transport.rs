@@ -45,7 +45,7 @@ impl Ofi {
     pub fn open(local: NodeId, options: OfiOptions) -> Result<Self, OfiError> {
         let nodes = usize::from(options.nodes);
         Ok(Self {
-            links: Links::open(local, options, Large::ReceiveBuffers, true)?,
+            links: Links::open(local, options, Large::Rooms, true)?,
             outboxes: (0..nodes).map(|_| Outbox::default()).collect(),
             offsets: vec![0; nodes],
             chunks: ChunkPool::default(),

@@ -131,7 +131,6 @@ mod tests {
             "mpi",
             "ofi:shm",
             "ethernet:eth0",
-            "ethernet-xdp:eth0",
             "velo-rtl",
             "velo-rtl:96",
             "bond:tcp@10.0.0.1+ethernet:eth0",
@@ -163,20 +162,18 @@ mod tests {
     fn a_name_stands_for_a_setting() {
         let named = |name: &str| name.parse::<LayerChoice>().unwrap().transport().clone();
         let setting = |name, setting: &str| named(name).settings().get(setting).cloned();
-        for (name, key, value) in [
-            ("bond-size:tcp+tcp", "stripe", "size"),
-            ("bond-destination:tcp+tcp", "stripe", "destination"),
-            ("ethernet-xdp:eth0", "socket", "xdp"),
-        ] {
+        for (name, key, value) in
+            [("bond-size:tcp+tcp", "stripe", "size"), ("bond-destination:tcp+tcp", "stripe", "destination")]
+        {
             assert_eq!(setting(name, key).as_deref(), Some(value), "{name}");
         }
-        assert_eq!((setting("bond:tcp+tcp", "stripe"), setting("ethernet:eth0", "socket")), (None, None));
+        assert_eq!(setting("bond:tcp+tcp", "stripe"), None);
     }
 
     #[test]
     fn people_are_told_all_names() {
         let names = "threads, shm, tcp, udp, mpi, ofi:PROVIDER such as ofi:tcp or ofi:shm, ethernet:INTERFACE such \
-                     as ethernet:eth0, ethernet-xdp:.., bond:LINK+LINK such as bond:ethernet:eth0+ethernet:eth1, \
+                     as ethernet:eth0, bond:LINK+LINK such as bond:ethernet:eth0+ethernet:eth1, \
                      bond-size:.., bond-destination:.., velo-rtl or velo-rtl:WIRES";
         assert_eq!("rtl".parse::<LayerChoice>(), Err(format!("\"rtl\" is no message layer: use {names}")));
         assert!(LayerChoice::usage(true).contains("shm (the VELO engine), tcp"));
