@@ -2,8 +2,8 @@
 
 use evb_core::NodeId;
 use evb_transport::{
-    Token,
-    conformance::{Subject, boxed, joined, run_all, run_life},
+    EndpointOptions, Token,
+    conformance::{Subject, boxed, changed, joined, run_all, run_life},
 };
 use evb_transport_bond::{Bond, BondOptions, Stripe};
 use evb_transport_shm::in_process;
@@ -15,7 +15,10 @@ const SILENCE: Duration = Duration::from_millis(200);
 
 /// Bonds of TCP over two addresses of the loopback interface.
 fn tcp_bonds(count: usize, stripe: Stripe, options: &TcpOptions) -> Vec<Bond<Tcp>> {
-    let options = TcpOptions { nodes: count as u16, ..options.clone() };
+    let options = TcpOptions {
+        endpoint: changed(options.endpoint.clone(), |endpoint| endpoint.nodes = count as u16),
+        ..options.clone()
+    };
     let link = |node, address: [u8; 4]| {
         let listen = (address, 0).into();
         Tcp::bind(NodeId(node), TcpOptions { listen, ..options.clone() }).expect("an address of this machine")
@@ -23,7 +26,7 @@ fn tcp_bonds(count: usize, stripe: Stripe, options: &TcpOptions) -> Vec<Bond<Tcp
     let names = vec!["tcp@127.0.0.1".to_owned(), "tcp@127.0.0.2".to_owned()];
     let bond = |node| {
         let members = vec![link(node, [127, 0, 0, 1]), link(node, [127, 0, 0, 2])];
-        let options = BondOptions { stripe, ..BondOptions::new(names.clone(), options.max_body) };
+        let options = BondOptions { stripe, ..BondOptions::new(names.clone(), options.endpoint.max_body) };
         Bond::new(members, options).expect("a bond")
     };
     joined((0..count as u16).map(bond).collect())
@@ -41,18 +44,22 @@ fn bonds_of_threads_conform() {
 
 #[test]
 fn bonds_of_tcp_conform() {
-    let options = TcpOptions { max_body: 1 << 20, ..TcpOptions::new(2, Token::new([5; Token::BYTES])) };
+    let options = TcpOptions::new(changed(EndpointOptions::new(2, Token::new([5; Token::BYTES])), |endpoint| {
+        endpoint.max_body = 1 << 20
+    }));
     for stripe in Stripe::ALL {
         let connect = |nodes| boxed(tcp_bonds(nodes, stripe, &options));
-        run_all(&Subject { connect: &connect, max_body: options.max_body });
+        run_all(&Subject { connect: &connect, max_body: options.endpoint.max_body });
     }
 }
 
 #[test]
 fn bonds_of_tcp_tell_slow_from_dead() {
-    let options = TcpOptions { peer_timeout: SILENCE, ..TcpOptions::new(2, Token::new([5; Token::BYTES])) };
+    let options = TcpOptions::new(changed(EndpointOptions::new(2, Token::new([5; Token::BYTES])), |endpoint| {
+        endpoint.peer_timeout = SILENCE
+    }));
     for stripe in Stripe::ALL {
         let connect = |nodes| boxed(tcp_bonds(nodes, stripe, &options));
-        run_life(&Subject { connect: &connect, max_body: options.max_body }, SILENCE);
+        run_life(&Subject { connect: &connect, max_body: options.endpoint.max_body }, SILENCE);
     }
 }

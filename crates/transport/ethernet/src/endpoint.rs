@@ -11,12 +11,13 @@ use crate::{
 };
 use evb_core::{NodeId, Time};
 use evb_transport::{
-    Connect, ConnectError, JoinError, Message, Parker, Received, Refusal, SendError, SharesThread, Transport, Waker,
+    Connect, ConnectError, JoinDeadline, JoinError, Message, Parker, Received, Refusal, SendError, SharesThread,
+    Transport, Waker,
 };
 use std::{
     io,
     os::fd::{AsFd, BorrowedFd, OwnedFd},
-    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
@@ -101,13 +102,13 @@ impl<W: Wire> Endpoint<W> {
     /// If the system refuses a thread or a file.
     ///
     /// # Panics
-    /// If `local` is not below `options.nodes`.
+    /// If `local` is not below `options.endpoint.nodes`.
     pub fn open(local: NodeId, options: EthernetOptions, wire: W) -> io::Result<Self> {
         Self::start(local, options, wire, false)
     }
 
     pub(crate) fn start(local: NodeId, options: EthernetOptions, wire: W, is_layer: bool) -> io::Result<Self> {
-        assert!(local.0 < options.nodes, "{local} is not one of {} nodes", options.nodes);
+        assert!(local.0 < options.endpoint.nodes, "{local} is not one of {} nodes", options.endpoint.nodes);
         let (machine, file) = (Machine::new(local, options, wire.port(), is_layer), wire.file().try_clone_to_owned()?);
         let start = Instant::now();
         let core = Core { machine, wire, start, was_driven: false, sleeps: false, stops: false };
@@ -141,20 +142,16 @@ impl<W: Wire> Endpoint<W> {
     /// [`ConnectError`] names the peer that is missing or refuses this node.
     pub fn connect(&mut self, peers: &[NodeId]) -> Result<(), ConnectError> {
         self.expect_all(peers)?;
-        let (start, options) = (Instant::now(), self.lock().machine.options().clone());
+        let deadline = JoinDeadline::new(&self.lock().machine.options().endpoint);
         loop {
             let mut core = self.lock();
             core.poll();
             let missing = missing(&core.machine, peers)?;
             drop(core);
-            let timeout = options.connect_timeout;
             if missing.is_empty() {
                 return Ok(());
-            } else if options.stop.load(Ordering::Relaxed) {
-                return Err(ConnectError::Stopped);
-            } else if start.elapsed() >= timeout {
-                return Err(ConnectError::Timeout { missing, timeout, last_error: self.last_error() });
             }
+            deadline.check(missing, || self.last_error())?;
             self.rest.sleep(&[(self.file.as_fd(), false)], JOIN_REST);
         }
     }

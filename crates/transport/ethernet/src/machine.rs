@@ -92,7 +92,7 @@ pub(crate) struct Machine {
 
 impl Machine {
     pub(crate) fn new(local: NodeId, options: EthernetOptions, port: Port, is_layer: bool) -> Self {
-        let (nodes, keys) = (usize::from(options.nodes), Keys::new(&options.token));
+        let (nodes, keys) = (usize::from(options.endpoint.nodes), Keys::new(&options.endpoint.token));
         Self {
             local,
             run: keys.run(),
@@ -137,7 +137,7 @@ impl Machine {
 
     /// Frames that each peer may be ahead: all of them fit into the memory of the interface, with room for the rest.
     fn window(&self) -> u32 {
-        let peers = usize::from(self.options.nodes).saturating_sub(1).max(1);
+        let peers = usize::from(self.options.endpoint.nodes).saturating_sub(1).max(1);
         (self.port.frames * 3 / 4 / peers).clamp(LEAST_WINDOW, MOST_WINDOW) as u32
     }
 
@@ -201,7 +201,7 @@ impl Machine {
     fn handle_timers(&mut self, now: Time) {
         let looks = now >= self.next_look;
         if looks {
-            self.next_look = Time(now.0 + Span::from(self.options.peer_timeout / LOOKS).0);
+            self.next_look = Time(now.0 + Span::from(self.options.endpoint.peer_timeout / LOOKS).0);
         }
         self.timer = self.next_look;
         for index in 0..self.links.len() {

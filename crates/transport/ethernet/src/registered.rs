@@ -7,7 +7,7 @@ use crate::{
 use evb_core::NodeId;
 use evb_transport::{
     Layer, LayerOptions, MemoryOfNode, NodeOptions, Nodes, OpenError, Parameter, Setting, SettingValue, Settings,
-    Token, TransportFactory, TransportInfo, UseEndpoint, UseLayer,
+    TransportFactory, TransportInfo, UseEndpoint, UseLayer,
 };
 
 /// The endpoint of one node on an interface of its machine.
@@ -38,10 +38,7 @@ impl TransportFactory for Ethernet {
     const INFO: TransportInfo = TransportInfo {
         settings: &[INTERFACE, PRIORITY, MEGABITS],
         gives_up_peers: true,
-        memory: |_| {
-            let EthernetOptions { send_queue_bytes, .. } = EthernetOptions::new(0, Token::new([0; Token::BYTES]));
-            MemoryOfNode { own: 2 * RING_BYTES, for_each_peer: send_queue_bytes }
-        },
+        memory: |_| MemoryOfNode { own: 2 * RING_BYTES, for_each_peer: EthernetOptions::SEND_QUEUE_BYTES },
         layers: &[LAYER],
         ..TransportInfo::new("ethernet", "frames of Ethernet with a protocol of their own", Nodes::Processes)
     };
@@ -58,17 +55,10 @@ impl TransportFactory for Ethernet {
 }
 
 fn parts(settings: &Settings, options: NodeOptions) -> Result<(NodeId, EthernetOptions, Interface), OpenError> {
-    let ethernet = EthernetOptions {
-        peer_timeout: options.peer_timeout,
-        connect_timeout: options.connect_timeout,
-        stop: options.stop,
-        max_body: options.max_body,
-        priority: PRIORITY.read(settings)?,
-        megabits: MEGABITS.read(settings)?,
-        ..EthernetOptions::new(options.nodes, options.token)
-    };
     let interface = interface_of(&INTERFACE.text(settings), options.node);
-    let wire = open_interface(&interface, options.node, &options.token).map_err(explain)?;
+    let wire = open_interface(&interface, options.node, &options.endpoint.token).map_err(explain)?;
+    let (priority, megabits) = (PRIORITY.read(settings)?, MEGABITS.read(settings)?);
+    let ethernet = EthernetOptions { priority, megabits, ..EthernetOptions::new(options.endpoint) };
     Ok((options.node, ethernet, wire))
 }
 

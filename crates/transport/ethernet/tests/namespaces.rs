@@ -6,7 +6,7 @@ mod support;
 use evb_core::NodeId;
 use evb_transport::{
     HEAD_BYTES, Message, Received, SendError, Transport,
-    conformance::{Subject, run_all, run_life},
+    conformance::{Subject, changed, run_all, run_life},
 };
 use evb_transport_bond::Stripe;
 use evb_transport_ethernet::{EthernetOptions, Interface, InterfaceError, open_interface};
@@ -103,31 +103,34 @@ fn ip(arguments: &str) -> bool {
 #[test]
 fn interfaces_conform() {
     let Some(lab) = Lab::new(1500) else { return };
-    let options = EthernetOptions { max_body: 1 << 20, ..options(2) };
-    run_all(&Subject { connect: &|nodes| lab.nodes(nodes, &options), max_body: options.max_body });
+    let options = EthernetOptions::new(changed(options(2).endpoint, |endpoint| endpoint.max_body = 1 << 20));
+    run_all(&Subject { connect: &|nodes| lab.nodes(nodes, &options), max_body: options.endpoint.max_body });
 }
 
 #[test]
 fn interfaces_with_jumbo_frames_and_priority_conform() {
     let Some(lab) = Lab::new(9000) else { return };
-    let options = EthernetOptions { max_body: 1 << 20, priority: 5, ..options(2) };
-    run_all(&Subject { connect: &|nodes| lab.nodes(nodes, &options), max_body: options.max_body });
+    let options = EthernetOptions {
+        priority: 5,
+        ..EthernetOptions::new(changed(options(2).endpoint, |endpoint| endpoint.max_body = 1 << 20))
+    };
+    run_all(&Subject { connect: &|nodes| lab.nodes(nodes, &options), max_body: options.endpoint.max_body });
 }
 
 #[test]
 fn interfaces_behind_a_relay_with_faults_conform() {
     let Some(lab) = Lab::new(1500) else { return };
-    let options = EthernetOptions { max_body: 300_000, ..options(2) };
+    let options = EthernetOptions::new(changed(options(2).endpoint, |endpoint| endpoint.max_body = 300_000));
     let faults = Faults { lost: 20, doubled: 20, swapped: 20, harmed: 20 };
-    run_all(&Subject { connect: &|nodes| lab.spoilt(nodes, faults, &options), max_body: options.max_body });
+    run_all(&Subject { connect: &|nodes| lab.spoilt(nodes, faults, &options), max_body: options.endpoint.max_body });
 }
 
 #[test]
 fn slow_is_not_dead() {
     const SILENCE: Duration = Duration::from_millis(400);
     let Some(lab) = Lab::new(1500) else { return };
-    let options = EthernetOptions { peer_timeout: SILENCE, ..options(2) };
-    run_life(&Subject { connect: &|nodes| lab.nodes(nodes, &options), max_body: options.max_body }, SILENCE);
+    let options = EthernetOptions::new(changed(options(2).endpoint, |endpoint| endpoint.peer_timeout = SILENCE));
+    run_life(&Subject { connect: &|nodes| lab.nodes(nodes, &options), max_body: options.endpoint.max_body }, SILENCE);
 }
 
 /// Each node has an interface in both.
@@ -138,10 +141,10 @@ fn two_labs() -> Option<[Lab; 2]> {
 #[test]
 fn bonds_of_two_interfaces_conform() {
     let Some(labs) = two_labs() else { return };
-    let options = EthernetOptions { max_body: 1 << 20, ..options(2) };
+    let options = EthernetOptions::new(changed(options(2).endpoint, |endpoint| endpoint.max_body = 1 << 20));
     for stripe in Stripe::ALL {
         let connect = |nodes| bond(labs.iter().map(|lab| lab.wires(nodes)).collect(), stripe, &options);
-        run_all(&Subject { connect: &connect, max_body: options.max_body });
+        run_all(&Subject { connect: &connect, max_body: options.endpoint.max_body });
     }
 }
 
@@ -150,7 +153,8 @@ fn bonds_of_two_interfaces_conform() {
 fn a_bond_loses_nothing_with_an_interface() {
     const MESSAGES: u64 = 60_000;
     let Some(labs) = two_labs() else { return };
-    let options = EthernetOptions { peer_timeout: Duration::from_secs(1), ..options(2) };
+    let options =
+        EthernetOptions::new(changed(options(2).endpoint, |endpoint| endpoint.peer_timeout = Duration::from_secs(1)));
     let mut nodes = bond(labs.iter().map(|lab| lab.wires(2)).collect(), Stripe::Message, &options).into_iter();
     let (mut sender, mut receiver) = (nodes.next().expect("two nodes"), nodes.next().expect("two nodes"));
     let (mut sent, mut received, mut sink, begin) = (0, 0, Vec::new(), Instant::now());

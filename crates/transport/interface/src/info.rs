@@ -22,7 +22,7 @@ pub struct TransportInfo {
     pub nodes: Nodes,
     /// True if it joins processes of one machine only.
     pub is_local: bool,
-    /// True if a node gives up peers that are silent for [`peer_timeout`](crate::NodeOptions::peer_timeout).
+    /// True if a node gives up peers that are silent for [`peer_timeout`](crate::EndpointOptions::peer_timeout).
     pub gives_up_peers: bool,
     /// Most memory that a node takes for messages; `queue` is the length of the queues between threads.
     pub memory: fn(queue: usize) -> MemoryOfNode,

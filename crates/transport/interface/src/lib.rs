@@ -16,7 +16,9 @@ mod dead_link;
 pub mod doorbell;
 mod factory;
 mod info;
+mod joining;
 mod layer;
+mod options;
 mod over;
 mod over_layer;
 mod parker;
@@ -41,7 +43,9 @@ pub use factory::{
 pub use info::{
     Layer, MemoryOfNode, Nodes, OpenError, Parameter, Prepare, Setting, SettingValue, Settings, TransportInfo,
 };
+pub use joining::{ConnectionMedium, HandshakeProgress, JoinDeadline, NewcomerError, join_peers};
 pub use layer::{Connect, MessageLayer, Refused, Take};
+pub use options::EndpointOptions;
 pub use over::OverTransport;
 pub use over_layer::OverLayer;
 pub use parker::Parker;

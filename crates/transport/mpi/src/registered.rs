@@ -25,7 +25,7 @@ impl TransportFactory for Endpoint {
             OpenError::new("nodes that talk over MPI cannot be started one by one")
                 .hint("start all together: `mpirun -n NODES evb run FILE`")
         })?;
-        let endpoints = mpi.endpoints(&one_on_each(&mpi), &MpiOptions { max_body: options.max_body });
+        let endpoints = mpi.endpoints(&one_on_each(&mpi), &MpiOptions { max_body: options.endpoint.max_body });
         use_it.with(first(endpoints.map_err(OpenError::new)?)?)
     }
 

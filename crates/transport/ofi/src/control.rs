@@ -1,10 +1,9 @@
 //! Control messages between nodes: their identity and their progress.
 
 use evb_core::NodeId;
-use evb_transport::Token;
+use evb_transport::{Refusal, Token};
 use hmac::{Hmac, Mac as _};
 use sha2::Sha256;
-use std::fmt;
 
 /// Most bytes of a control message.
 pub(crate) const CONTROL_BYTES: usize = 128;
@@ -20,30 +19,6 @@ const STATUS_BYTES: usize = 17;
 const NOTE_BYTES: usize = 32;
 /// Most notes about rooms in one message.
 pub(crate) const NOTES: usize = CONTROL_BYTES / NOTE_BYTES;
-
-/// The reason why a peer refuses this node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
-    /// The peer speaks another version of this protocol.
-    Version,
-    /// The token is not that of the peer's run.
-    Token,
-    /// The peer is another node, or its run has another number of nodes.
-    Node,
-    /// The peer has other limits, or one is a transport and the other a layer.
-    Limits,
-}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Version => "it does not speak this version of the protocol",
-            Self::Token => "the token is not that of its run",
-            Self::Node => "it is another node, or its run has another number of nodes",
-            Self::Limits => "it was told other limits, or is no endpoint of the same kind",
-        })
-    }
-}
 
 /// Parameters that are equal on all nodes of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,7 +56,7 @@ impl Hello {
     /// Writes the message to the start of `room` and returns its length. It has a proof that its sender has the token, not
     /// the token, and a refusal has not even that.
     pub(crate) fn encode(&self, token: &Token, room: &mut [u8]) -> usize {
-        let refusal = self.refusal.map_or(0, |refusal| 1 + refusal as u16);
+        let refusal = self.refusal.map_or(0, Refusal::code);
         let Terms { nodes, credits, frame_bytes, max_bytes, writes } = self.terms;
         let mut bytes = MAGIC.to_vec();
         [VERSION, refusal, self.to.0, nodes, credits, u16::from(writes)]
@@ -109,13 +84,7 @@ impl Hello {
         if small(0) != VERSION {
             return Err(Some(Refusal::Version));
         }
-        let refusal = match small(1) {
-            0 => None,
-            1 => Some(Refusal::Version),
-            2 => Some(Refusal::Token),
-            3 => Some(Refusal::Node),
-            _ => Some(Refusal::Limits),
-        };
+        let refusal = (small(1) != 0).then(|| Refusal::from_code(small(1)).unwrap_or(Refusal::Limits));
         let (said, proof) = bytes.split_at(SAID_BYTES);
         // Takes the same time for all proofs that are wrong.
         if refusal.is_none() && code(token, said).verify_slice(proof).is_err() {

@@ -36,7 +36,7 @@ impl OfiLayer {
     /// [`OfiError`] if there is no library or no such provider, or if the provider opens no endpoint.
     ///
     /// # Panics
-    /// If `local` is not below `options.nodes`.
+    /// If `local` is not below `options.endpoint.nodes`.
     pub fn open(local: NodeId, options: OfiOptions) -> Result<Self, OfiError> {
         let large = Large::Buffers { count: LARGE_BUFFERS, bytes: options.max_bytes };
         // A queue with a file to sleep on costs a call of the system for each message.

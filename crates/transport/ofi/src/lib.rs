@@ -20,10 +20,8 @@ mod rooms;
 mod tags;
 mod transport;
 
-pub use control::Refusal;
 pub use error::OfiError;
 pub use ffi::providers;
 pub use layer::OfiLayer;
-pub use links::ConnectError;
 pub use options::OfiOptions;
 pub use transport::Ofi;

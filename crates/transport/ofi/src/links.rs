@@ -20,8 +20,6 @@ use evb_core::NodeId;
 use evb_transport::{Parker, Yielder};
 use std::{collections::VecDeque, time::Instant};
 
-pub use join::ConnectError;
-
 /// Longest message that is received into a shared buffer. With its header it fits into the 48 KiB up to which `ofi_rxm`
 /// sends a message without asking the receiver. Messages as long as a segment of TCP (64 KiB on the loopback) make a sender
 /// that has few under way wait for delayed acknowledgements: it had a twentieth of the rate of others.
@@ -102,13 +100,13 @@ pub(crate) struct Links {
 
 impl Links {
     pub(crate) fn open(local: NodeId, options: OfiOptions, large: Large, sleeps: bool) -> Result<Self, OfiError> {
-        assert!(local.0 < options.nodes, "{local} is not one of {} nodes", options.nodes);
+        assert!(local.0 < options.endpoint.nodes, "{local} is not one of {} nodes", options.endpoint.nodes);
         let writes = large == Large::Rooms && options.writes;
         let endpoint = Endpoint::open(&options.provider, options.source(), sleeps, writes)?;
         let tags = Tags::new(endpoint.limits().tag_format).ok_or_else(|| OfiError::Option {
             reason: format!("the tags of {} have too few bits", endpoint.provider()),
         })?;
-        let nodes = usize::from(options.nodes);
+        let nodes = usize::from(options.endpoint.nodes);
         let rest = Parker::new().map_err(|error| OfiError::Call { call: "socketpair", reason: error.to_string() })?;
         let mut new = Self {
             local,
@@ -205,18 +203,18 @@ fn terms(options: &OfiOptions, endpoint: &Endpoint, large: Large) -> Result<Term
     let frame = if inject >= LEAST_INJECT { FRAME_BYTES.min(inject) } else { FRAME_BYTES };
     let frame = frame.min(endpoint.limits().max_bytes);
     let receives = endpoint.limits().receives * SMALL_RECEIVES.0 / SMALL_RECEIVES.1;
-    let for_each = receives.saturating_sub(SPARE_BUFFERS) / usize::from(options.nodes - 1).max(1);
+    let for_each = receives.saturating_sub(SPARE_BUFFERS) / usize::from(options.endpoint.nodes - 1).max(1);
     let credits = for_each.saturating_sub(SPARE_BUFFERS_PER_PEER);
     let credits = credits.min(options.credits.into());
     if credits < LEAST_CREDITS {
-        let (nodes, provider) = (options.nodes, endpoint.provider());
+        let (nodes, provider) = (options.endpoint.nodes, endpoint.provider());
         let reason = format!("{credits} credits for {nodes} nodes over {provider} are less than {LEAST_CREDITS}");
         return Err(OfiError::Option { reason });
     }
     let max_bytes = match large {
-        Large::Rooms => options.max_body as u64,
+        Large::Rooms => options.endpoint.max_body as u64,
         Large::Buffers { bytes, .. } => Terms::LAYER | bytes as u64,
     };
     let (credits, frame_bytes, writes) = (credits as u16, frame as u32, endpoint.limits().writes);
-    Ok(Terms { nodes: options.nodes, credits, frame_bytes, max_bytes, writes })
+    Ok(Terms { nodes: options.endpoint.nodes, credits, frame_bytes, max_bytes, writes })
 }

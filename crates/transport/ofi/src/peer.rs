@@ -1,10 +1,11 @@
 //! The state of one peer: progress of both sides, arrived messages, and liveness.
 
 use crate::{
-    control::{Acquaintance, Note, Refusal},
+    control::{Acquaintance, Note},
     ffi::Operation,
     rooms::{Given, Held},
 };
+use evb_transport::Refusal;
 use std::time::{Duration, Instant};
 
 /// A message that has arrived, in the memory of a receive.

@@ -2,8 +2,8 @@
 
 use crate::{Ofi, OfiLayer, OfiOptions, links::FRAME_BYTES};
 use evb_transport::{
-    Layer, LayerOptions, MemoryOfNode, NodeOptions, Nodes, OpenError, Parameter, Setting, SettingValue, Settings,
-    Token, TransportFactory, TransportInfo, UseEndpoint, UseLayer,
+    EndpointOptions, Layer, LayerOptions, MemoryOfNode, NodeOptions, Nodes, OpenError, Parameter, Setting,
+    SettingValue, Settings, TransportFactory, TransportInfo, UseEndpoint, UseLayer,
 };
 
 const PROVIDER: Setting = Setting {
@@ -16,9 +16,9 @@ impl TransportFactory for Ofi {
     const INFO: TransportInfo = TransportInfo {
         settings: &[PROVIDER],
         gives_up_peers: true,
-        memory: |_| {
-            let ofi = OfiOptions::new(0, Token::new([0; Token::BYTES]));
-            MemoryOfNode { own: 0, for_each_peer: ofi.send_queue_bytes + usize::from(ofi.credits) * FRAME_BYTES }
+        memory: |_| MemoryOfNode {
+            own: 0,
+            for_each_peer: OfiOptions::SEND_QUEUE_BYTES + usize::from(OfiOptions::CREDITS) * FRAME_BYTES,
         },
         layers: &[Layer {
             usage: "ofi:PROVIDER such as ofi:tcp or ofi:shm",
@@ -33,11 +33,7 @@ impl TransportFactory for Ofi {
         let ofi = OfiOptions {
             provider: PROVIDER.text(settings),
             interface: (!ip.is_loopback()).then(|| ip.to_string()),
-            peer_timeout: options.peer_timeout,
-            connect_timeout: options.connect_timeout,
-            stop: options.stop,
-            max_body: options.max_body,
-            ..OfiOptions::new(options.nodes, options.token)
+            ..OfiOptions::new(options.endpoint)
         };
         use_it.with(Self::open(options.node, ofi).map_err(OpenError::new)?)
     }
@@ -47,7 +43,7 @@ impl TransportFactory for Ofi {
             provider: PROVIDER.text(settings),
             interface: (!options.listen.is_loopback()).then(|| options.listen.to_string()),
             max_bytes: options.max_bytes,
-            ..OfiOptions::new(options.nodes, options.token)
+            ..OfiOptions::new(EndpointOptions::new(options.nodes, options.token))
         };
         use_it.with(OfiLayer::open(options.node()?, ofi).map_err(OpenError::new)?)
     }

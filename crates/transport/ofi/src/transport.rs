@@ -6,13 +6,13 @@
 //! [`peer_timeout`](OfiOptions::peer_timeout), or its peers take it for dead.
 
 use crate::{
-    ConnectError, OfiError, OfiOptions,
+    OfiError, OfiOptions,
     frame::Record,
     links::{Large, Links},
     outbox::Outbox,
 };
 use evb_core::NodeId;
-use evb_transport::{ChunkPool, Connect, JoinError, Message, Received, SendError, Transport, Waker};
+use evb_transport::{ChunkPool, Connect, ConnectError, JoinError, Message, Received, SendError, Transport, Waker};
 use std::time::{Duration, Instant};
 
 /// Most messages from one peer before the next has its turn.
@@ -41,9 +41,9 @@ impl Ofi {
     /// [`OfiError`] if there is no library or no such provider, or if the provider opens no endpoint.
     ///
     /// # Panics
-    /// If `local` is not below `options.nodes`.
+    /// If `local` is not below `options.endpoint.nodes`.
     pub fn open(local: NodeId, options: OfiOptions) -> Result<Self, OfiError> {
-        let nodes = usize::from(options.nodes);
+        let nodes = usize::from(options.endpoint.nodes);
         Ok(Self {
             links: Links::open(local, options, Large::Rooms, true)?,
             outboxes: (0..nodes).map(|_| Outbox::default()).collect(),
@@ -150,7 +150,7 @@ impl Transport for Ofi {
     }
 
     fn send(&mut self, to: NodeId, message: Message) -> Result<(), SendError> {
-        let (index, length, limit) = (to.index(), message.body.len(), self.links.options.max_body);
+        let (index, length, limit) = (to.index(), message.body.len(), self.links.options.endpoint.max_body);
         if length > limit {
             return Err(SendError::TooLarge { length, limit });
         }

@@ -14,7 +14,7 @@ use evb_transport::{
 use evb_transport_ofi::{Ofi, OfiOptions};
 use process::Process;
 use std::time::{Duration, Instant};
-use support::{PROVIDERS, options, there_is};
+use support::{PROVIDERS, options, there_is, with};
 
 const MAX_BODY: usize = 1 << 20;
 
@@ -25,7 +25,11 @@ fn serve() {
 }
 
 fn node_options(provider: &str, nodes: u16, peer_timeout: Duration) -> OfiOptions {
-    OfiOptions { max_body: MAX_BODY, nodes, peer_timeout, ..options(provider) }
+    with(&options(provider), |endpoint| {
+        endpoint.max_body = MAX_BODY;
+        endpoint.nodes = nodes;
+        endpoint.peer_timeout = peer_timeout;
+    })
 }
 
 /// Node 0 is of this process, the others have their own.

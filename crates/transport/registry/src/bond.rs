@@ -92,7 +92,7 @@ fn open(settings: &Settings, options: &NodeOptions) -> Result<AnyBond, OpenError
     let names = links.iter().map(ToString::to_string).collect();
     let members =
         links.iter().zip(0..).map(|(link, place)| open_link(link, place, options)).collect::<Result<_, _>>()?;
-    let bond = BondOptions { stripe, ..BondOptions::new(names, options.max_body) };
+    let bond = BondOptions { stripe, ..BondOptions::new(names, options.endpoint.max_body) };
     Bond::new(members, bond).map_err(OpenError::new)
 }
 

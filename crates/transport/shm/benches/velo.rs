@@ -7,7 +7,7 @@
 #[cfg(target_os = "linux")]
 mod bench {
     use evb_core::NodeId;
-    use evb_transport::{MessageLayer, Refused, Token};
+    use evb_transport::{EndpointOptions, MessageLayer, Refused, Token};
     use evb_transport_shm::{Shm, ShmOptions};
     use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
     use std::{
@@ -94,7 +94,7 @@ mod bench {
     }
 
     fn open(node: u16, nodes: u16) -> Shm {
-        Shm::bind(NodeId(node), ShmOptions::new(nodes, TOKEN)).expect("an endpoint")
+        Shm::bind(NodeId(node), ShmOptions::new(EndpointOptions::new(nodes, TOKEN))).expect("an endpoint")
     }
 
     fn echo(node: &mut Shm) {

@@ -5,8 +5,8 @@ mod support;
 
 use evb_core::NodeId;
 use evb_transport::{
-    HEAD_BYTES, Message, Received, Token, Transport,
-    conformance::{Subject, boxed, run_all, run_life},
+    EndpointOptions, HEAD_BYTES, Message, Received, Token, Transport,
+    conformance::{Subject, boxed, changed, run_all, run_life},
 };
 use evb_transport_shm::ShmOptions;
 use std::time::Duration;
@@ -17,14 +17,18 @@ const SILENCE: Duration = Duration::from_millis(200);
 
 #[test]
 fn shared_memory_conforms() {
-    let options = ShmOptions { max_body: 1 << 20, ..ShmOptions::new(2, Token::new([7; Token::BYTES])) };
-    run_all(&Subject { connect: &|nodes| boxed(shm_nodes(nodes, &options)), max_body: options.max_body });
+    let options = ShmOptions::new(changed(EndpointOptions::new(2, Token::new([7; Token::BYTES])), |endpoint| {
+        endpoint.max_body = 1 << 20
+    }));
+    run_all(&Subject { connect: &|nodes| boxed(shm_nodes(nodes, &options)), max_body: options.endpoint.max_body });
 }
 
 #[test]
 fn shared_memory_tells_slow_from_dead() {
-    let options = ShmOptions { peer_timeout: SILENCE, ..ShmOptions::new(2, Token::new([7; Token::BYTES])) };
-    let subject = Subject { connect: &|nodes| boxed(shm_nodes(nodes, &options)), max_body: options.max_body };
+    let options = ShmOptions::new(changed(EndpointOptions::new(2, Token::new([7; Token::BYTES])), |endpoint| {
+        endpoint.peer_timeout = SILENCE
+    }));
+    let subject = Subject { connect: &|nodes| boxed(shm_nodes(nodes, &options)), max_body: options.endpoint.max_body };
     run_life(&subject, SILENCE);
 }
 
@@ -33,20 +37,22 @@ fn shared_memory_tells_slow_from_dead() {
 fn shared_memory_conforms_with_small_rings_and_pools() {
     for (ring_bytes, pool_bytes) in [(64 << 10, 256 << 10), (256 << 10, 4096)] {
         let options = ShmOptions {
-            max_body: 300_000,
             ring_bytes,
             pool_bytes,
             inline_bytes: 64,
-            ..ShmOptions::new(2, Token::new([8; Token::BYTES]))
+            ..ShmOptions::new(changed(EndpointOptions::new(2, Token::new([8; Token::BYTES])), |endpoint| {
+                endpoint.max_body = 300_000
+            }))
         };
-        run_all(&Subject { connect: &|nodes| boxed(shm_nodes(nodes, &options)), max_body: options.max_body });
+        run_all(&Subject { connect: &|nodes| boxed(shm_nodes(nodes, &options)), max_body: options.endpoint.max_body });
     }
 }
 
 /// A pool with room for one body: four receivers have it at the same time.
 #[test]
 fn a_broadcast_lies_in_the_pool_once() {
-    let options = ShmOptions { pool_bytes: 4096, ..ShmOptions::new(2, Token::new([9; Token::BYTES])) };
+    let options =
+        ShmOptions { pool_bytes: 4096, ..ShmOptions::new(EndpointOptions::new(2, Token::new([9; Token::BYTES]))) };
     let mut nodes = shm_nodes(5, &options);
     let to: Vec<_> = (1..5).map(NodeId).collect();
     for (length, saved) in [(512, 0), (513, 3), (4000, 6)] {

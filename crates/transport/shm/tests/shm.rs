@@ -8,7 +8,8 @@ mod support;
 use bytes::Bytes;
 use evb_core::NodeId;
 use evb_transport::{
-    Connect, ConnectError, HEAD_BYTES, Message, Received, SendError, Token, Transport, conformance::PATIENCE,
+    Connect, ConnectError, EndpointOptions, HEAD_BYTES, Message, Received, SendError, Token, Transport,
+    conformance::{PATIENCE, changed},
 };
 use evb_transport_shm::{Shm, ShmOptions};
 use rustix::fs::{SealFlags, fcntl_get_seals};
@@ -36,7 +37,11 @@ const TOKEN: Token = Token::new([0x21; Token::BYTES]);
 const SENDERS: u16 = 3;
 
 fn options(nodes: u16) -> ShmOptions {
-    ShmOptions { ring_bytes: 64 << 10, pool_bytes: 256 << 10, max_body: 200_000, ..ShmOptions::new(nodes, TOKEN) }
+    ShmOptions {
+        ring_bytes: 64 << 10,
+        pool_bytes: 256 << 10,
+        ..ShmOptions::new(changed(EndpointOptions::new(nodes, TOKEN), |endpoint| endpoint.max_body = 200_000))
+    }
 }
 
 /// A command that starts this program as another process, in a role of [`role`].
@@ -123,8 +128,15 @@ struct Battlefield {
 
 impl Battlefield {
     fn new() -> Self {
-        let shm =
-            Shm::bind(NodeId(0), ShmOptions { connect_timeout: Duration::from_millis(500), ..options(SENDERS + 1) });
+        let shm = Shm::bind(
+            NodeId(0),
+            ShmOptions {
+                endpoint: changed(options(SENDERS + 1).endpoint, |endpoint| {
+                    endpoint.connect_timeout = Duration::from_millis(500)
+                }),
+                ..options(SENDERS + 1)
+            },
+        );
         Self {
             shm: shm.unwrap(),
             senders: vec![None; usize::from(SENDERS) + 1],
@@ -301,15 +313,22 @@ fn wrong_tokens(address: &str) {
 fn break_in(address: &str, process: &str) {
     let opened = ways_in(process).into_iter().filter(|path| File::open(path).is_ok()).count();
     assert_eq!(opened, 0, "files of another user");
-    let mut shm =
-        Shm::bind(NodeId(1), ShmOptions { connect_timeout: Duration::from_millis(100), ..options(2) }).unwrap();
+    let mut shm = Shm::bind(
+        NodeId(1),
+        ShmOptions {
+            endpoint: changed(options(2).endpoint, |endpoint| endpoint.connect_timeout = Duration::from_millis(100)),
+            ..options(2)
+        },
+    )
+    .unwrap();
     let error = shm.connect(&[(NodeId(0), address.into())]).unwrap_err();
     assert!(error.to_string().contains("another user"), "{error}");
 }
 
 fn a_wrong_token_is_refused() {
     let mut node = Shm::bind(NodeId(0), options(2)).unwrap();
-    let mut stranger = Shm::bind(NodeId(1), ShmOptions::new(2, Token::new([8; Token::BYTES]))).unwrap();
+    let mut stranger =
+        Shm::bind(NodeId(1), ShmOptions::new(EndpointOptions::new(2, Token::new([8; Token::BYTES])))).unwrap();
     let (address, mut honest) = (node.address(), Shm::bind(NodeId(1), options(2)).unwrap());
     let joining = thread::spawn(move || {
         let refused = stranger.connect(&[(NodeId(0), address.clone())]).unwrap_err();

@@ -6,7 +6,10 @@
 
 use bytes::Bytes;
 use evb_core::NodeId;
-use evb_transport::{Connect, HEAD_BYTES, Message, Received, SendError, Token, Transport, conformance::PATIENCE};
+use evb_transport::{
+    Connect, EndpointOptions, HEAD_BYTES, Message, Received, SendError, Token, Transport,
+    conformance::{PATIENCE, changed},
+};
 use evb_transport_shm::{Shm, ShmOptions};
 use rustix::process::{Pid, Signal, kill_process};
 use std::{
@@ -27,7 +30,13 @@ const THIRD: NodeId = NodeId(2);
 
 fn bind(node: NodeId) -> Shm {
     let peer_timeout = Duration::from_millis(400);
-    let options = ShmOptions { peer_timeout, pool_bytes: POOL_BYTES, max_body: 100_000, ..ShmOptions::new(3, TOKEN) };
+    let options = ShmOptions {
+        pool_bytes: POOL_BYTES,
+        ..ShmOptions::new(changed(EndpointOptions::new(3, TOKEN), |endpoint| {
+            endpoint.peer_timeout = peer_timeout;
+            endpoint.max_body = 100_000;
+        }))
+    };
     Shm::bind(node, options).unwrap()
 }
 

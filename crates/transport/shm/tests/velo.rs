@@ -7,7 +7,7 @@
 mod support;
 
 use evb_core::NodeId;
-use evb_transport::{MessageLayer, Refused, Token, conformance::PATIENCE};
+use evb_transport::{EndpointOptions, MessageLayer, Refused, Token, conformance::PATIENCE};
 use evb_transport_shm::{Shm, ShmOptions};
 use evb_velo::{AddressMap, Packet, Recombiner, Requester};
 use std::{
@@ -133,7 +133,8 @@ fn shared_memory_gives_the_messages_of_the_vectors() {
     }
     let places: Vec<_> = parts.keys().copied().collect();
     // The smallest rings: they are often full.
-    let options = ShmOptions { ring_bytes: 4 << 10, ..ShmOptions::new(2, Token::new([9; Token::BYTES])) };
+    let options =
+        ShmOptions { ring_bytes: 4 << 10, ..ShmOptions::new(EndpointOptions::new(2, Token::new([9; Token::BYTES]))) };
     let nodes = shm_nodes(places.len(), &options).into_iter();
     let started: Vec<_> = nodes
         .zip(parts)

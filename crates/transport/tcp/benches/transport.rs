@@ -4,7 +4,7 @@
 use bytes::Bytes;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use evb_core::NodeId;
-use evb_transport::{HEAD_BYTES, Message, Received, SendError, Token, Transport, doorbell::Doorbell};
+use evb_transport::{EndpointOptions, HEAD_BYTES, Message, Received, SendError, Token, Transport, doorbell::Doorbell};
 use evb_transport_shm::in_process;
 use evb_transport_tcp::{Tcp, TcpOptions};
 use std::{
@@ -218,7 +218,7 @@ fn ping_pong<T: Transport>(mut nodes: Vec<T>, rounds: u64) -> Duration {
 }
 
 fn benches(criterion: &mut Criterion) {
-    let options = |nodes| TcpOptions::new(nodes, Token::new([1; Token::BYTES]));
+    let options = |nodes| TcpOptions::new(EndpointOptions::new(nodes, Token::new([1; Token::BYTES])));
     let mut group = criterion.benchmark_group("fragments");
     group.sample_size(10).measurement_time(Duration::from_secs(5));
     for pairs in [2, 8] {
@@ -258,7 +258,7 @@ fn idle_polls(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("idle-poll");
     let mut nodes = in_process::connect(17, 1024);
     group.bench_function("in-process/17", |bencher| bencher.iter(|| nodes[0].receive(BATCH, &mut sink)));
-    let mut nodes = tcp_nodes(17, &TcpOptions::new(17, Token::new([1; Token::BYTES])));
+    let mut nodes = tcp_nodes(17, &TcpOptions::new(EndpointOptions::new(17, Token::new([1; Token::BYTES]))));
     group.bench_function("tcp/17", |bencher| bencher.iter(|| nodes[0].receive(BATCH, &mut sink)));
     group.finish();
 }

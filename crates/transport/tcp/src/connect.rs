@@ -1,4 +1,4 @@
-//! Joining of peers: the higher id dials the lower. Strangers cost a bounded number of sockets for a bounded time.
+//! Joining of peers over connections.
 
 use super::{
     NEWCOMER, Tcp, TcpOptions,
@@ -6,38 +6,30 @@ use super::{
     peer::Peer,
 };
 use evb_core::NodeId;
-use evb_transport::{Connect, ConnectError, JoinError, Refusal, Token};
-use evb_transport_secure::{self as secure, Channel, Dialer, GREETING_BYTES, Greeting, Purpose, Session, may_begin};
-use mio::{
-    Interest,
-    net::{TcpListener, TcpStream},
+use evb_transport::{
+    Connect, ConnectError, ConnectionMedium, EndpointOptions, HandshakeProgress, JoinError, NewcomerError, Refusal,
+    Token, join_peers,
 };
+use evb_transport_secure::{self as secure, Channel, Dialer, GREETING_BYTES, Greeting, Purpose, Session, may_begin};
+use mio::{Interest, net::TcpStream};
 use socket2::SockRef;
 use std::{
-    collections::{BTreeMap, VecDeque},
     io::{self, Read, Write},
     net::SocketAddr,
-    sync::atomic::Ordering,
     time::{Duration, Instant},
 };
 
-/// Most connections that have not proved that they have the token; a new one replaces the oldest of those that have said
-/// nothing yet, or the oldest of all.
-const MOST_NEWCOMERS: usize = 64;
-/// Time between two attempts to reach a peer that does not listen yet.
-const DIAL_AGAIN: Duration = Duration::from_millis(50);
-
 impl Tcp {
     /// Joins these peers, all of which must name this node, too, within
-    /// [`connect_timeout`](super::TcpOptions::connect_timeout). Nodes may call this in any order; a peer may send
-    /// before this returns. Afterwards nobody can join any more.
+    /// [`connect_timeout`](evb_transport::EndpointOptions::connect_timeout). Nodes may call this in any order; a peer may
+    /// send before this returns. Afterwards no other peer can join.
     ///
     /// # Errors
     /// [`ConnectError`] names the peer that is missing or refuses this node.
     pub fn connect(&mut self, peers: &[(NodeId, SocketAddr)]) -> Result<(), ConnectError> {
-        let mut joining = Joining { tcp: self, missing: BTreeMap::new(), newcomers: VecDeque::new(), last_error: None };
-        joining.expect(peers)?;
-        joining.run()
+        join_peers(&mut Medium(self), peers)?;
+        self.listener = None;
+        Ok(())
     }
 }
 
@@ -47,36 +39,19 @@ impl Connect for Tcp {
     }
 
     fn connect(&mut self, peers: &[(NodeId, String)]) -> Result<(), JoinError> {
-        let parse = |(node, text): &(NodeId, String)| match text.parse() {
-            Ok(address) => Ok((*node, address)),
-            Err(_) => {
-                Err(JoinError::new(format!("{text:?} is no address of {node}: an IP address and a port are wanted")))
-            }
+        let parse = |(peer, text): &(NodeId, String)| {
+            let reason = |_| "an IP address and a port are wanted".to_owned();
+            let wrong = |reason| ConnectError::Address { peer: *peer, text: text.clone(), reason };
+            text.parse().map(|address| (*peer, address)).map_err(reason).map_err(wrong)
         };
-        let peers: Vec<_> = peers.iter().map(parse).collect::<Result<_, _>>()?;
+        let peers: Vec<_> = peers.iter().map(parse).collect::<Result<_, _>>().map_err(JoinError::new)?;
         Tcp::connect(self, &peers).map_err(JoinError::new)
     }
-}
-
-struct Joining<'a> {
-    tcp: &'a mut Tcp,
-    missing: BTreeMap<NodeId, Missing>,
-    newcomers: VecDeque<Opening>,
-    last_error: Option<String>,
-}
-
-/// A peer that has not joined yet.
-enum Missing {
-    /// The peer has the higher id and dials.
-    Comes,
-    /// This node dials.
-    Dialed { address: SocketAddr, again: Instant, opening: Option<Opening> },
 }
 
 /// A connection in its handshake.
 struct Opening {
     stream: TcpStream,
-    since: Instant,
     bytes: Greeting,
     filled: usize,
     stage: Stage,
@@ -96,7 +71,7 @@ enum Stage {
 
 impl Opening {
     fn new(stream: TcpStream, stage: Stage) -> Self {
-        Self { stream, since: Instant::now(), bytes: [0; GREETING_BYTES], filled: 0, stage }
+        Self { stream, bytes: [0; GREETING_BYTES], filled: 0, stage }
     }
 
     /// Continues reading this many bytes, and no more. Returns true if they are complete, and an error if they can never
@@ -132,7 +107,7 @@ impl Opening {
         self.stream.write_all(&hello)
     }
 
-    /// Continues the dialer's part. Returns `Some` if the peer has given its verdict.
+    /// Continues the dialer's part. Returns `Some` if the peer has returned its verdict.
     fn dial(&mut self, token: &Token, identity: Hello) -> io::Result<Option<Result<(), Refusal>>> {
         self.greet(token)?;
         if matches!(self.stage, Stage::Greeted(_)) {
@@ -195,154 +170,113 @@ impl Opening {
     }
 }
 
-impl Joining<'_> {
-    fn expect(&mut self, peers: &[(NodeId, SocketAddr)]) -> Result<(), ConnectError> {
-        for &(peer, address) in peers {
-            let there = self.tcp.peers.get(peer.index());
-            if peer == self.tcp.local || !matches!(there, Some(None)) || self.missing.contains_key(&peer) {
-                return Err(ConnectError::Peer(peer));
-            }
-            let dialed = Missing::Dialed { address, again: Instant::now(), opening: None };
-            self.missing.insert(peer, if peer > self.tcp.local { Missing::Comes } else { dialed });
-        }
-        Ok(())
+/// The endpoint while it joins its peers.
+struct Medium<'a>(&'a mut Tcp);
+
+impl ConnectionMedium for Medium<'_> {
+    type Address = SocketAddr;
+    type Connection = Opening;
+
+    const DIAL_AGAIN: Duration = Duration::from_millis(50);
+
+    fn local(&self) -> NodeId {
+        self.0.local
     }
 
-    fn run(mut self) -> Result<(), ConnectError> {
-        let timeout = self.tcp.options.connect_timeout;
-        let start = Instant::now();
-        loop {
-            self.accept();
-            self.hear_newcomers();
-            self.dial()?;
-            if self.missing.is_empty() {
-                self.tcp.rejected += self.newcomers.len() as u64;
-                self.tcp.listener = None;
-                return Ok(());
-            }
-            if self.tcp.options.stop.load(Ordering::Relaxed) {
-                return Err(ConnectError::Stopped);
-            }
-            if start.elapsed() >= timeout {
-                let missing = self.missing.into_keys().collect();
-                return Err(ConnectError::Timeout { missing, timeout, last_error: self.last_error });
-            }
-            self.sleep();
+    fn options(&self) -> &EndpointOptions {
+        &self.0.options.endpoint
+    }
+
+    fn is_free(&self, peer: NodeId) -> bool {
+        matches!(self.0.peers.get(peer.index()), Some(None))
+    }
+
+    fn accept(&mut self) -> Option<io::Result<Opening>> {
+        let (mut stream, _) = self.0.listener.as_ref()?.accept().ok()?;
+        let watched = self.0.poll.registry().register(&mut stream, NEWCOMER, Interest::READABLE);
+        Some(watched.map(|()| Opening::new(stream, Stage::Silent)))
+    }
+
+    fn is_silent(&self, newcomer: &Opening) -> bool {
+        matches!(newcomer.stage, Stage::Silent)
+    }
+
+    fn answer(
+        &mut self,
+        mut newcomer: Opening,
+        is_expected: &dyn Fn(NodeId) -> bool,
+    ) -> Result<HandshakeProgress<Opening>, NewcomerError> {
+        let stranger = |_| NewcomerError::Stranger;
+        let TcpOptions { endpoint: EndpointOptions { token, nodes, .. }, encrypt, .. } = &self.0.options;
+        let Some(hello) = newcomer.accept(token).map_err(stranger)? else {
+            return Ok(HandshakeProgress::Waiting(newcomer));
+        };
+        let judged = if hello.to != self.0.local || hello.nodes != *nodes || !is_expected(hello.from) {
+            Err(Refusal::Node)
+        } else if hello.encrypt != *encrypt {
+            Err(Refusal::Encryption)
+        } else {
+            Ok(())
+        };
+        newcomer.answer(judged, self.0.local).map_err(stranger)?;
+        judged.map_err(|_| NewcomerError::Stranger)?;
+        self.join(hello.from, newcomer).map(|()| HandshakeProgress::Joined(hello.from)).map_err(stranger)
+    }
+
+    fn dial(
+        &mut self,
+        peer: NodeId,
+        address: &SocketAddr,
+        opening: Option<Opening>,
+    ) -> io::Result<HandshakeProgress<Opening>> {
+        let mut opening = match opening {
+            Some(opening) => opening,
+            None => self.open(*address)?,
+        };
+        let TcpOptions { endpoint: EndpointOptions { token, nodes, .. }, encrypt, .. } = &self.0.options;
+        let identity = Hello { from: self.0.local, to: peer, nodes: *nodes, encrypt: *encrypt };
+        match opening.dial(token, identity)? {
+            None => Ok(HandshakeProgress::Waiting(opening)),
+            Some(Err(refusal)) => Ok(HandshakeProgress::Refused(refusal)),
+            Some(Ok(())) => self.join(peer, opening).map(|()| HandshakeProgress::Joined(peer)),
         }
     }
 
-    /// Sleeps until an event. Every connection is tried after every wake-up: there are few, and it happens once.
+    fn reject(&mut self, count: usize) {
+        self.0.rejected += count as u64;
+    }
+
+    /// Every connection is tried after every wake-up: there are few, and it happens once.
     fn sleep(&mut self) {
         // Nothing but a signal ends this with an error.
-        let _ = self.tcp.poll.poll(&mut self.tcp.events, Some(DIAL_AGAIN));
-        self.tcp.take_events();
+        let _ = self.0.poll.poll(&mut self.0.events, Some(Self::DIAL_AGAIN));
+        self.0.take_events();
         // Peers that are there already may have others to wait for, or none.
-        self.tcp.tick(Instant::now());
+        self.0.tick(Instant::now());
     }
+}
 
-    fn accept(&mut self) {
-        for _ in 0..MOST_NEWCOMERS {
-            let Some(Ok((mut stream, _))) = self.tcp.listener.as_ref().map(TcpListener::accept) else { return };
-            if self.newcomers.len() == MOST_NEWCOMERS {
-                let silent = self.newcomers.iter().position(|newcomer| matches!(newcomer.stage, Stage::Silent));
-                self.newcomers.remove(silent.unwrap_or(0));
-                self.tcp.rejected += 1;
-            }
-            if self.tcp.poll.registry().register(&mut stream, NEWCOMER, Interest::READABLE).is_ok() {
-                self.newcomers.push_back(Opening::new(stream, Stage::Silent));
-            }
-        }
-    }
-
-    fn hear_newcomers(&mut self) {
-        let limit = self.tcp.options.handshake_timeout;
-        for _ in 0..self.newcomers.len() {
-            let Some(mut newcomer) = self.newcomers.pop_front() else { return };
-            match newcomer.accept(&self.tcp.options.token) {
-                Ok(Some(hello)) => self.judge(newcomer, hello),
-                Ok(None) if newcomer.since.elapsed() < limit => self.newcomers.push_back(newcomer),
-                Ok(None) | Err(_) => self.tcp.rejected += 1,
-            }
-        }
-    }
-
-    fn judge(&mut self, mut newcomer: Opening, hello: Hello) {
-        let (local, nodes) = (self.tcp.local, self.tcp.options.nodes);
-        let is_missing = matches!(self.missing.get(&hello.from), Some(Missing::Comes));
-        let judged = match hello.to == local && hello.nodes == nodes && is_missing {
-            false => Err(Refusal::Node),
-            true if hello.encrypt != self.tcp.options.encrypt => Err(Refusal::Encryption),
-            true => Ok(()),
-        };
-        let is_told = newcomer.answer(judged, local).is_ok();
-        if judged.is_err() || !is_told || self.join(hello.from, newcomer).is_err() {
-            self.tcp.rejected += 1;
-        }
-    }
-
-    fn dial(&mut self) -> Result<(), ConnectError> {
-        let mut joined = Vec::new();
-        for (&peer, missing) in &mut self.missing {
-            let Missing::Dialed { address, again, opening } = missing else { continue };
-            let TcpOptions { nodes, encrypt, .. } = self.tcp.options;
-            let identity = Hello { from: self.tcp.local, to: peer, nodes, encrypt };
-            match advance(self.tcp, opening, *address, *again, &identity) {
-                Ok(None) => {}
-                Ok(Some(Ok(()))) => joined.extend(opening.take().map(|opening| (peer, opening))),
-                Ok(Some(Err(refusal))) => {
-                    let address = address.to_string();
-                    return Err(ConnectError::Refused { peer, address, refusal });
-                }
-                Err(error) => {
-                    *opening = None;
-                    *again = Instant::now() + DIAL_AGAIN;
-                    self.last_error = Some(format!("{peer} at {address}: {error}"));
-                }
-            }
-        }
-        for (peer, opening) in joined {
-            if let Err(error) = self.join(peer, opening) {
-                self.last_error = Some(error.to_string());
-            }
-        }
-        Ok(())
+impl Medium<'_> {
+    fn open(&self, address: SocketAddr) -> io::Result<Opening> {
+        let mut stream = TcpStream::connect(address)?;
+        self.0.poll.registry().register(&mut stream, NEWCOMER, Interest::READABLE | Interest::WRITABLE)?;
+        Ok(Opening::new(stream, Stage::Dialing))
     }
 
     fn join(&mut self, peer: NodeId, opening: Opening) -> io::Result<()> {
-        let mut channel = opening.channel(self.tcp.options.encrypt)?;
+        let mut channel = opening.channel(self.0.options.encrypt)?;
         let stream = channel.stream_mut();
         stream.set_nodelay(true)?;
-        if let Some(bytes) = self.tcp.options.socket_buffer_bytes {
+        if let Some(bytes) = self.0.options.socket_buffer_bytes {
             let socket = SockRef::from(&*stream);
             socket.set_recv_buffer_size(bytes)?;
             socket.set_send_buffer_size(bytes)?;
         }
         let both = Interest::READABLE | Interest::WRITABLE;
-        self.tcp.poll.registry().reregister(stream, mio::Token(peer.index()), both)?;
-        let peer_state = Peer::new(peer, channel, self.tcp.options.max_body, Instant::now());
-        self.tcp.peers[peer.index()] = Some(Box::new(peer_state));
-        self.tcp.active.insert(peer.index());
-        self.missing.remove(&peer);
+        self.0.poll.registry().reregister(stream, mio::Token(peer.index()), both)?;
+        let joined = Peer::new(peer, channel, self.0.options.endpoint.max_body, Instant::now());
+        self.0.peers[peer.index()] = Some(Box::new(joined));
+        self.0.active.insert(peer.index());
         Ok(())
     }
-}
-
-/// Advances one dialed connection. Returns `Some` if the peer has answered.
-fn advance(
-    tcp: &Tcp,
-    opening: &mut Option<Opening>,
-    address: SocketAddr,
-    again: Instant,
-    identity: &Hello,
-) -> io::Result<Option<Result<(), Refusal>>> {
-    if opening.is_none() {
-        if Instant::now() < again {
-            return Ok(None);
-        }
-        let mut stream = TcpStream::connect(address)?;
-        tcp.poll.registry().register(&mut stream, NEWCOMER, Interest::READABLE | Interest::WRITABLE)?;
-        *opening = Some(Opening::new(stream, Stage::Dialing));
-    }
-    let Some(opening) = opening else { return Ok(None) };
-    opening.dial(&tcp.options.token, *identity)
 }

@@ -6,7 +6,7 @@ use super::{
 };
 use evb_transport::{
     Layer, LayerOptions, MemoryOfNode, NodeOptions, Nodes, OpenError, OverTransport, Setting, SettingValue, Settings,
-    Token, TransportFactory, TransportInfo, UseEndpoint, UseLayer,
+    TransportFactory, TransportInfo, UseEndpoint, UseLayer,
 };
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -35,10 +35,7 @@ impl TransportFactory for Tcp {
     const INFO: TransportInfo = TransportInfo {
         settings: &[INTERFACE, ENCRYPT],
         gives_up_peers: true,
-        memory: |_| {
-            let TcpOptions { send_queue_bytes, .. } = TcpOptions::new(0, Token::new([0; Token::BYTES]));
-            MemoryOfNode { own: 0, for_each_peer: send_queue_bytes }
-        },
+        memory: |_| MemoryOfNode { own: 0, for_each_peer: TcpOptions::SEND_QUEUE_BYTES },
         layers: &[Layer::new("tcp"), Layer { note: "tcp with multicast", ..Layer::new(MULTICAST) }],
         ..TransportInfo::new("tcp", "TCP between processes and machines", Nodes::Processes)
     };
@@ -49,7 +46,8 @@ impl TransportFactory for Tcp {
         if encrypt {
             return Err(no_multicast_encrypted().into());
         }
-        let multicast = MulticastOptions { interface, ..MulticastOptions::new(options.nodes, options.max_body) };
+        let multicast =
+            MulticastOptions { interface, ..MulticastOptions::new(options.endpoint.nodes, options.endpoint.max_body) };
         use_it.with(ReliableMulticast::over_tcp(bind(options, false)?, multicast))
     }
 
@@ -67,7 +65,7 @@ impl TransportFactory for Tcp {
     }
 }
 
-/// The interface of the setting; none without multicast.
+/// The interface of the setting; `None` without multicast.
 fn interface(settings: &Settings, listen: SocketAddr) -> Result<Option<Ipv4Addr>, OpenError> {
     let text = INTERFACE.text(settings);
     match (text.as_str(), listen.ip()) {
@@ -96,15 +94,7 @@ fn no_multicast_encrypted() -> OpenError {
 }
 
 fn bind(options: NodeOptions, encrypt: bool) -> Result<Tcp, OpenError> {
-    let tcp = TcpOptions {
-        listen: options.listen,
-        peer_timeout: options.peer_timeout,
-        connect_timeout: options.connect_timeout,
-        stop: options.stop,
-        max_body: options.max_body,
-        encrypt,
-        ..TcpOptions::new(options.nodes, options.token)
-    };
+    let tcp = TcpOptions { listen: options.listen, encrypt, ..TcpOptions::new(options.endpoint) };
     Tcp::bind(options.node, tcp).map_err(|error| {
         OpenError::new(error)
             .hint("`--listen HOST:PORT` chooses another address for this node; port 0 takes any free one")

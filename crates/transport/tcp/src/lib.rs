@@ -7,7 +7,7 @@
 //! An endpoint has no thread. Signs of life are sent, and silent peers are found, within
 //! [`receive`](Transport::receive), [`flush`](Transport::flush) and [`wait`](Transport::wait), when it is time for
 //! them, however busy the node is. A node must call one of them at least every half
-//! [`peer_timeout`](TcpOptions::peer_timeout), or its peers take it for dead. A node that was away itself, however
+//! [`peer_timeout`](evb_transport::EndpointOptions::peer_timeout), or its peers take it for dead. A node that was away itself, however
 //! long, does not blame others for it: bytes that arrived meanwhile count, and its absence is one check of many. A peer
 //! that is given up sees its connection close.
 
@@ -104,16 +104,16 @@ impl Tcp {
     /// [`BindError`] if the system refuses the address or further files.
     ///
     /// # Panics
-    /// If `local` is not below `options.nodes`, or `options.max_body` is above [`FRAME_MAX_BODY`].
+    /// If `local` is not below `options.endpoint.nodes`, or `options.endpoint.max_body` is above [`FRAME_MAX_BODY`].
     pub fn bind(local: NodeId, options: TcpOptions) -> Result<Self, BindError> {
-        assert!(local.0 < options.nodes, "{local} is not one of {} nodes", options.nodes);
-        assert!(options.max_body <= FRAME_MAX_BODY, "frames have at most {FRAME_MAX_BODY} bytes");
+        assert!(local.0 < options.endpoint.nodes, "{local} is not one of {} nodes", options.endpoint.nodes);
+        assert!(options.endpoint.max_body <= FRAME_MAX_BODY, "frames have at most {FRAME_MAX_BODY} bytes");
         let address = options.listen;
         Self::open(local, options).map_err(|source| BindError { address, source })
     }
 
     fn open(local: NodeId, options: TcpOptions) -> io::Result<Self> {
-        let (poll, nodes) = (Poll::new()?, usize::from(options.nodes));
+        let (poll, nodes) = (Poll::new()?, usize::from(options.endpoint.nodes));
         let mut listener = TcpListener::bind(options.listen)?;
         poll.registry().register(&mut listener, LISTENER, Interest::READABLE)?;
         Ok(Self {
@@ -236,7 +236,7 @@ impl Tcp {
     }
 
     fn tick_interval(&self) -> Duration {
-        self.options.peer_timeout / LOOKS
+        self.options.endpoint.peer_timeout / LOOKS
     }
 
     /// Returns true if it is time for signs of life, however few the calls since the last ones.
@@ -293,7 +293,7 @@ impl Transport for Tcp {
     }
 
     fn send(&mut self, to: NodeId, message: Message) -> Result<(), SendError> {
-        let (index, length, limit) = (to.index(), message.body.len(), self.options.max_body);
+        let (index, length, limit) = (to.index(), message.body.len(), self.options.endpoint.max_body);
         if length > limit {
             return Err(SendError::TooLarge { length, limit });
         }
@@ -386,7 +386,7 @@ impl Drop for Tcp {
     fn drop(&mut self) {
         let mut peers: Vec<_> = self.peers.iter_mut().filter_map(Option::take).collect();
         peers.iter_mut().for_each(|peer| peer.say_goodbye());
-        let (start, patience) = (Instant::now(), self.options.peer_timeout);
+        let (start, patience) = (Instant::now(), self.options.endpoint.peer_timeout);
         let mut are_gone = move || {
             peers.retain_mut(|peer| !peer.is_left(start, patience));
             peers.is_empty()

@@ -1,35 +1,19 @@
 //! Options of a TCP endpoint.
 
-use evb_transport::{DEFAULT_MAX_BODY, Token};
-use std::{
-    net::{Ipv4Addr, SocketAddr},
-    sync::{Arc, atomic::AtomicBool},
-    time::Duration,
-};
+use evb_transport::EndpointOptions;
+use std::net::{Ipv4Addr, SocketAddr};
 
-/// Options of a TCP endpoint: addresses, the run's token and the limits.
+/// Options of a TCP endpoint. A node must call [`receive`](evb_transport::Transport::receive),
+/// [`flush`](evb_transport::Transport::flush) or [`wait`](evb_transport::Transport::wait) more often than every half of
+/// `endpoint.peer_timeout`.
 #[derive(Clone, Debug)]
 pub struct TcpOptions {
+    /// What all transports have in common.
+    pub endpoint: EndpointOptions,
     /// Address to listen on; port 0 lets the system choose the port.
     pub listen: SocketAddr,
-    /// The secret of the run, known to its nodes only.
-    pub token: Token,
     /// Seals all frames. All nodes of a run must do the same.
     pub encrypt: bool,
-    /// Number of nodes of the run; ids are below it.
-    pub nodes: u16,
-    /// Longest silence of a peer, and of this node towards its peers. A node must call
-    /// [`receive`](evb_transport::Transport::receive), [`flush`](evb_transport::Transport::flush) or [`wait`](evb_transport::Transport::wait)
-    /// more often than every half of it.
-    pub peer_timeout: Duration,
-    /// Longest time that [`Tcp::connect`](super::Tcp::connect) takes.
-    pub connect_timeout: Duration,
-    /// A flag that ends joining early when it is set.
-    pub stop: Arc<AtomicBool>,
-    /// Longest time until a new connection shows the token.
-    pub handshake_timeout: Duration,
-    /// Longest body in bytes, sent and received.
-    pub max_body: usize,
     /// Most bytes that wait for one peer, headers included. One message always fits.
     pub send_queue_bytes: usize,
     /// Size of the system's socket buffers in bytes; `None` leaves them to the system, which lets them grow. Below 64
@@ -38,20 +22,17 @@ pub struct TcpOptions {
 }
 
 impl TcpOptions {
-    /// The defaults: this machine only, 10 s of silence, 30 s to connect, 64 MiB bodies, 4 MiB waiting for each peer.
+    /// Default of `send_queue_bytes`.
+    pub const SEND_QUEUE_BYTES: usize = 4 << 20;
+
+    /// The defaults: this machine only, in clear, 4 MiB waiting for each peer.
     #[must_use]
-    pub fn new(nodes: u16, token: Token) -> Self {
+    pub fn new(endpoint: EndpointOptions) -> Self {
         Self {
+            endpoint,
             listen: (Ipv4Addr::LOCALHOST, 0).into(),
-            token,
             encrypt: false,
-            nodes,
-            peer_timeout: Duration::from_secs(10),
-            connect_timeout: Duration::from_secs(30),
-            stop: Arc::default(),
-            handshake_timeout: Duration::from_secs(2),
-            max_body: DEFAULT_MAX_BODY,
-            send_queue_bytes: 4 << 20,
+            send_queue_bytes: Self::SEND_QUEUE_BYTES,
             socket_buffer_bytes: None,
         }
     }

@@ -5,7 +5,8 @@ mod support;
 use bytes::Bytes;
 use evb_core::NodeId;
 use evb_transport::{
-    ConnectError, HEAD_BYTES, Message, Received, Refusal, SendError, Token, Transport, conformance::PATIENCE,
+    ConnectError, EndpointOptions, HEAD_BYTES, Message, Received, Refusal, SendError, Token, Transport,
+    conformance::{PATIENCE, changed},
 };
 use evb_transport_secure::{Dialer, GREETING_BYTES, Purpose, SEAL_BYTES, dial};
 use evb_transport_tcp::{FrameHeader, Tcp, TcpOptions};
@@ -21,7 +22,7 @@ use support::{tcp_nodes, tcp_through};
 const TOKEN: Token = Token::new([7; Token::BYTES]);
 
 fn options(nodes: u16) -> TcpOptions {
-    TcpOptions { connect_timeout: PATIENCE, ..TcpOptions::new(nodes, TOKEN) }
+    TcpOptions::new(changed(EndpointOptions::new(nodes, TOKEN), |endpoint| endpoint.connect_timeout = PATIENCE))
 }
 
 fn message(number: u32, length: usize) -> Message {
@@ -82,7 +83,7 @@ fn with_raw_peer(options: TcpOptions) -> (Tcp, TcpStream) {
 #[test]
 fn a_wrong_token_is_refused_and_counted() {
     let mut node = Tcp::bind(NodeId(0), options(2)).unwrap();
-    let mut stranger = Tcp::bind(NodeId(1), TcpOptions::new(2, Token::new([8; 32]))).unwrap();
+    let mut stranger = Tcp::bind(NodeId(1), TcpOptions::new(EndpointOptions::new(2, Token::new([8; 32])))).unwrap();
     let (address, honest) = (node.listen_addr(), Tcp::bind(NodeId(1), options(2)).unwrap());
     let joining = thread::spawn(move || {
         let refused = stranger.connect(&[(NodeId(0), address)]).unwrap_err();
@@ -123,8 +124,13 @@ fn an_impostor_is_told_nothing_and_is_no_peer() {
 /// Garbage, nothing at all, half a hello, wrong nodes, and more silent strangers than may wait.
 #[test]
 fn strangers_neither_stall_nor_crash_a_node() {
-    let mut node =
-        Tcp::bind(NodeId(0), TcpOptions { handshake_timeout: Duration::from_millis(20), ..options(2) }).unwrap();
+    let mut node = Tcp::bind(
+        NodeId(0),
+        TcpOptions::new(changed(options(2).endpoint, |endpoint| {
+            endpoint.handshake_timeout = Duration::from_millis(20)
+        })),
+    )
+    .unwrap();
     let address = node.listen_addr();
     let visitors = thread::spawn(move || {
         let knock = |bytes: &[u8]| {
@@ -172,7 +178,8 @@ fn strangers_neither_stall_nor_crash_a_node() {
 #[test]
 fn a_missing_peer_and_a_wrong_list_are_named() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
-    let quick = TcpOptions { connect_timeout: Duration::from_millis(100), ..options(4) };
+    let quick =
+        TcpOptions::new(changed(options(4).endpoint, |endpoint| endpoint.connect_timeout = Duration::from_millis(100)));
     let mut node = Tcp::bind(NodeId(1), quick).unwrap();
     let address = silent.local_addr().unwrap();
     let error = node.connect(&[(NodeId(0), address), (NodeId(3), address)]).unwrap_err();
@@ -206,7 +213,8 @@ fn wrong_frames_drop_the_peer_after_its_messages() {
         (vec![0xfe, 0xff, 0xff, 0xff, 1, 0, 0, 0], "it left"),
     ];
     for (wrong, reason) in cases {
-        let (mut node, mut peer) = with_raw_peer(TcpOptions { max_body: 1000, ..options(2) });
+        let (mut node, mut peer) =
+            with_raw_peer(TcpOptions::new(changed(options(2).endpoint, |endpoint| endpoint.max_body = 1000)));
         peer.write_all(&[header(0, 0), wrong].concat()).unwrap();
         peer.shutdown(Shutdown::Write).unwrap();
         let news = poll_until(&mut node, |_, sink| (sink.len() == 2).then(|| std::mem::take(sink)));
@@ -231,7 +239,9 @@ fn an_end_right_behind_a_message_is_seen() {
 
 #[test]
 fn a_silent_peer_is_given_up() {
-    let (mut node, _half_open) = with_raw_peer(TcpOptions { peer_timeout: Duration::from_millis(100), ..options(2) });
+    let (mut node, _half_open) = with_raw_peer(TcpOptions::new(changed(options(2).endpoint, |endpoint| {
+        endpoint.peer_timeout = Duration::from_millis(100)
+    })));
     let reason = loss_reason(&mut node, NodeId(1));
     assert!(reason.starts_with("it was silent for 0."), "{reason}");
 }
@@ -239,7 +249,8 @@ fn a_silent_peer_is_given_up() {
 /// The peer exists but reads nothing: its messages stay queued, and it is given up.
 #[test]
 fn a_stopped_peer_is_given_up_while_the_queue_is_full() {
-    let options = TcpOptions { peer_timeout: Duration::from_millis(200), ..options(2) };
+    let options =
+        TcpOptions::new(changed(options(2).endpoint, |endpoint| endpoint.peer_timeout = Duration::from_millis(200)));
     let (mut node, _stopped) = with_raw_peer(options);
     let reason = poll_until(&mut node, |node, sink| {
         while node.send(NodeId(1), message(1, 10_000)).is_ok() {}
@@ -255,7 +266,10 @@ fn a_stopped_peer_is_given_up_while_the_queue_is_full() {
 /// The node was away for too long, and learns that it was given up.
 #[test]
 fn a_node_that_was_given_up_sees_its_connection_close() {
-    let mut nodes = tcp_nodes(2, &TcpOptions { peer_timeout: Duration::from_millis(100), ..options(2) });
+    let mut nodes = tcp_nodes(
+        2,
+        &TcpOptions::new(changed(options(2).endpoint, |endpoint| endpoint.peer_timeout = Duration::from_millis(100))),
+    );
     nodes[0].send(NodeId(1), message(1, 3000)).unwrap();
     nodes[0].flush();
     assert!(loss_reason(&mut nodes[0], NodeId(1)).starts_with("it was silent for"));
@@ -268,7 +282,8 @@ fn a_node_that_was_given_up_sees_its_connection_close() {
 #[test]
 fn idle_peers_keep_each_other_alive() {
     let timeout = Duration::from_millis(200);
-    let mut nodes = tcp_nodes(2, &TcpOptions { peer_timeout: timeout, ..options(2) });
+    let mut nodes =
+        tcp_nodes(2, &TcpOptions::new(changed(options(2).endpoint, |endpoint| endpoint.peer_timeout = timeout)));
     let (start, mut sink) = (Instant::now(), Vec::new());
     while start.elapsed() < 5 * timeout {
         for node in &mut nodes {

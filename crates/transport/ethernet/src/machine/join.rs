@@ -83,7 +83,7 @@ impl Machine {
     }
 
     fn terms(&self, knows: bool, refuses: bool) -> Terms {
-        let (nodes, payload) = (self.options.nodes, self.payload() as u16);
+        let (nodes, payload) = (self.options.endpoint.nodes, self.payload() as u16);
         Terms { nodes, payload, window: self.window(), knows, refuses, is_layer: self.is_layer }
     }
 
@@ -92,7 +92,7 @@ impl Machine {
         let Some(hello) = Hello::decode(payload).filter(|hello| hello.is_signed(&self.keys, from, self.local)) else {
             return self.counts.foreign += 1;
         };
-        let does_fit = hello.terms.nodes == self.options.nodes && hello.terms.is_layer == self.is_layer;
+        let does_fit = hello.terms.nodes == self.options.endpoint.nodes && hello.terms.is_layer == self.is_layer;
         let Some(joining) = self.joining.get_mut(from.index()).and_then(Option::as_deref_mut) else {
             // It may be expected in a moment, unless its terms do not fit.
             return if !does_fit {
@@ -154,7 +154,7 @@ impl Machine {
             payload: self.payload().min(hello.terms.payload.max(LEAST_PAYLOAD).into()),
             granted: hello.terms.window.max(LEAST_WINDOW),
             window: self.window(),
-            max_body: self.options.max_body,
+            max_body: self.options.endpoint.max_body,
             is_layer: self.is_layer,
             pace: self.pace(),
         };

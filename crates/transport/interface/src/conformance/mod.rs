@@ -12,7 +12,7 @@ mod life;
 mod lifetime;
 pub mod remote;
 
-use crate::{Connect, Transport};
+use crate::{Connect, EndpointOptions, Transport};
 use evb_core::NodeId;
 use std::{thread, time::Duration};
 
@@ -99,6 +99,13 @@ pub fn run_all_but(subject: &Subject<'_>, but: &[&str]) {
         println!("{name}");
         case(subject);
     }
+}
+
+/// The options after a change.
+#[must_use]
+pub fn changed(mut options: EndpointOptions, change: impl FnOnce(&mut EndpointOptions)) -> EndpointOptions {
+    change(&mut options);
+    options
 }
 
 /// Puts the nodes behind pointers, as a [`Subject`] wants them.

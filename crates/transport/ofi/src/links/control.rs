@@ -2,12 +2,13 @@
 
 use super::{Links, Role};
 use crate::{
-    control::{Hello, Refusal, Status},
+    control::{Hello, Status},
     ffi::{Operation, Posted},
     peer::Peer,
     tags::{Kind, Tag},
 };
 use evb_core::NodeId;
+use evb_transport::Refusal;
 use std::time::{Duration, Instant};
 
 /// Number of checks in the longest silence. A peer is given up after one more check without a sign of life.
@@ -38,7 +39,7 @@ impl Links {
 
     pub(super) fn hear_hello(&mut self, operation: Operation, bytes: usize, from: NodeId) {
         let bytes = &self.endpoint.memory(operation)[..bytes];
-        match Hello::decode(bytes, &self.options.token) {
+        match Hello::decode(bytes, &self.options.endpoint.token) {
             Ok(Hello { refusal: Some(refusal), .. }) => match self.peer(from.index()) {
                 Some(peer) if !peer.accepted => peer.refused = Some(refusal),
                 _ => self.rejected += 1,
@@ -89,7 +90,7 @@ impl Links {
         let Some((key, met)) = self.peer(to).map(|peer| (peer.key, peer.acquaintance)) else { return Posted::Again };
         let (nonce, echo) = (met.nonce, met.echo());
         let hello = Hello { to: NodeId(to as u16), terms: self.terms, key, nonce, echo, refusal };
-        let token = self.options.token;
+        let token = self.options.endpoint.token;
         let tag = Tag { kind: Kind::Hello, large: false, from: self.local, low: 0 };
         let posted = self.send_control(to, tag, |room| hello.encode(&token, room));
         if posted == Posted::Yes
@@ -158,7 +159,7 @@ impl Links {
     }
 
     pub(super) fn tick_interval(&self) -> Duration {
-        self.options.peer_timeout / LOOKS
+        self.options.endpoint.peer_timeout / LOOKS
     }
 
     /// Checks the clock: sends signs of life, and gives up peers that were silent for too long. Unread data from a peer

@@ -155,7 +155,7 @@ impl Links {
 
     /// Offers a peer a room for messages like one of this length, or refuses it.
     fn offer(&mut self, to: usize, message: usize, answers: bool) {
-        let longest = LONG_BYTES + self.options.max_body;
+        let longest = LONG_BYTES + self.options.endpoint.max_body;
         let Some(peer) = self.peer(to).filter(|peer| peer.is_there()) else { return };
         let granted = peer.given.grant(message, longest);
         let refusal = Offer { room: 0, bytes: 0, address: 0, key: 0, answers };
@@ -193,7 +193,7 @@ impl Links {
 
     /// Answers a question for a room. Returns false if the peer had no right to ask.
     fn hear_ask(&mut self, from: usize, ask: Ask) -> bool {
-        let longest = LONG_BYTES + self.options.max_body;
+        let longest = LONG_BYTES + self.options.endpoint.max_body;
         let Some(bytes) = usize::try_from(ask.bytes).ok().filter(|bytes| (1..=longest).contains(bytes)) else {
             return false;
         };

@@ -2,7 +2,10 @@
 #![allow(dead_code, reason = "not every test file uses all of it")]
 
 use evb_core::NodeId;
-use evb_transport::{Token, conformance::joined};
+use evb_transport::{
+    EndpointOptions, Token,
+    conformance::{changed, joined},
+};
 use evb_transport_ofi::{Ofi, OfiLayer, OfiOptions, providers};
 use std::time::Duration;
 
@@ -14,7 +17,13 @@ pub(crate) const PROVIDERS: [&str; 3] = ["tcp", "net", "shm"];
 
 pub(crate) fn options(provider: &str) -> OfiOptions {
     let connect_timeout = Duration::from_secs(60);
-    OfiOptions { provider: provider.into(), connect_timeout, ..OfiOptions::new(2, TOKEN) }
+    let endpoint = EndpointOptions { connect_timeout, ..EndpointOptions::new(2, TOKEN) };
+    OfiOptions { provider: provider.into(), ..OfiOptions::new(endpoint) }
+}
+
+/// The options with another endpoint.
+pub(crate) fn with(options: &OfiOptions, change: impl FnOnce(&mut EndpointOptions)) -> OfiOptions {
+    OfiOptions { endpoint: changed(options.endpoint.clone(), change), ..options.clone() }
 }
 
 /// Returns true if the provider exists; prints the reason for a skipped test if not.
@@ -46,7 +55,7 @@ pub(crate) fn open<T, E: std::fmt::Display>(
     options: &OfiOptions,
     open: impl Fn(NodeId, OfiOptions) -> Result<T, E>,
 ) -> Vec<T> {
-    let options = OfiOptions { nodes: count as u16, ..options.clone() };
+    let options = with(options, |endpoint| endpoint.nodes = count as u16);
     let nodes = (0..count as u16).map(NodeId);
     nodes.map(|node| open(node, options.clone()).unwrap_or_else(|error| panic!("{error}"))).collect()
 }

@@ -15,37 +15,31 @@ use super::{
     peer::{Cut, MOST_INLINE, Parts, Peer},
 };
 use evb_core::NodeId;
-use evb_transport::{Connect, ConnectError, JoinError, Refusal};
+use evb_transport::{
+    Connect, ConnectError, ConnectionMedium, EndpointOptions, HandshakeProgress, JoinError, NewcomerError, Refusal,
+    join_peers,
+};
 use mio::{Interest, unix::SourceFd};
 use rustix::{net::sockopt::socket_peercred, process::geteuid};
 use std::{
-    collections::{BTreeMap, VecDeque},
     io::{self, Read, Write},
     os::{
         fd::{AsFd, AsRawFd},
         linux::net::SocketAddrExt,
         unix::net::{SocketAddr, UnixStream},
     },
-    sync::atomic::Ordering,
-    time::{Duration, Instant},
+    time::Duration,
 };
-
-/// Most processes that have not shown a token yet; a new one replaces the oldest.
-const MOST_NEWCOMERS: usize = 64;
-/// Time between two attempts to reach a peer that does not listen yet.
-const DIAL_AGAIN: Duration = Duration::from_millis(5);
 
 impl Shm {
     /// Joins these peers, all of which must name this node, too, within
-    /// [`connect_timeout`](super::ShmOptions::connect_timeout). Nodes may call this in any order; a peer may send
-    /// before this returns. A second call may name a new process in the place of a lost peer.
+    /// [`connect_timeout`](evb_transport::EndpointOptions::connect_timeout). Nodes may call this in any order; a peer may
+    /// send before this returns. A second call may name a new process in the place of a lost peer.
     ///
     /// # Errors
     /// [`ConnectError`] names the peer that is missing or refuses this node.
     pub fn connect(&mut self, peers: &[(NodeId, String)]) -> Result<(), ConnectError> {
-        let mut joining = Joining { shm: self, missing: BTreeMap::new(), newcomers: VecDeque::new(), last_error: None };
-        joining.expect(peers)?;
-        joining.run()
+        join_peers(&mut Medium(self), peers)
     }
 }
 
@@ -59,198 +53,152 @@ impl Connect for Shm {
     }
 }
 
-struct Joining<'a> {
-    shm: &'a mut Shm,
-    missing: BTreeMap<NodeId, Missing>,
-    newcomers: VecDeque<(UnixStream, Instant)>,
-    last_error: Option<String>,
+/// The endpoint while it joins its peers.
+struct Medium<'a>(&'a mut Shm);
+
+impl ConnectionMedium for Medium<'_> {
+    type Address = String;
+    type Connection = UnixStream;
+
+    const DIAL_AGAIN: Duration = Duration::from_millis(5);
+
+    fn local(&self) -> NodeId {
+        self.0.local
+    }
+
+    fn options(&self) -> &EndpointOptions {
+        &self.0.options.endpoint
+    }
+
+    fn is_free(&self, peer: NodeId) -> bool {
+        matches!(self.0.peers.get(peer.index()), Some(None))
+    }
+
+    fn accept(&mut self) -> Option<io::Result<UnixStream>> {
+        let (socket, _) = self.0.listener.accept().ok()?;
+        Some(is_own(&socket).and_then(|()| self.watch(&socket)).map(|()| socket))
+    }
+
+    fn is_silent(&self, _: &UnixStream) -> bool {
+        true
+    }
+
+    fn answer(
+        &mut self,
+        newcomer: UnixStream,
+        is_expected: &dyn Fn(NodeId) -> bool,
+    ) -> Result<HandshakeProgress<UnixStream>, NewcomerError> {
+        match greeting::receive(&newcomer, &self.options().token) {
+            Ok((introduction, _)) => {
+                let joined = self.accept_offer(newcomer, introduction, is_expected);
+                joined.map(HandshakeProgress::Joined).map_err(NewcomerError::Failed)
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(HandshakeProgress::Waiting(newcomer)),
+            Err(_) => Err(NewcomerError::Stranger),
+        }
+    }
+
+    /// The dialer's part: shows the token, takes the acceptor's offer, and sends its own.
+    fn dial(
+        &mut self,
+        peer: NodeId,
+        address: &String,
+        socket: Option<UnixStream>,
+    ) -> io::Result<HandshakeProgress<UnixStream>> {
+        let socket = match socket {
+            Some(socket) => socket,
+            None => self.open(peer, address)?,
+        };
+        let (answer, descriptors) = match greeting::receive(&socket, &self.options().token) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(HandshakeProgress::Waiting(socket)),
+            other => other?,
+        };
+        let theirs = match answer {
+            Ok(theirs) if theirs.from == peer => theirs,
+            Ok(_) => return Ok(HandshakeProgress::Refused(Refusal::Node)),
+            Err(refusal) => return Ok(HandshakeProgress::Refused(refusal)),
+        };
+        self.be_patient(&socket)?;
+        let taken = Taken::new(self.0.local, &theirs, descriptors)?;
+        let ours = Offer::new(self.0.options.ring_bytes)?;
+        self.offer(&socket, peer, &ours)?;
+        (&socket).read_exact(&mut [0])?;
+        self.join(peer, socket, ours, taken).map(|()| HandshakeProgress::Joined(peer))
+    }
+
+    fn reject(&mut self, count: usize) {
+        self.0.rejected += count as u64;
+    }
+
+    fn sleep(&mut self) {
+        // Nothing but a signal ends this with an error.
+        let _ = self.0.poll.poll(&mut self.0.events, Some(Self::DIAL_AGAIN));
+        self.0.take_events();
+    }
 }
 
-/// A peer that has not joined yet.
-enum Missing {
-    /// The peer has the higher id and dials.
-    Comes,
-    /// This node dials, and may wait for an answer.
-    Dialed { address: String, again: Instant, socket: Option<UnixStream> },
-}
-
-impl Joining<'_> {
-    fn expect(&mut self, peers: &[(NodeId, String)]) -> Result<(), ConnectError> {
-        for (peer, address) in peers {
-            let there = self.shm.peers.get(peer.index());
-            if *peer == self.shm.local || !matches!(there, Some(None)) || self.missing.contains_key(peer) {
-                return Err(ConnectError::Peer(*peer));
-            }
-            let dialed = Missing::Dialed { address: address.clone(), again: Instant::now(), socket: None };
-            self.missing.insert(*peer, if *peer > self.shm.local { Missing::Comes } else { dialed });
-        }
-        Ok(())
-    }
-
-    fn run(mut self) -> Result<(), ConnectError> {
-        let timeout = self.shm.options.connect_timeout;
-        let start = Instant::now();
-        loop {
-            self.accept();
-            self.hear_newcomers();
-            self.dial_all()?;
-            if self.missing.is_empty() {
-                self.shm.rejected += self.newcomers.len() as u64;
-                return Ok(());
-            }
-            if self.shm.options.stop.load(Ordering::Relaxed) {
-                return Err(ConnectError::Stopped);
-            }
-            if start.elapsed() >= timeout {
-                let missing = self.missing.into_keys().collect();
-                return Err(ConnectError::Timeout { missing, timeout, last_error: self.last_error });
-            }
-            // Nothing but a signal ends this with an error.
-            let _ = self.shm.poll.poll(&mut self.shm.events, Some(DIAL_AGAIN));
-            self.shm.take_events();
-        }
-    }
-
-    fn accept(&mut self) {
-        for _ in 0..MOST_NEWCOMERS {
-            let Ok((socket, _)) = self.shm.listener.accept() else { return };
-            if self.newcomers.len() == MOST_NEWCOMERS {
-                self.newcomers.pop_front();
-                self.shm.rejected += 1;
-            }
-            match is_own(&socket).and_then(|()| self.watch(&socket)) {
-                Ok(()) => self.newcomers.push_back((socket, Instant::now())),
-                Err(_) => self.shm.rejected += 1,
-            }
-        }
-    }
-
+impl Medium<'_> {
     fn watch(&self, socket: &UnixStream) -> io::Result<()> {
         socket.set_nonblocking(true)?;
-        self.shm.poll.registry().register(&mut SourceFd(&socket.as_raw_fd()), NEWCOMER, Interest::READABLE)
-    }
-
-    fn hear_newcomers(&mut self) {
-        let limit = self.shm.options.handshake_timeout;
-        for _ in 0..self.newcomers.len() {
-            let Some((socket, since)) = self.newcomers.pop_front() else { return };
-            match greeting::receive(&socket, &self.shm.options.token) {
-                Ok((introduction, _)) => {
-                    if let Err(error) = self.answer(socket, introduction) {
-                        self.shm.rejected += 1;
-                        self.last_error = Some(error.to_string());
-                    }
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock && since.elapsed() < limit => {
-                    self.newcomers.push_back((socket, since));
-                }
-                Err(_) => self.shm.rejected += 1,
-            }
-        }
+        self.0.poll.registry().register(&mut SourceFd(&socket.as_raw_fd()), NEWCOMER, Interest::READABLE)
     }
 
     /// The acceptor's part: sends an offer, takes the dialer's offer, and confirms that it has mapped it.
-    fn answer(&mut self, socket: UnixStream, hello: Introduction) -> io::Result<()> {
-        let (local, nodes, token) = (self.shm.local, self.shm.options.nodes, self.shm.options.token);
-        let wanted = |hello: &Greeting| matches!(self.missing.get(&hello.from), Some(Missing::Comes));
-        let introduction = hello.and_then(|hello| {
-            (hello.to == local && hello.nodes == nodes && wanted(&hello)).then_some(hello).ok_or(Refusal::Node)
-        });
-        let peer = match introduction {
-            Ok(hello) => hello.from,
+    fn accept_offer(
+        &mut self,
+        socket: UnixStream,
+        hello: Introduction,
+        is_expected: &dyn Fn(NodeId) -> bool,
+    ) -> io::Result<NodeId> {
+        let (local, EndpointOptions { nodes, token, .. }) = (self.0.local, self.options().clone());
+        let is_wanted = |hello: &Greeting| hello.to == local && hello.nodes == nodes && is_expected(hello.from);
+        let peer = match hello.and_then(|hello| if is_wanted(&hello) { Ok(hello.from) } else { Err(Refusal::Node) }) {
+            Ok(peer) => peer,
             Err(refusal) => {
                 greeting::send(&socket, &Err(refusal), &token, &[])?;
                 return Err(io::Error::new(io::ErrorKind::PermissionDenied, refusal.to_string()));
             }
         };
         self.be_patient(&socket)?;
-        let ours = Offer::new(self.shm.options.ring_bytes)?;
+        let ours = Offer::new(self.0.options.ring_bytes)?;
         self.offer(&socket, peer, &ours)?;
         let (theirs, descriptors) = greeting::receive(&socket, &token)?;
         let theirs = theirs.map_err(|refusal| io::Error::other(refusal.to_string()))?;
         let taken = Taken::new(local, &theirs, descriptors)?;
         (&socket).write_all(&[RING])?;
-        self.join(peer, socket, ours, taken)
+        self.join(peer, socket, ours, taken)?;
+        Ok(peer)
     }
 
-    fn dial_all(&mut self) -> Result<(), ConnectError> {
-        let waiting: Vec<_> = self.missing.keys().copied().filter(|&peer| peer < self.shm.local).collect();
-        for peer in waiting {
-            let Some(Missing::Dialed { address, again, socket }) = self.missing.get_mut(&peer) else { continue };
-            if Instant::now() < *again {
-                continue;
-            }
-            let (address, socket) = (address.clone(), socket.take());
-            match self.dial(peer, &address, socket) {
-                Ok(Ok(())) => {}
-                Ok(Err(refusal)) => return Err(ConnectError::Refused { peer, address, refusal }),
-                Err(error) => {
-                    let again = Instant::now() + DIAL_AGAIN;
-                    self.last_error = Some(format!("{peer} at {address}: {error}"));
-                    self.missing.insert(peer, Missing::Dialed { address, again, socket: None });
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// The dialer's part: shows the token, takes the acceptor's offer, and sends its own.
-    fn dial(&mut self, peer: NodeId, address: &str, socket: Option<UnixStream>) -> io::Result<Result<(), Refusal>> {
-        let token = self.shm.options.token;
-        let socket = match socket {
-            Some(socket) => socket,
-            None => self.knock(peer, address)?,
-        };
-        let (answer, descriptors) = match greeting::receive(&socket, &token) {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                let dialed = Missing::Dialed { address: address.into(), again: Instant::now(), socket: Some(socket) };
-                self.missing.insert(peer, dialed);
-                return Ok(Ok(()));
-            }
-            other => other?,
-        };
-        let theirs = match answer {
-            Ok(theirs) if theirs.from == peer => theirs,
-            Ok(_) => return Ok(Err(Refusal::Node)),
-            Err(refusal) => return Ok(Err(refusal)),
-        };
-        self.be_patient(&socket)?;
-        let taken = Taken::new(self.shm.local, &theirs, descriptors)?;
-        let ours = Offer::new(self.shm.options.ring_bytes)?;
-        self.offer(&socket, peer, &ours)?;
-        (&socket).read_exact(&mut [0])?;
-        self.join(peer, socket, ours, taken).map(Ok)
-    }
-
-    fn knock(&self, peer: NodeId, address: &str) -> io::Result<UnixStream> {
+    fn open(&self, peer: NodeId, address: &str) -> io::Result<UnixStream> {
         let socket = UnixStream::connect_addr(&SocketAddr::from_abstract_name(address)?)?;
         is_own(&socket)?;
-        greeting::send(&socket, &Ok(self.greeting(peer)), &self.shm.options.token, &[])?;
+        greeting::send(&socket, &Ok(self.greeting(peer)), &self.0.options.endpoint.token, &[])?;
         self.watch(&socket)?;
         Ok(socket)
     }
 
     fn greeting(&self, to: NodeId) -> Greeting {
         Greeting {
-            from: self.shm.local,
+            from: self.0.local,
             to,
-            nodes: self.shm.options.nodes,
-            ring_bytes: self.shm.options.ring_bytes as u64,
-            pool_bytes: self.shm.pool_bytes as u64,
+            nodes: self.0.options.endpoint.nodes,
+            ring_bytes: self.0.options.ring_bytes as u64,
+            pool_bytes: self.0.pool_bytes as u64,
         }
     }
 
     fn offer(&self, socket: &UnixStream, peer: NodeId, ours: &Offer) -> io::Result<()> {
-        let descriptors = [&ours.lane_file, &ours.credit_file, &self.shm.bell_file, &self.shm.pool_file];
-        greeting::send(socket, &Ok(self.greeting(peer)), &self.shm.options.token, &descriptors.map(AsFd::as_fd))
+        let descriptors = [&ours.lane_file, &ours.credit_file, &self.0.bell_file, &self.0.pool_file];
+        greeting::send(socket, &Ok(self.greeting(peer)), &self.0.options.endpoint.token, &descriptors.map(AsFd::as_fd))
     }
 
     /// Waits for a peer that has shown the token, but not for long.
     fn be_patient(&self, socket: &UnixStream) -> io::Result<()> {
-        self.shm.poll.registry().deregister(&mut SourceFd(&socket.as_raw_fd()))?;
+        self.0.poll.registry().deregister(&mut SourceFd(&socket.as_raw_fd()))?;
         socket.set_nonblocking(false)?;
-        socket.set_read_timeout(Some(self.shm.options.handshake_timeout))?;
-        socket.set_write_timeout(Some(self.shm.options.handshake_timeout))
+        socket.set_read_timeout(Some(self.0.options.endpoint.handshake_timeout))?;
+        socket.set_write_timeout(Some(self.0.options.endpoint.handshake_timeout))
     }
 
     /// Creates the peer. Both sides have mapped all memory, and the lane has its one writer.
@@ -258,17 +206,16 @@ impl Joining<'_> {
         close_to_writers(&ours.lane_file)?;
         socket.set_nonblocking(true)?;
         let token = mio::Token(node.index());
-        self.shm.poll.registry().register(&mut SourceFd(&socket.as_raw_fd()), token, Interest::READABLE)?;
-        let incoming = Consumer::new(ours.lane.clone(), first_position(node.0, self.shm.options.ring_bytes / 8));
+        self.0.poll.registry().register(&mut SourceFd(&socket.as_raw_fd()), token, Interest::READABLE)?;
+        let incoming = Consumer::new(ours.lane.clone(), first_position(node.0, self.0.options.ring_bytes / 8));
         let Taken { outgoing, room, bell, pool, ring_bytes } = taken;
         let link = Link::new(socket, ours.lane, ours.credit, pool);
         let cut = Cut {
-            max_body: self.shm.options.max_body,
-            inline: self.shm.options.inline_bytes.min(ring_bytes / 8).min(MOST_INLINE),
+            max_body: self.0.options.endpoint.max_body,
+            inline: self.0.options.inline_bytes.min(ring_bytes / 8).min(MOST_INLINE),
             piece: ring_bytes / 8,
         };
-        self.shm.add_peer(node, Peer::new(Parts { node, link, outgoing, incoming, room, bell }, cut));
-        self.missing.remove(&node);
+        self.0.add_peer(node, Peer::new(Parts { node, link, outgoing, incoming, room, bell }, cut));
         Ok(())
     }
 }

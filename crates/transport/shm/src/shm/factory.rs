@@ -2,8 +2,8 @@
 
 use super::{Shm, ShmOptions};
 use evb_transport::{
-    Layer, LayerOptions, MemoryOfNode, NodeOptions, Nodes, OpenError, Settings, Token, TransportFactory, TransportInfo,
-    UseEndpoint, UseLayer,
+    EndpointOptions, Layer, LayerOptions, MemoryOfNode, NodeOptions, Nodes, OpenError, Settings, TransportFactory,
+    TransportInfo, UseEndpoint, UseLayer,
 };
 
 /// Room for the short messages of a benchmark beside a long one, in bytes.
@@ -13,10 +13,7 @@ impl TransportFactory for Shm {
     const INFO: TransportInfo = TransportInfo {
         is_local: true,
         gives_up_peers: true,
-        memory: |_| {
-            let ShmOptions { pool_bytes, ring_bytes, .. } = ShmOptions::new(0, Token::new([0; Token::BYTES]));
-            MemoryOfNode { own: pool_bytes, for_each_peer: ring_bytes }
-        },
+        memory: |_| MemoryOfNode { own: ShmOptions::POOL_BYTES, for_each_peer: ShmOptions::RING_BYTES },
         // VELO is the engine, shared memory is where it works.
         layers: &[Layer { aliases: &["velo"], note: "the VELO engine", ..Layer::new("shm") }],
         ..TransportInfo::new(
@@ -27,20 +24,13 @@ impl TransportFactory for Shm {
     };
 
     fn open<V: UseEndpoint>(_: &Settings, options: NodeOptions, use_it: V) -> Result<V::Output, V::Error> {
-        let shm = ShmOptions {
-            peer_timeout: options.peer_timeout,
-            connect_timeout: options.connect_timeout,
-            stop: options.stop,
-            max_body: options.max_body,
-            ..ShmOptions::new(options.nodes, options.token)
-        };
-        let shm = Self::bind(options.node, shm)
+        let shm = Self::bind(options.node, ShmOptions::new(options.endpoint))
             .map_err(|error| OpenError::new(error).hint("`--set transport.type=tcp` needs no shared memory"))?;
         use_it.with(shm)
     }
 
     fn open_layer<V: UseLayer>(_: &Settings, options: LayerOptions, use_it: V) -> Result<V::Output, V::Error> {
-        let shm = ShmOptions::new(options.nodes, options.token);
+        let shm = ShmOptions::new(EndpointOptions::new(options.nodes, options.token));
         // A message takes at most 3/8 of a ring. A ring that is larger than it must be fits the caches less well.
         let ring_bytes = (options.longest * 8 / 3 + SHORT_BYTES).next_power_of_two().max(shm.ring_bytes);
         use_it.with(Self::bind(options.node()?, ShmOptions { ring_bytes, ..shm }).map_err(OpenError::new)?)

@@ -46,7 +46,7 @@ impl Greeting {
         bytes[..8].copy_from_slice(&MAGIC);
         let (status, parts) = match introduction {
             Ok(greeting) => (0, Some(greeting)),
-            Err(refusal) => (1 + *refusal as u16, None),
+            Err(refusal) => (refusal.code(), None),
         };
         bytes[8..10].copy_from_slice(&VERSION.to_le_bytes());
         bytes[10..12].copy_from_slice(&status.to_le_bytes());
@@ -76,9 +76,7 @@ impl Greeting {
                 ring_bytes: long(16) >> 16,
                 pool_bytes: long(24),
             }),
-            2 => Err(Refusal::Token),
-            3 => Err(Refusal::Node),
-            _ => Err(Refusal::Version),
+            code => Err(Refusal::from_code(code).unwrap_or(Refusal::Version)),
         }
     }
 }

@@ -15,7 +15,7 @@
 //! connection until they are dropped, too, so that the peer does not reuse their memory.
 //!
 //! A thread of each endpoint gives signs of life, so a node is alive as long as its process runs, whatever it does. A
-//! peer whose process stands still for [`peer_timeout`](ShmOptions::peer_timeout) is given up, after all its messages
+//! peer whose process stands still for [`peer_timeout`](evb_transport::EndpointOptions::peer_timeout) is given up, after all its messages
 //! were read, and is told so on its socket: if it continues, it receives [`Received::Lost`]. Its bodies in this node's
 //! pool are not reused before it has returned them or its socket has closed. So it never reads data that were written
 //! for another peer.
@@ -135,16 +135,16 @@ impl Shm {
     /// [`BindError`] if the system refuses memory or files.
     ///
     /// # Panics
-    /// If `local` is not below `options.nodes`, or `options.ring_bytes` is out of range.
+    /// If `local` is not below `options.endpoint.nodes`, or `options.ring_bytes` is out of range.
     pub fn bind(local: NodeId, options: ShmOptions) -> Result<Self, BindError> {
-        assert!(local.0 < options.nodes, "{local} is not one of {} nodes", options.nodes);
+        assert!(local.0 < options.endpoint.nodes, "{local} is not one of {} nodes", options.endpoint.nodes);
         let ring = options.ring_bytes;
         assert!(ring.is_power_of_two() && RING_BYTES.contains(&ring), "a ring of {ring} bytes");
         Ok(Self::open(local, options)?)
     }
 
     fn open(local: NodeId, options: ShmOptions) -> io::Result<Self> {
-        let (poll, nodes) = (Poll::new()?, usize::from(options.nodes));
+        let (poll, nodes) = (Poll::new()?, usize::from(options.endpoint.nodes));
         let mut random = [0; 8];
         getrandom::fill(&mut random).map_err(io::Error::other)?;
         let name = format!("evb-{:016x}", u64::from_ne_bytes(random));
@@ -184,7 +184,7 @@ impl Shm {
             rejected: 0,
             saved: 0,
             woken: false,
-            heartbeat: Heartbeat::start(bell.clone(), options.peer_timeout)?,
+            heartbeat: Heartbeat::start(bell.clone(), options.endpoint.peer_timeout)?,
             bell,
             seen_beats: 0,
             options,
@@ -215,7 +215,7 @@ impl Shm {
     /// Sends a message; by reference if it is to be, or is not small.
     #[inline]
     fn post(&mut self, to: NodeId, message: Message, lends: bool) -> Result<(), SendError> {
-        let (index, length, limit) = (to.index(), message.body.len(), self.options.max_body);
+        let (index, length, limit) = (to.index(), message.body.len(), self.options.endpoint.max_body);
         if length > limit {
             return Err(SendError::TooLarge { length, limit });
         }
@@ -256,7 +256,7 @@ impl Transport for Shm {
     /// goes through each lane.
     fn broadcast(&mut self, to: &[NodeId], mut message: Message, refused: &mut Refusals<'_>) {
         let lends_above = if to.len() < MANY { self.options.inline_bytes } else { LENT_TO_MANY };
-        let lent = (lends_above + 1..=self.options.max_body).contains(&message.body.len()) && to.len() > 1;
+        let lent = (lends_above + 1..=self.options.endpoint.max_body).contains(&message.body.len()) && to.len() > 1;
         let Some((body, _)) = lent.then(|| self.pool.place(&message.body)).flatten() else {
             return send_copies(self, to, message, refused);
         };

@@ -121,7 +121,7 @@ impl Shm {
         self.seen_beats = beats;
         for peer in self.peers.iter_mut().flatten() {
             if peer.is_silent(beats) {
-                peer.give_up(format!("nothing was heard of it for {:?}", self.options.peer_timeout));
+                peer.give_up(format!("nothing was heard of it for {:?}", self.options.endpoint.peer_timeout));
             }
         }
     }

@@ -9,7 +9,7 @@ use super::{
 };
 use bytes::Bytes;
 use evb_core::NodeId;
-use evb_transport::{HEAD_BYTES, Message, Received, Token, Transport};
+use evb_transport::{EndpointOptions, HEAD_BYTES, Message, Received, Token, Transport};
 use evb_velo::{AddressMap, Answer, Completer, LINE_BYTES, Requester, Target};
 use proptest::prelude::*;
 use std::{
@@ -132,13 +132,9 @@ fn three() -> Vec<Shm> {
 
 /// Three nodes that are joined.
 fn nodes(peer_timeout: Duration) -> Vec<Shm> {
-    let options = ShmOptions {
-        peer_timeout,
-        ring_bytes: 64 << 10,
-        pool_bytes: 64 << 10,
-        max_body: 100_000,
-        ..ShmOptions::new(3, Token::new([4; Token::BYTES]))
-    };
+    let token = Token::new([4; Token::BYTES]);
+    let endpoint = EndpointOptions { peer_timeout, max_body: 100_000, ..EndpointOptions::new(3, token) };
+    let options = ShmOptions { ring_bytes: 64 << 10, pool_bytes: 64 << 10, ..ShmOptions::new(endpoint) };
     let nodes: Vec<_> = (0..3).map(|node| Shm::bind(NodeId(node), options.clone()).unwrap()).collect();
     let names: Vec<_> = nodes.iter().map(|node| (Transport::local(node), node.name.clone())).collect();
     let join = |mut node: Shm| {

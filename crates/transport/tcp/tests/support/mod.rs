@@ -1,7 +1,7 @@
 //! Helpers of the tests of TCP.
 
 use evb_core::NodeId;
-use evb_transport::conformance::joined;
+use evb_transport::conformance::{changed, joined};
 use evb_transport_tcp::{
     Tcp, TcpOptions,
     multicast::{Group, MulticastOptions, ReliableMulticast},
@@ -15,7 +15,10 @@ use std::{
 /// TCP nodes of this process, joined from one thread each.
 #[allow(dead_code, reason = "not every test file has nodes of TCP")]
 pub(crate) fn tcp_nodes(count: usize, options: &TcpOptions) -> Vec<Tcp> {
-    let options = TcpOptions { nodes: count as u16, ..options.clone() };
+    let options = TcpOptions {
+        endpoint: changed(options.endpoint.clone(), |endpoint| endpoint.nodes = count as u16),
+        ..options.clone()
+    };
     joined((0..count as u16).map(|node| Tcp::bind(NodeId(node), options.clone()).unwrap()).collect())
 }
 
@@ -49,8 +52,11 @@ fn carry(mut from: TcpStream, mut to: TcpStream, mut change: impl FnMut(&mut [u8
 /// TCP nodes with multicast on the loopback interface.
 #[allow(dead_code, reason = "not every test file has nodes with multicast")]
 pub(crate) fn multicast_nodes(count: usize, options: &TcpOptions) -> Vec<ReliableMulticast<Tcp, Group>> {
-    let (nodes, multicast) = (count as u16, MulticastOptions::new(count as u16, options.max_body));
-    let options = TcpOptions { nodes, ..options.clone() };
+    let (nodes, multicast) = (count as u16, MulticastOptions::new(count as u16, options.endpoint.max_body));
+    let options = TcpOptions {
+        endpoint: changed(options.endpoint.clone(), |endpoint| endpoint.nodes = nodes),
+        ..options.clone()
+    };
     let bind = |node| ReliableMulticast::over_tcp(Tcp::bind(NodeId(node), options.clone()).unwrap(), multicast);
     joined((0..nodes).map(bind).collect())
 }
