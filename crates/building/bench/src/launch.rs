@@ -78,7 +78,7 @@ impl<'a> Place<'a> {
         }
         let transport = self.layer.transport();
         for nodes in nodes {
-            (transport.about().prepare)(nodes, transport.settings(), notice)?;
+            (transport.info().prepare)(nodes, transport.settings(), notice)?;
         }
         let cores = if self.layer.is_simulated() { Vec::new() } else { self.cores.clone() };
         Ok(Box::new(Threads { layer: self.layer.clone(), cores, stop: self.stop }))

@@ -69,7 +69,7 @@ pub fn join(options: &MemberOptions) -> Result<(), BenchError> {
     }
     let broken = |source| broken(options, source);
     let layer = LayerOptions {
-        layer: options.layer.about().name,
+        layer: options.layer.info().name,
         node: options.node.map(NodeId),
         nodes: options.nodes,
         listen: address_towards(options.control).map_err(broken)?,

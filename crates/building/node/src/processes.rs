@@ -423,7 +423,7 @@ impl Nodes for ProcessNodes<'_> {
     }
 
     fn transport(&self, plan: &Plan) -> &'static str {
-        plan.transport.about().between_processes()
+        plan.transport.info().between_processes()
     }
 }
 

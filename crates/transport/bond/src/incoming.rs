@@ -23,7 +23,7 @@ pub(super) struct Incoming {
     /// Segments of one body, and its length.
     partial: BytesMut,
     ready: VecDeque<Ready>,
-    /// Bytes that were taken since the peer was told.
+    /// Bytes that were taken since the peer was notified.
     pub(super) untold_bytes: usize,
 }
 

@@ -1,6 +1,6 @@
 //! One link to one peer: what waits for it, what is under way on it, and whether it works.
 
-use super::wire::{Head, Kind, Run};
+use super::wire::{Head, MessageKind, Run};
 use bytes::Bytes;
 use evb_core::{Span, Time};
 use evb_transport::{HEAD_BYTES, Message};
@@ -16,10 +16,10 @@ const RATE_BYTES: u64 = 256 << 10;
 
 /// What is known of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum LaneState {
     /// It works.
     Live,
-    /// It stands still while others work: new pieces go over those, and what is under way on it a second time.
+    /// It stalls while others work: new pieces go over those, and what is under way on it a second time.
     Doubted,
     /// It takes nothing more, and is lost when all that came was given.
     Shut,
@@ -30,7 +30,7 @@ pub(super) enum State {
 /// A link to a peer.
 #[derive(Debug)]
 pub(super) struct Lane {
-    pub(super) state: State,
+    pub(super) state: LaneState,
     /// Messages for the member, in order.
     pub(super) out: VecDeque<Message>,
     /// Pieces under way, each with its cost, in order.
@@ -51,15 +51,15 @@ pub(super) struct Lane {
     pub(super) run: Option<Run>,
     /// Pieces that came, and how many of them the peer knows of.
     pub(super) came: u64,
-    told: u64,
-    /// The peer is to be told, from this time on.
+    acknowledged: u64,
+    /// The peer is to be notified, from this time on.
     pub(super) owes: Option<Time>,
 }
 
 impl Lane {
     pub(super) fn new(now: Time) -> Self {
         Self {
-            state: State::Live,
+            state: LaneState::Live,
             out: VecDeque::new(),
             sent: VecDeque::new(),
             sent_bytes: 0,
@@ -71,19 +71,19 @@ impl Lane {
             measured: (now, 0),
             run: None,
             came: 0,
-            told: 0,
+            acknowledged: 0,
             owes: None,
         }
     }
 
     pub(super) fn is_dead(&self) -> bool {
-        self.state == State::Dead
+        self.state == LaneState::Dead
     }
 
     /// Queues a message of the bond, with the acknowledgements.
-    pub(super) fn say(&mut self, kind: Kind, taken: u64) {
+    pub(super) fn say(&mut self, kind: MessageKind, taken: u64) {
         let head: [u8; HEAD_BYTES] = Head { kind, taken, came: self.came }.encode();
-        (self.told, self.owes) = (self.came, None);
+        (self.acknowledged, self.owes) = (self.came, None);
         self.out.push_back(Message { head, body: Bytes::new() });
     }
 
@@ -118,8 +118,8 @@ impl Lane {
         }
         self.sent_bytes -= bytes;
         self.measure(now, bytes as u64);
-        if self.state == State::Doubted {
-            self.state = State::Live;
+        if self.state == LaneState::Doubted {
+            self.state = LaneState::Live;
         }
     }
 
@@ -135,13 +135,13 @@ impl Lane {
     }
 
     /// True when something under way has not moved for too long.
-    pub(super) fn stands(&self, now: Time) -> bool {
-        self.state == State::Live && !self.sent.is_empty() && now >= self.since + DOUBT
+    pub(super) fn is_stalled(&self, now: Time) -> bool {
+        self.state == LaneState::Live && !self.sent.is_empty() && now >= self.since + DOUBT
     }
 
     /// Forgets all that is under way, and sends nothing more.
     pub(super) fn end(&mut self) {
-        self.state = State::Dead;
+        self.state = LaneState::Dead;
         self.out.clear();
         self.sent.clear();
         (self.sent_bytes, self.owes) = (0, None);

@@ -5,7 +5,7 @@
 //! until they have come to the receiver over some link. So a link that dies costs its rate only: what was under way on it
 //! goes over the others, and what comes twice is dropped. A peer is lost when all links to it are.
 //!
-//! A member reports the death of a link: it has lost the peer. A link that stands still while the peer is heard over another
+//! A member reports the death of a link: it has lost the peer. A link that stalls while the peer is heard over another
 //! one is doubted before: new messages go over the others, and what is under way on it goes there, too. A doubt costs
 //! repeated messages and nothing else, and ends when the link moves again. So a slow link is never taken for a dead one.
 //!
@@ -83,7 +83,7 @@ pub struct Bond<T: Transport + 'static> {
     /// Links that were given something since they were flushed.
     unflushed: Vec<bool>,
     inbox: Vec<Received>,
-    rest: Arc<Parker>,
+    parker: Arc<Parker>,
     start: Instant,
     looked: Time,
     has_left: bool,
@@ -118,7 +118,7 @@ impl<T: Transport + 'static> Bond<T> {
     pub fn new(members: Vec<T>, options: BondOptions) -> io::Result<Self> {
         assert!((1..256).contains(&members.len()) && members.len() == options.links.len(), "a name for each link");
         Ok(Self {
-            rest: Arc::new(Parker::new()?),
+            parker: Arc::new(Parker::new()?),
             names: options.links.clone(),
             machine: Machine::new(members[0].local(), options),
             unflushed: vec![false; members.len()],
@@ -190,8 +190,8 @@ impl<T: Transport + 'static> Bond<T> {
     fn rest_for(&self, longest: Duration, rests: u32) {
         let files = self.members.iter().map(|member| Some((member.file()?, false)));
         match files.collect::<Option<Vec<_>>>() {
-            Some(files) => self.rest.sleep(&files, longest.min(LONGEST_SLEEP)),
-            None => self.rest.nap(rests, longest),
+            Some(files) => self.parker.sleep(&files, longest.min(LONGEST_SLEEP)),
+            None => self.parker.nap(rests, longest),
         }
     }
 }
@@ -253,7 +253,7 @@ impl<T: Transport + 'static> Transport for Bond<T> {
             let is_sent = self.flush_members();
             let moved = mem::take(&mut self.machine.has_room) || is_sent && !was_sent;
             let left = timeout.saturating_sub(start.elapsed());
-            if self.machine.is_readable() || moved || self.rest.was_called() || left.is_zero() {
+            if self.machine.is_readable() || moved || self.parker.was_called() || left.is_zero() {
                 return;
             }
             was_sent = is_sent;
@@ -263,7 +263,7 @@ impl<T: Transport + 'static> Transport for Bond<T> {
     }
 
     fn waker(&self) -> Waker {
-        self.rest.waker()
+        self.parker.waker()
     }
 
     fn dead_links(&self) -> &[DeadLink] {
@@ -333,7 +333,7 @@ impl<T: Transport + 'static> Drop for Bond<T> {
             names: Vec::new(),
             unflushed: mem::take(&mut self.unflushed),
             inbox: Vec::new(),
-            rest: Arc::clone(&self.rest),
+            parker: Arc::clone(&self.parker),
             start: self.start,
             looked: self.looked,
             has_left: true,

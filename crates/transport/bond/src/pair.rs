@@ -10,8 +10,8 @@ mod sending;
 use super::{
     BondOptions, Stripe,
     incoming::Incoming,
-    lane::{ACK_DELAY, DOUBT, Lane, State},
-    wire::Kind,
+    lane::{ACK_DELAY, DOUBT, Lane, LaneState},
+    wire::MessageKind,
 };
 use evb_core::{NodeId, Span, Time};
 use evb_transport::{Message, Received};
@@ -21,7 +21,7 @@ use std::collections::{BTreeSet, VecDeque};
 const NEWS_DELAY: Span = Span::from_secs(1);
 /// Time after which an answer of a peer is looked for.
 const ANSWER: Span = Span::from_millis(5);
-/// Part of the window after which the peer is told at once what was taken.
+/// Part of the window after which the peer is notified at once of what was taken.
 const TELL_PART: usize = 8;
 /// Bytes that a piece costs beside its body.
 const PIECE_BYTES: usize = 64;
@@ -33,7 +33,7 @@ pub(super) const fn cost_of(length: usize) -> usize {
 
 /// Where a piece is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum PieceState {
     Waits,
     On(usize),
     There,
@@ -41,12 +41,12 @@ enum Place {
 
 /// A piece that the peer's user has not taken.
 #[derive(Debug)]
-struct Kept {
+struct UnconfirmedPiece {
     message: Message,
     /// Length of the body that it is a segment of, or 0.
     whole: u32,
     cost: usize,
-    place: Place,
+    place: PieceState,
 }
 
 /// A peer.
@@ -58,7 +58,7 @@ pub(super) struct Pair {
     max_body: usize,
     /// The link that is used when nothing speaks for another one.
     home: usize,
-    kept: VecDeque<Kept>,
+    kept: VecDeque<UnconfirmedPiece>,
     /// Number of the first kept piece.
     base: u64,
     /// Number of the first piece that was never sent.
@@ -71,7 +71,7 @@ pub(super) struct Pair {
     lanes: Vec<Lane>,
     reasons: Vec<Option<(Time, String)>>,
     incoming: Incoming,
-    /// The peer is to be told what was taken, from this time on.
+    /// The peer is to be notified of what was taken, from this time on.
     owes_taken: Option<Time>,
     /// A message was refused since there was room.
     was_refused: bool,
@@ -126,7 +126,7 @@ impl Pair {
 
     /// True when all pieces have come to the peer, or it is lost.
     pub(super) fn has_arrived(&self) -> bool {
-        !self.is_alive() || self.kept.iter().all(|kept| kept.place == Place::There)
+        !self.is_alive() || self.kept.iter().all(|kept| kept.place == PieceState::There)
     }
 
     /// Bytes that no member has.
@@ -138,7 +138,7 @@ impl Pair {
         self.base + self.kept.len() as u64
     }
 
-    fn kept(&mut self, number: u64) -> Option<&mut Kept> {
+    fn kept(&mut self, number: u64) -> Option<&mut UnconfirmedPiece> {
         self.kept.get_mut(number.checked_sub(self.base)? as usize)
     }
 
@@ -164,7 +164,7 @@ impl Pair {
         last.map_or_else(|| "all links are lost".into(), |(_, reason)| reason.clone())
     }
 
-    /// Notes that the peer is to be told what was taken.
+    /// Notes that the peer is to be notified of what was taken.
     fn owe(&mut self, now: Time) {
         let untold = self.incoming.untold_bytes;
         if untold > 0 {
@@ -177,30 +177,30 @@ impl Pair {
     /// The time at which [`on_time`](Pair::on_time) has something to do.
     pub(super) fn next_time(&self) -> Option<Time> {
         let lanes = self.lanes.iter().flat_map(|lane| {
-            let waits = lane.state == State::Live && !lane.sent.is_empty();
+            let waits = lane.state == LaneState::Live && !lane.sent.is_empty();
             [lane.owes, waits.then(|| (lane.since + DOUBT).max(lane.asked + ANSWER))]
         });
         let news = self.reasons.iter().flatten().map(|(when, _)| Some(*when + NEWS_DELAY));
         lanes.chain([self.owes_taken]).chain(news.filter(|_| self.is_alive())).flatten().min()
     }
 
-    /// Acknowledges what is due, and doubts links that stand still.
+    /// Acknowledges what is due, and doubts links that stall.
     pub(super) fn on_time(&mut self, now: Time) {
         for link in 0..self.lanes.len() {
-            if self.lanes[link].stands(now) {
+            if self.lanes[link].is_stalled(now) {
                 self.judge(now, link);
             }
         }
         self.acknowledge(now);
     }
 
-    /// Doubts a link that stands still, if the peer was heard over another one meanwhile. If not, it is asked there: a peer
+    /// Doubts a link that stalls, if the peer was heard over another one meanwhile. If not, it is asked there: a peer
     /// that answers has looked at all links.
     fn judge(&mut self, now: Time, link: usize) {
         let limit = self.lanes[link].since + DOUBT;
         let others = |&(other, lane): &(usize, &Lane)| other != link && !lane.is_dead();
         if self.lanes.iter().enumerate().filter(others).any(|(_, lane)| lane.heard >= limit) {
-            self.lanes[link].state = State::Doubted;
+            self.lanes[link].state = LaneState::Doubted;
             return self.send_again(link);
         }
         if now < self.lanes[link].asked + DOUBT {
@@ -210,7 +210,7 @@ impl Pair {
         let taken = self.incoming.taken();
         for (other, lane) in self.lanes.iter_mut().enumerate() {
             if other != link && !lane.is_dead() && lane.out.is_empty() {
-                lane.say(Kind::Ack { asks: true }, taken);
+                lane.say(MessageKind::Ack { asks: true }, taken);
             }
         }
     }
@@ -220,9 +220,9 @@ impl Pair {
         for index in 0..self.lanes[link].sent.len() {
             let number = self.lanes[link].sent[index].0;
             if let Some(kept) = self.kept(number)
-                && kept.place == Place::On(link)
+                && kept.place == PieceState::On(link)
             {
-                kept.place = Place::Waits;
+                kept.place = PieceState::Waits;
                 self.again.insert(number);
             }
         }
@@ -234,12 +234,12 @@ impl Pair {
         let (mut tells, taken) = (is_due(self.owes_taken), self.incoming.taken());
         for lane in &mut self.lanes {
             if is_due(lane.owes) && lane.out.is_empty() {
-                lane.say(Kind::Ack { asks: false }, taken);
+                lane.say(MessageKind::Ack { asks: false }, taken);
                 (tells, self.owes_taken, self.incoming.untold_bytes) = (false, None, 0);
             }
         }
         if tells && let Some(link) = self.quiet_lane() {
-            self.say(link, Kind::Ack { asks: false });
+            self.say(link, MessageKind::Ack { asks: false });
         }
     }
 
@@ -250,10 +250,10 @@ impl Pair {
             let lane = |link: &usize| self.lanes[*link].state == state && self.lanes[*link].out.is_empty();
             (0..count).map(|step| (self.home + step) % count).find(lane)
         };
-        quiet(State::Live).or_else(|| quiet(State::Doubted))
+        quiet(LaneState::Live).or_else(|| quiet(LaneState::Doubted))
     }
 
-    fn say(&mut self, link: usize, kind: Kind) {
+    fn say(&mut self, link: usize, kind: MessageKind) {
         self.lanes[link].say(kind, self.incoming.taken());
         (self.owes_taken, self.incoming.untold_bytes) = (None, 0);
     }
@@ -262,7 +262,7 @@ impl Pair {
     pub(super) fn say_goodbye(&mut self) {
         for link in 0..self.lanes.len() {
             if !self.lanes[link].is_dead() {
-                self.say(link, Kind::Bye);
+                self.say(link, MessageKind::Bye);
             }
         }
     }

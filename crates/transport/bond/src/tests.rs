@@ -99,7 +99,7 @@ impl Lab {
         let mut sink = Vec::new();
         self.nodes[node].receive(self.now, limit, &mut sink);
         for item in sink {
-            let Received::Message { from, message } = item else { panic!("nobody is lost, but {item:?}") };
+            let Received::Message { from, message } = item else { panic!("no peer is lost, but {item:?}") };
             assert_eq!(from, Self::peer(node));
             assert!(message == Self::message(self.received[node]), "message {} to node {node}", self.received[node]);
             self.received[node] += 1;
@@ -176,7 +176,7 @@ proptest! {
 
     /// A link is much slower than the other, and everything arrives over both.
     #[test]
-    fn slow_is_not_dead(seed: u64, stripe in 0..3_usize) {
+    fn slow_nodes_are_not_given_up(seed: u64, stripe in 0..3_usize) {
         let mut lab = Lab::new(2, Stripe::ALL[stripe], seed);
         for step in 0..600 {
             lab.wires[0].is_silent = false;
@@ -233,7 +233,7 @@ fn a_dead_link_is_reported_once_if_the_peer_lives() {
     assert_eq!(lab.nodes[0].send(NodeId(1), Lab::message(0)), Err(SendError::Lost));
 }
 
-/// A user that takes nothing bounds what the sender may send, and nobody doubts anything.
+/// A user that takes nothing bounds what the sender may send, and no link is doubted.
 #[test]
 fn memory_is_bounded() {
     for stripe in Stripe::ALL {

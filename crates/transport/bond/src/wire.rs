@@ -4,14 +4,14 @@ use evb_transport::HEAD_BYTES;
 
 /// What an own message says beside its acknowledgements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum MessageKind {
     /// The next messages over this link are pieces.
     Run(Run),
     /// Nothing more; the sender may want an answer over this link at once.
     Ack { asks: bool },
     /// The sender has lost this link.
     Down { link: u8 },
-    /// The sender leaves: the end of its links is no fault.
+    /// The sender leaves: the end of its links is not a fault.
     Bye,
 }
 
@@ -29,7 +29,7 @@ pub(super) struct Run {
 /// An own message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Head {
-    pub(super) kind: Kind,
+    pub(super) kind: MessageKind,
     /// Pieces that the sender's user has taken, all links together.
     pub(super) taken: u64,
     /// Pieces that came to the sender over this link.
@@ -45,15 +45,15 @@ impl Head {
     pub(super) fn encode(&self) -> [u8; HEAD_BYTES] {
         let mut head = [0; HEAD_BYTES];
         match self.kind {
-            Kind::Run(Run { first, count, whole }) => {
+            MessageKind::Run(Run { first, count, whole }) => {
                 head[0] = RUN;
                 head[2..4].copy_from_slice(&count.to_le_bytes());
                 head[4..8].copy_from_slice(&whole.to_le_bytes());
                 head[8..16].copy_from_slice(&first.to_le_bytes());
             }
-            Kind::Ack { asks } => (head[0], head[1]) = (ACK, asks.into()),
-            Kind::Down { link } => (head[0], head[1]) = (DOWN, link),
-            Kind::Bye => head[0] = BYE,
+            MessageKind::Ack { asks } => (head[0], head[1]) = (ACK, asks.into()),
+            MessageKind::Down { link } => (head[0], head[1]) = (DOWN, link),
+            MessageKind::Bye => head[0] = BYE,
         }
         head[16..24].copy_from_slice(&self.taken.to_le_bytes());
         head[24..].copy_from_slice(&self.came.to_le_bytes());
@@ -64,10 +64,10 @@ impl Head {
     pub(super) fn decode(head: &[u8; HEAD_BYTES]) -> Option<Self> {
         let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|index| head[at + index]));
         let kind = match (head[0], head[1]) {
-            (RUN, 0) => Kind::Run(Run { first: word(8), count: word(2) as u16, whole: word(4) as u32 }),
-            (ACK, asks @ 0..=1) => Kind::Ack { asks: asks == 1 },
-            (DOWN, link) => Kind::Down { link },
-            (BYE, 0) => Kind::Bye,
+            (RUN, 0) => MessageKind::Run(Run { first: word(8), count: word(2) as u16, whole: word(4) as u32 }),
+            (ACK, asks @ 0..=1) => MessageKind::Ack { asks: asks == 1 },
+            (DOWN, link) => MessageKind::Down { link },
+            (BYE, 0) => MessageKind::Bye,
             _ => return None,
         };
         Some(Self { kind, taken: word(16), came: word(24) })
@@ -81,9 +81,13 @@ mod tests {
     #[test]
     fn heads_come_back() {
         let run = Run { first: u64::MAX - 7, count: 300, whole: 1 << 31 };
-        for kind in
-            [Kind::Run(run), Kind::Ack { asks: true }, Kind::Ack { asks: false }, Kind::Down { link: 3 }, Kind::Bye]
-        {
+        for kind in [
+            MessageKind::Run(run),
+            MessageKind::Ack { asks: true },
+            MessageKind::Ack { asks: false },
+            MessageKind::Down { link: 3 },
+            MessageKind::Bye,
+        ] {
             let head = Head { kind, taken: 1 << 40, came: 77 };
             assert_eq!(Head::decode(&head.encode()), Some(head));
         }

@@ -54,7 +54,7 @@ fn bonds_of_tcp_conform() {
 }
 
 #[test]
-fn bonds_of_tcp_tell_slow_from_dead() {
+fn bonds_of_tcp_do_not_give_up_slow_nodes() {
     let options = TcpOptions::new(changed(EndpointOptions::new(2, Token::new([5; Token::BYTES])), |endpoint| {
         endpoint.peer_timeout = SILENCE
     }));

@@ -1,7 +1,7 @@
 //! The endpoint of a node: the machine of the protocol, driven over a wire in real time.
 //!
 //! The user's calls drive it. When there were none for a while, a service thread does: it acknowledges, sends again and
-//! gives signs of life. So a node is silent only when its process stands still, and what was flushed arrives although the
+//! gives signs of life. So a node is silent only when its process stalls, and what was flushed arrives although the
 //! user computes.
 
 use crate::{
@@ -33,10 +33,10 @@ const SERVICE: Duration = Duration::from_millis(2);
 /// Longest time that a drop takes until the peers have everything.
 const DROP_PATIENCE: Duration = Duration::from_secs(1);
 /// Longest sleep of a node that joins its peers.
-const JOIN_REST: Duration = Duration::from_millis(5);
+const JOIN_PAUSE: Duration = Duration::from_millis(5);
 
 /// What the user's thread and the service thread share.
-pub(crate) struct Core<W> {
+pub(crate) struct EndpointCore<W> {
     pub(crate) machine: Machine,
     wire: W,
     start: Instant,
@@ -49,15 +49,15 @@ pub(crate) struct Core<W> {
 
 /// The endpoint of one node on a wire.
 pub struct Endpoint<W: Wire> {
-    core: Arc<Mutex<Core<W>>>,
+    core: Arc<Mutex<EndpointCore<W>>>,
     /// The file of the wire.
     file: OwnedFd,
     local: NodeId,
-    rest: Parker,
+    parker: Parker,
     service: Option<JoinHandle<()>>,
 }
 
-impl<W: Wire> Core<W> {
+impl<W: Wire> EndpointCore<W> {
     pub(crate) fn now(&self) -> Time {
         Time(self.start.elapsed().as_nanos() as u64 * 1000)
     }
@@ -111,11 +111,11 @@ impl<W: Wire> Endpoint<W> {
         assert!(local.0 < options.endpoint.nodes, "{local} is not one of {} nodes", options.endpoint.nodes);
         let (machine, file) = (Machine::new(local, options, wire.port(), is_layer), wire.file().try_clone_to_owned()?);
         let start = Instant::now();
-        let core = Core { machine, wire, start, was_driven: false, sleeps: false, stops: false };
+        let core = EndpointCore { machine, wire, start, was_driven: false, sleeps: false, stops: false };
         let core = Arc::new(Mutex::new(core));
         let served = Arc::clone(&core);
         let service = thread::Builder::new().name("ethernet".into()).spawn(move || serve(&served))?;
-        Ok(Self { core, file, local, rest: Parker::new()?, service: Some(service) })
+        Ok(Self { core, file, local, parker: Parker::new()?, service: Some(service) })
     }
 
     /// Properties of the interface.
@@ -130,7 +130,7 @@ impl<W: Wire> Endpoint<W> {
         self.lock().machine.counts()
     }
 
-    pub(crate) fn lock(&self) -> MutexGuard<'_, Core<W>> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, EndpointCore<W>> {
         // A panic of the service thread is one of this crate; the state is still the best that there is.
         self.core.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -152,7 +152,7 @@ impl<W: Wire> Endpoint<W> {
                 return Ok(());
             }
             deadline.check(missing, || self.last_error())?;
-            self.rest.sleep(&[(self.file.as_fd(), false)], JOIN_REST);
+            self.parker.sleep(&[(self.file.as_fd(), false)], JOIN_PAUSE);
         }
     }
 
@@ -189,7 +189,7 @@ impl<W: Wire> Endpoint<W> {
         while !core.machine.is_settled() && begin.elapsed() < DROP_PATIENCE {
             let wants_room = core.machine.queued() > 0;
             drop(core);
-            self.rest.sleep(&[(self.file.as_fd(), wants_room)], SERVICE);
+            self.parker.sleep(&[(self.file.as_fd(), wants_room)], SERVICE);
             core = self.lock();
             core.poll();
         }
@@ -216,10 +216,10 @@ fn missing(machine: &Machine, peers: &[NodeId]) -> Result<Vec<NodeId>, ConnectEr
 }
 
 /// Drives an endpoint whose user has not driven it for an interval.
-fn serve<W: Wire>(core: &Mutex<Core<W>>) {
+fn serve<W: Wire>(core: &Mutex<EndpointCore<W>>) {
     loop {
         thread::park_timeout(SERVICE);
-        // Whoever holds the lock drives the endpoint.
+        // The thread that holds the lock drives the endpoint.
         let Ok(mut core) = core.try_lock() else { continue };
         if core.stops {
             return;
@@ -276,20 +276,20 @@ impl<W: Wire> Transport for Endpoint<W> {
         loop {
             let now = core.poll();
             let left = timeout.saturating_sub(start.elapsed());
-            if core.machine.is_readable() || core.machine.moved || left.is_zero() || self.rest.was_called() {
+            if core.machine.is_readable() || core.machine.moved || left.is_zero() || self.parker.was_called() {
                 return;
             }
             let (next, wants_room) = (core.machine.next_time(), core.machine.queued() > 0);
             core.sleeps = true;
             drop(core);
-            self.rest.sleep(&[(self.file.as_fd(), wants_room)], left.min(next.since(now).as_duration()));
+            self.parker.sleep(&[(self.file.as_fd(), wants_room)], left.min(next.since(now).as_duration()));
             core = self.lock();
             core.sleeps = false;
         }
     }
 
     fn waker(&self) -> Waker {
-        self.rest.waker()
+        self.parker.waker()
     }
 
     fn file(&self) -> Option<BorrowedFd<'_>> {

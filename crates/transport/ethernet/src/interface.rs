@@ -2,7 +2,7 @@
 
 use crate::{
     Port,
-    packet::{Found, Packets, Socket},
+    packet::{InterfaceProperties, Packets, Socket},
     wire::Wire,
 };
 use evb_core::NodeId;
@@ -19,7 +19,7 @@ pub enum InterfaceError {
     /// This process may not open packet sockets.
     #[error("frames of Ethernet need the capability CAP_NET_RAW, which this process does not have")]
     NotPermitted,
-    /// There is no such interface, or the system refuses something.
+    /// The interface does not exist, or the system refuses something.
     #[error("cannot use the interface {interface:?}: {step}: {source}")]
     System {
         /// The name of the interface.
@@ -53,7 +53,7 @@ pub(crate) struct Address {
 #[derive(Debug)]
 pub struct Interface {
     packets: Packets,
-    found: Found,
+    found: InterfaceProperties,
 }
 
 impl Interface {

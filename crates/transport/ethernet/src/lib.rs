@@ -9,6 +9,7 @@
 //! virtual time, and over any [`Wire`].
 
 mod endpoint;
+mod factory;
 mod frame;
 mod hello;
 mod interface;
@@ -18,16 +19,15 @@ mod link;
 mod machine;
 mod options;
 mod packet;
-mod registered;
 mod wire;
 
 pub use endpoint::Endpoint;
+pub use factory::Ethernet;
 pub use frame::{ETHERTYPE, HEADER_BYTES, Mac};
 pub use interface::{Interface, InterfaceError};
 pub use layer::EndpointLayer;
 pub use machine::{Counts, Port};
 pub use options::EthernetOptions;
-pub use registered::Ethernet;
 pub use wire::Wire;
 
 use evb_core::NodeId;

@@ -48,7 +48,7 @@ fn bonds_conform() {
 }
 
 #[test]
-fn slow_is_not_dead() {
+fn slow_nodes_are_not_given_up() {
     const SILENCE: Duration = Duration::from_millis(200);
     let options = EthernetOptions::new(changed(options(2).endpoint, |endpoint| endpoint.peer_timeout = SILENCE));
     let subject = Subject { connect: &|nodes| join(Memory::network(nodes, 9000), &options), max_body: 1 << 20 };

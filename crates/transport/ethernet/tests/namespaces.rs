@@ -1,4 +1,4 @@
-//! The transport on real interfaces: nodes in network namespaces of their own, joined by a bridge. Without the privilege to
+//! The transport on real interfaces: nodes in separate network namespaces, joined by a bridge. Without the privilege to
 //! make namespaces, the tests are skipped with a message.
 
 mod support;
@@ -126,7 +126,7 @@ fn interfaces_behind_a_relay_with_faults_conform() {
 }
 
 #[test]
-fn slow_is_not_dead() {
+fn slow_nodes_are_not_given_up() {
     const SILENCE: Duration = Duration::from_millis(400);
     let Some(lab) = Lab::new(1500) else { return };
     let options = EthernetOptions::new(changed(options(2).endpoint, |endpoint| endpoint.peer_timeout = SILENCE));

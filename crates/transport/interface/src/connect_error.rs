@@ -48,7 +48,7 @@ pub enum ConnectError {
         /// The reason.
         reason: String,
     },
-    /// The list of peers names a node that is no peer of this one, or one twice.
+    /// The list of peers names a node that is not a peer of this one, or one twice.
     #[error("{0} in the list of peers is this node itself, not a node of the run, or there already")]
     Peer(NodeId),
 }

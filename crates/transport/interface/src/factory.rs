@@ -69,7 +69,7 @@ pub trait TransportFactory {
     }
 }
 
-/// Options of the endpoint of a node in a process of its own.
+/// Options of the endpoint of a node in a separate process.
 #[derive(Clone, Debug)]
 pub struct NodeOptions {
     /// The node.

@@ -62,7 +62,7 @@ use std::{os::fd::BorrowedFd, sync::Arc, time::Duration};
 /// Bytes of the fixed head of every message.
 pub const HEAD_BYTES: usize = 32;
 
-/// Longest body that a transport takes when it is not told otherwise, in bytes. It is the same for all transports, so
+/// Longest body that a transport takes by default, in bytes. It is the same for all transports, so
 /// that what works between threads works between processes too.
 pub const DEFAULT_MAX_BODY: usize = 64 << 20;
 
@@ -114,7 +114,7 @@ pub enum SendError {
     },
 }
 
-/// Wakes a node that waits in [`Transport::wait`]; cheap when nobody waits. Callable from any thread.
+/// Wakes a node that waits in [`Transport::wait`]; cheap when no thread waits. Callable from any thread.
 pub type Waker = Arc<dyn Fn() + Send + Sync>;
 
 /// One node's access to all others.

@@ -52,7 +52,7 @@ impl fmt::Debug for Token {
     }
 }
 
-/// A text is no token.
+/// A text is not a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a token is {digits} hexadecimal digits", digits = 2 * Token::BYTES)]
 pub struct TokenError;

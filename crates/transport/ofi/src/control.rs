@@ -183,7 +183,7 @@ impl Status {
 
 /// A room for a long message to the sender of this.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Offer {
+pub(crate) struct RoomOffer {
     /// The number of the room.
     pub(crate) room: u32,
     /// Its length; 0 for a refusal.
@@ -197,7 +197,7 @@ pub(crate) struct Offer {
 
 /// The question for a room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Ask {
+pub(crate) struct RoomRequest {
     /// The least length of the room.
     pub(crate) bytes: u64,
     /// The room that is given back for it.
@@ -206,12 +206,12 @@ pub(crate) struct Ask {
 
 /// Something about rooms. A message has one or more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Note {
-    Offer(Offer),
-    Ask(Ask),
+pub(crate) enum RoomNote {
+    RoomOffer(RoomOffer),
+    RoomRequest(RoomRequest),
 }
 
-impl Note {
+impl RoomNote {
     /// Writes at most [`NOTES`] notes into one message and returns its length.
     pub(crate) fn encode_all(notes: &[Self], room: &mut [u8]) -> usize {
         let parts = room[..CONTROL_BYTES].chunks_exact_mut(NOTE_BYTES);
@@ -227,8 +227,10 @@ impl Note {
     /// The first byte has the purpose (1 offer, 2 question), the second one a yes or no.
     fn encode(&self, room: &mut [u8]) {
         let (purpose, flag, number, words) = match *self {
-            Self::Offer(Offer { room, bytes, address, key, answers }) => (1, answers, room, [bytes, address, key]),
-            Self::Ask(Ask { bytes, back }) => (2, back.is_some(), back.unwrap_or(0), [bytes, 0, 0]),
+            Self::RoomOffer(RoomOffer { room, bytes, address, key, answers }) => {
+                (1, answers, room, [bytes, address, key])
+            }
+            Self::RoomRequest(RoomRequest { bytes, back }) => (2, back.is_some(), back.unwrap_or(0), [bytes, 0, 0]),
         };
         room[..4].copy_from_slice(&[purpose, u8::from(flag), 0, 0]);
         room[4..8].copy_from_slice(&number.to_le_bytes());
@@ -242,8 +244,14 @@ impl Note {
         let (flag, number) = (bytes[1] == 1, u32::from_le_bytes([bytes[4], bytes[5], bytes[6], bytes[7]]));
         let (bytes, purpose) = (word(8), bytes[0]);
         match purpose {
-            1 => Some(Self::Offer(Offer { room: number, bytes, address: word(16), key: word(24), answers: flag })),
-            2 => Some(Self::Ask(Ask { bytes, back: flag.then_some(number) })),
+            1 => Some(Self::RoomOffer(RoomOffer {
+                room: number,
+                bytes,
+                address: word(16),
+                key: word(24),
+                answers: flag,
+            })),
+            2 => Some(Self::RoomRequest(RoomRequest { bytes, back: flag.then_some(number) })),
             _ => None,
         }
     }
@@ -305,21 +313,24 @@ mod tests {
 
     #[test]
     fn messages_about_rooms_come_back() {
-        let offer = Offer { room: 7, bytes: 1 << 40, address: u64::MAX, key: 3, answers: true };
+        let offer = RoomOffer { room: 7, bytes: 1 << 40, address: u64::MAX, key: 3, answers: true };
         let notes = [
-            Note::Offer(offer),
-            Note::Offer(Offer { answers: false, bytes: 0, ..offer }),
-            Note::Ask(Ask { bytes: 5, back: Some(0) }),
-            Note::Ask(Ask { bytes: 1 << 50, back: None }),
+            RoomNote::RoomOffer(offer),
+            RoomNote::RoomOffer(RoomOffer { answers: false, bytes: 0, ..offer }),
+            RoomNote::RoomRequest(RoomRequest { bytes: 5, back: Some(0) }),
+            RoomNote::RoomRequest(RoomRequest { bytes: 1 << 50, back: None }),
         ];
         let mut room = [0xff; CONTROL_BYTES + 1];
         for count in 1..=notes.len() {
-            let length = Note::encode_all(&notes[..count], &mut room);
-            assert_eq!(Note::decode_all(&room[..length]).as_deref(), Some(&notes[..count]));
-            assert_eq!((Note::decode_all(&room[..length - 1]), Note::decode_all(&room[..length + 1])), (None, None));
+            let length = RoomNote::encode_all(&notes[..count], &mut room);
+            assert_eq!(RoomNote::decode_all(&room[..length]).as_deref(), Some(&notes[..count]));
+            assert_eq!(
+                (RoomNote::decode_all(&room[..length - 1]), RoomNote::decode_all(&room[..length + 1])),
+                (None, None)
+            );
         }
         room[0] = 3;
-        assert_eq!((Note::decode_all(&[]), Note::decode_all(&room)), (None, None));
+        assert_eq!((RoomNote::decode_all(&[]), RoomNote::decode_all(&room)), (None, None));
     }
 
     #[test]

@@ -8,6 +8,7 @@
 
 mod control;
 mod error;
+mod factory;
 mod ffi;
 mod frame;
 mod layer;
@@ -15,7 +16,6 @@ mod links;
 mod options;
 mod outbox;
 mod peer;
-mod registered;
 mod rooms;
 mod tags;
 mod transport;

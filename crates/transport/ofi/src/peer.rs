@@ -1,7 +1,7 @@
 //! The state of one peer: progress of both sides, arrived messages, and liveness.
 
 use crate::{
-    control::{Acquaintance, Note},
+    control::{Acquaintance, RoomNote},
     ffi::Operation,
     rooms::{Given, Held},
 };
@@ -33,8 +33,8 @@ pub(crate) struct Peer {
     /// Rooms of the peer for long messages to it, and rooms for those from it.
     pub(crate) held: Held,
     pub(crate) given: Given,
-    /// What the peer is to be told about rooms.
-    pub(crate) notes: Vec<Note>,
+    /// What the peer is to be notified about rooms.
+    pub(crate) notes: Vec<RoomNote>,
 
     /// The number of the next message for the user, and the arrived messages from there on, by number modulo length.
     pub(crate) expected: u64,

@@ -8,7 +8,7 @@
 use crate::{
     OfiError, OfiOptions,
     frame::Record,
-    links::{Large, Links},
+    links::{Links, LongReceives},
     outbox::Outbox,
 };
 use evb_core::NodeId;
@@ -45,7 +45,7 @@ impl Ofi {
     pub fn open(local: NodeId, options: OfiOptions) -> Result<Self, OfiError> {
         let nodes = usize::from(options.endpoint.nodes);
         Ok(Self {
-            links: Links::open(local, options, Large::Rooms, true)?,
+            links: Links::open(local, options, LongReceives::Rooms, true)?,
             outboxes: (0..nodes).map(|_| Outbox::default()).collect(),
             offsets: vec![0; nodes],
             chunks: ChunkPool::default(),
@@ -118,7 +118,7 @@ impl Ofi {
         }
         let frame = &self.links.memory(arrival.operation)[self.offsets[from]..arrival.bytes];
         let Some((Record { head, body }, length)) = Record::decode(frame) else {
-            return Some(Err("it sent what is no message"));
+            return Some(Err("it sent something that is not a message"));
         };
         let (body, more) = (self.chunks.copy(body), length < frame.len());
         self.offsets[from] = if more { self.offsets[from] + length } else { 0 };
@@ -212,7 +212,7 @@ impl Transport for Ofi {
     }
 
     fn waker(&self) -> Waker {
-        self.links.rest.waker()
+        self.links.parker.waker()
     }
 }
 

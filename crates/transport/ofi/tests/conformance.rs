@@ -50,7 +50,7 @@ fn all_conform_without_writes() {
     }
 }
 
-/// Two endpoints of each node, on addresses of their own.
+/// Two endpoints of each node, on their own addresses.
 #[test]
 fn a_bond_of_two_interfaces_conforms() {
     for provider in ["tcp", "net"].into_iter().filter(|provider| there_is(provider)) {
@@ -68,7 +68,7 @@ fn a_bond_of_two_interfaces_conforms() {
 }
 
 #[test]
-fn slow_is_not_dead() {
+fn slow_nodes_are_not_given_up() {
     const SILENCE: Duration = Duration::from_millis(400);
     for provider in PROVIDERS {
         let options = with(&options(provider), |endpoint| endpoint.peer_timeout = SILENCE);

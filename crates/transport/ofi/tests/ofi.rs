@@ -58,7 +58,7 @@ fn a_wrong_token_is_refused_and_counted() {
         let (mine, theirs, rejected) = joined_with(node, Ofi::open(NodeId(1), wrong).unwrap());
         let is_refused = |text: &str| text.ends_with("refuses this node: the token is not that of its run");
         let mine = mine.map_err(|error| error.to_string());
-        // Whoever refuses first leaves, and the other may be told or find it gone.
+        // The node that refuses first leaves, and the other may be refused, or find it gone.
         let (mine, theirs) = (mine.unwrap_err(), theirs.unwrap_err());
         assert!(is_refused(&mine) || is_refused(&theirs), "{mine}, {theirs}");
         assert!(rejected > 0 || is_refused(&mine), "{mine}, {theirs}");
@@ -217,7 +217,7 @@ fn what_was_flushed_outlives_the_sender() {
     });
 }
 
-/// Bodies that nobody takes are given up with their sender.
+/// Bodies that are not taken are given up with their sender.
 #[test]
 fn a_peer_that_goes_within_bodies_is_lost_once() {
     with_each(|options| {
@@ -235,7 +235,7 @@ fn a_peer_that_goes_within_bodies_is_lost_once() {
     });
 }
 
-/// A node stands still in the middle of a long message, here because nobody calls it. Its peer gives it up, or does not
+/// A node stalls in the middle of a long message, here because it is not called. Its peer gives it up, or does not
 /// wait for that, and closes its endpoint.
 #[test]
 fn an_endpoint_ends_in_the_middle_of_a_message() {

@@ -7,7 +7,7 @@ use evb_transport::{
     SettingValue, Settings, Transport, TransportFactory, TransportInfo, UseEndpoint, UseLayer,
 };
 use evb_transport_bond::{Bond, BondOptions, Stripe};
-use link::{Link, links};
+use link::{BondLink, links};
 
 /// Several links as one.
 #[derive(Debug)]
@@ -97,7 +97,7 @@ fn open(settings: &Settings, options: &NodeOptions) -> Result<AnyBond, OpenError
 }
 
 /// The endpoint of a node on a link.
-fn open_link(link: &Link, place: u16, options: &NodeOptions) -> Result<Box<dyn Endpoint>, OpenError> {
+fn open_link(link: &BondLink, place: u16, options: &NodeOptions) -> Result<Box<dyn Endpoint>, OpenError> {
     let listen = link.listen(options.node, options.listen, place)?;
     let endpoint = crate::open(&link.transport(options.node), NodeOptions { listen, ..options.clone() }, Boxed);
     endpoint.map_err(|error| link.explain(error))

@@ -35,7 +35,7 @@ macro_rules! transports {
             options: $options,
             user: V,
         ) -> Result<V::Output, V::Error> {
-            let (name, settings) = ($name(transport.about()), transport.settings());
+            let (name, settings) = ($name(transport.info()), transport.settings());
             $(if name == <$transport as TransportFactory>::INFO.name {
                 return <$transport as TransportFactory>::$open(settings, options, user);
             })+
@@ -62,7 +62,7 @@ const fn name_of(transport: &TransportInfo) -> &'static str {
 /// The transport of this name.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static TransportInfo> {
-    ALL.iter().copied().find(|about| about.name == name)
+    ALL.iter().copied().find(|info| info.name == name)
 }
 
 #[cfg(test)]
@@ -73,13 +73,13 @@ mod tests {
     #[test]
     fn names_are_there_once_and_those_between_processes_exist() {
         let mut seen = BTreeSet::new();
-        for about in ALL {
-            assert!(seen.insert(about.name), "{} twice", about.name);
-            let other = find(about.between_processes()).expect("a transport");
-            assert!(!other.is_one_process() || other.name == about.name, "{}", about.name);
+        for info in ALL {
+            assert!(seen.insert(info.name), "{} twice", info.name);
+            let other = find(info.between_processes()).expect("a transport");
+            assert!(!other.is_one_process() || other.name == info.name, "{}", info.name);
         }
         let mut seen = BTreeSet::new();
-        for layer in ALL.iter().flat_map(|about| about.layers) {
+        for layer in ALL.iter().flat_map(|info| info.layers) {
             assert!([layer.name].iter().chain(layer.aliases).all(|name| seen.insert(*name)), "{} twice", layer.name);
         }
     }

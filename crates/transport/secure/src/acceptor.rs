@@ -67,7 +67,7 @@ pub enum AcceptResult {
     Refused {
         /// The address of the other side.
         peer: SocketAddr,
-        /// The reason, which it was told, too.
+        /// The reason, which was sent to it, too.
         refusal: Refusal,
     },
 }
@@ -79,11 +79,11 @@ pub(super) struct Stranger {
     peer: SocketAddr,
     since: Instant,
     has_news: bool,
-    stage: Stage,
+    stage: AcceptStage,
 }
 
 #[derive(Debug)]
-enum Stage {
+enum AcceptStage {
     /// Its hello comes.
     Hello { bytes: Greeting, filled: usize },
     /// It was answered, and has to make a first record.
@@ -135,7 +135,7 @@ impl Acceptor {
     pub fn look(&mut self) -> io::Result<Vec<AcceptResult>> {
         self.last_look = Some(Instant::now());
         let accepted = if self.has_news(Duration::ZERO) { self.accept() } else { Ok(()) };
-        let mut visits = Vec::new();
+        let mut results = Vec::new();
         for _ in 0..self.strangers.len() {
             let Some(stranger) = self.strangers.pop_front() else { break };
             if !stranger.has_news && stranger.has_time() {
@@ -144,15 +144,15 @@ impl Acceptor {
             }
             match stranger.look(&self.token, self.purpose, &mut self.remembered) {
                 Look::Waits(stranger) => self.strangers.push_back(stranger),
-                Look::Comes(visit) => {
-                    self.turned_away += u64::from(matches!(visit, AcceptResult::Refused { .. }));
-                    visits.push(visit);
+                Look::Comes(result) => {
+                    self.turned_away += u64::from(matches!(result, AcceptResult::Refused { .. }));
+                    results.push(result);
                 }
                 Look::Gone => self.turned_away += 1,
             }
         }
         // Who has come is let in, also when nobody else can come.
-        if visits.is_empty() { accepted.map(|()| visits) } else { Ok(visits) }
+        if results.is_empty() { accepted.map(|()| results) } else { Ok(results) }
     }
 
     /// Waits until there may be something new, at most for about `timeout`.
@@ -196,7 +196,7 @@ impl Acceptor {
             self.strangers.remove(place);
             self.turned_away += 1;
         }
-        let stage = Stage::Hello { bytes: [0; GREETING_BYTES], filled: 0 };
+        let stage = AcceptStage::Hello { bytes: [0; GREETING_BYTES], filled: 0 };
         self.strangers.push_back(Stranger { stream, peer, since: Instant::now(), has_news: true, stage });
     }
 
@@ -212,11 +212,11 @@ impl Acceptor {
 
 impl Stranger {
     pub(super) const fn has_greeted(&self) -> bool {
-        matches!(self.stage, Stage::Proof(_))
+        matches!(self.stage, AcceptStage::Proof(_))
     }
 
     fn look(mut self, token: &Token, purpose: Purpose, remembered: &mut Remembered) -> Look {
-        if let Stage::Hello { bytes, filled } = &mut self.stage {
+        if let AcceptStage::Hello { bytes, filled } = &mut self.stage {
             match read_hello(&mut self.stream, bytes, filled, purpose) {
                 Ok(true) => {}
                 Ok(false) => return self.waits(),
@@ -236,9 +236,9 @@ impl Stranger {
             if self.stream.write_all(&answer).is_err() {
                 return Look::Gone;
             }
-            self.stage = Stage::Proof(Box::new(session));
+            self.stage = AcceptStage::Proof(Box::new(session));
         }
-        let Stage::Proof(session) = &mut self.stage else { return Look::Gone };
+        let AcceptStage::Proof(session) = &mut self.stage else { return Look::Gone };
         match session.opener.record(&mut self.stream) {
             Ok(Some(first)) => self.arrive(first),
             Err(error) if error.kind() == ErrorKind::WouldBlock => self.waits(),
@@ -255,7 +255,7 @@ impl Stranger {
     }
 
     fn arrive(self, first: Vec<u8>) -> Look {
-        let Self { stream, peer, stage: Stage::Proof(session), .. } = self else { return Look::Gone };
+        let Self { stream, peer, stage: AcceptStage::Proof(session), .. } = self else { return Look::Gone };
         let Session { sealer, mut opener } = *session;
         opener.trust();
         match stream.set_nonblocking(false) {

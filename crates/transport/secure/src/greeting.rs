@@ -61,7 +61,7 @@ impl From<Refusal> for evb_transport::Refusal {
 
 /// Kinds of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum HandshakeKind {
     Hello = 1,
     Answer = 2,
     Refusal = 3,
@@ -83,10 +83,10 @@ pub fn refuse(purpose: Purpose, refusal: Refusal) -> Greeting {
         Refusal::Token | Refusal::Proof => 2,
         Refusal::Random => 3,
     };
-    greeting(purpose, Kind::Refusal, &body)
+    greeting(purpose, HandshakeKind::Refusal, &body)
 }
 
-pub(super) fn greeting(purpose: Purpose, kind: Kind, noise: &[u8; super::handshake::NOISE_BYTES]) -> Greeting {
+pub(super) fn greeting(purpose: Purpose, kind: HandshakeKind, noise: &[u8; super::handshake::NOISE_BYTES]) -> Greeting {
     let mut bytes = [0; GREETING_BYTES];
     bytes[..5].copy_from_slice(&MAGIC);
     bytes[5..HEAD_BYTES].copy_from_slice(&[VERSION, purpose as u8, kind as u8]);
@@ -95,15 +95,15 @@ pub(super) fn greeting(purpose: Purpose, kind: Kind, noise: &[u8; super::handsha
 }
 
 /// The message of Noise in a message of this kind, or the reason to refuse it: that which it tells, if it is a refusal.
-pub(super) fn noise(bytes: &Greeting, purpose: Purpose, kind: Kind) -> Result<&[u8], Refusal> {
+pub(super) fn noise(bytes: &Greeting, purpose: Purpose, kind: HandshakeKind) -> Result<&[u8], Refusal> {
     let (head, noise) = bytes.split_at(HEAD_BYTES);
     if !may_begin(head, purpose) || head[5] != VERSION {
         return Err(Refusal::Version);
     }
     match (head[7], noise[0]) {
         (found, _) if found == kind as u8 => Ok(noise),
-        (found, 2) if found == Kind::Refusal as u8 => Err(Refusal::Token),
-        (found, 3) if found == Kind::Refusal as u8 => Err(Refusal::Random),
+        (found, 2) if found == HandshakeKind::Refusal as u8 => Err(Refusal::Token),
+        (found, 3) if found == HandshakeKind::Refusal as u8 => Err(Refusal::Random),
         _ => Err(Refusal::Version),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{
     Opener, Sealer,
-    greeting::{Greeting, Kind, Purpose, Refusal, greeting, noise},
+    greeting::{Greeting, HandshakeKind, Purpose, Refusal, greeting, noise},
 };
 use evb_transport::Token;
 use hmac::{Hmac, Mac as _};
@@ -12,7 +12,7 @@ use std::{fmt, sync::Arc};
 
 /// Bytes of a message of Noise in this handshake: a public key and a tag.
 pub(super) const NOISE_BYTES: usize = 32 + 16;
-/// Pattern and algorithms. Neither side has a key of its own: all nodes of a run are equal before its token.
+/// Pattern and algorithms. Neither side has its own key: all nodes of a run are equal before its token.
 const PATTERN: &str = "Noise_NNpsk0_25519_ChaChaPoly_BLAKE2s";
 /// What the handshake is bound to, before the purpose: a message for another protocol or version proves nothing here.
 const PROLOGUE: [u8; 8] = *b"evb\0sec1";
@@ -42,7 +42,7 @@ impl Dialer {
     pub fn new(token: &Token, purpose: Purpose) -> Result<(Self, Greeting), Refusal> {
         let key = key(token);
         let mut state = builder(&key, &prologue(purpose))?.build_initiator().map_err(|_| Refusal::Random)?;
-        let hello = write(&mut state, purpose, Kind::Hello)?;
+        let hello = write(&mut state, purpose, HandshakeKind::Hello)?;
         Ok((Self { state, purpose }, hello))
     }
 
@@ -51,7 +51,7 @@ impl Dialer {
     /// # Errors
     /// The acceptor refuses the connection, or has not proved that it has the token.
     pub fn finish(mut self, answer: &Greeting) -> Result<Session, Refusal> {
-        read(&mut self.state, noise(answer, self.purpose, Kind::Answer)?).map_err(|_| Refusal::Proof)?;
+        read(&mut self.state, noise(answer, self.purpose, HandshakeKind::Answer)?).map_err(|_| Refusal::Proof)?;
         session(self.state)
     }
 }
@@ -68,11 +68,11 @@ impl fmt::Debug for Dialer {
 /// # Errors
 /// The reason to [refuse](super::refuse) the connection.
 pub fn accept(token: &Token, purpose: Purpose, hello: &Greeting) -> Result<(Session, Greeting), Refusal> {
-    let message = noise(hello, purpose, Kind::Hello)?;
+    let message = noise(hello, purpose, HandshakeKind::Hello)?;
     let key = key(token);
     let mut state = builder(&key, &prologue(purpose))?.build_responder().map_err(|_| Refusal::Random)?;
     read(&mut state, message)?;
-    let answer = write(&mut state, purpose, Kind::Answer)?;
+    let answer = write(&mut state, purpose, HandshakeKind::Answer)?;
     Ok((session(state)?, answer))
 }
 
@@ -93,7 +93,7 @@ fn builder<'a>(key: &'a [u8; 32], prologue: &'a [u8]) -> Result<Builder<'a>, Ref
     Builder::new(pattern).psk(0, key).and_then(|builder| builder.prologue(prologue)).map_err(|_| Refusal::Version)
 }
 
-fn write(state: &mut HandshakeState, purpose: Purpose, kind: Kind) -> Result<Greeting, Refusal> {
+fn write(state: &mut HandshakeState, purpose: Purpose, kind: HandshakeKind) -> Result<Greeting, Refusal> {
     let mut bytes = [0; NOISE_BYTES];
     match state.write_message(&[], &mut bytes) {
         Ok(NOISE_BYTES) => Ok(greeting(purpose, kind, &bytes)),

@@ -23,7 +23,7 @@ pub enum DialError {
     /// The connection failed or was closed. The other side may be starting, or had too many strangers: dial again.
     #[error("{0}")]
     Broken(io::Error),
-    /// The other side refuses this one, or has not proved that it has the token: it was told nothing.
+    /// The other side refuses this one, or has not proved that it has the token: nothing was sent to it.
     #[error("{0}")]
     Refused(Refusal),
 }

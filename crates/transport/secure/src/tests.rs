@@ -154,8 +154,8 @@ fn entrance() -> (Acceptor, std::net::SocketAddr) {
     (Acceptor::new(listener, TOKEN, PURPOSE).unwrap(), address)
 }
 
-/// Looks until `enough` holds for the visits so far.
-fn visits(entrance: &mut Acceptor, enough: impl Fn(&Acceptor, &[AcceptResult]) -> bool) -> Vec<AcceptResult> {
+/// Looks until `enough` holds for the results so far.
+fn results(entrance: &mut Acceptor, enough: impl Fn(&Acceptor, &[AcceptResult]) -> bool) -> Vec<AcceptResult> {
     let (mut all, end) = (Vec::new(), Instant::now() + Duration::from_secs(20));
     while !enough(entrance, &all) {
         assert!(Instant::now() < end, "{all:?}, {entrance:?}");
@@ -191,10 +191,10 @@ fn a_flood_comes_in_at_a_pace() {
 fn who_has_the_token_comes_in_and_others_hear_why_not() {
     let (mut entrance, address) = entrance();
     let (wrong, right) = (dialed(address, OTHER), dialed(address, TOKEN));
-    let visits = visits(&mut entrance, |_, visits| visits.len() == 2);
+    let results = results(&mut entrance, |_, results| results.len() == 2);
     assert!(matches!(wrong.join().unwrap(), Err(DialError::Refused(Refusal::Token))));
-    assert!(visits.iter().any(|visit| matches!(visit, AcceptResult::Refused { refusal: Refusal::Token, .. })));
-    let arrived = visits.into_iter().find_map(|visit| match visit {
+    assert!(results.iter().any(|result| matches!(result, AcceptResult::Refused { refusal: Refusal::Token, .. })));
+    let arrived = results.into_iter().find_map(|result| match result {
         AcceptResult::Arrived(arrived) => Some(*arrived),
         AcceptResult::Refused { .. } => None,
     });
@@ -216,8 +216,8 @@ fn silent_connections_hold_no_place() {
         assert!(entrance.look().unwrap().is_empty());
     }
     let right = dialed(address, TOKEN);
-    let visits = visits(&mut entrance, |_, visits| !visits.is_empty());
-    assert!(matches!(&visits[..], [AcceptResult::Arrived(_)]));
+    let results = results(&mut entrance, |_, results| !results.is_empty());
+    assert!(matches!(&results[..], [AcceptResult::Arrived(_)]));
     right.join().unwrap().unwrap();
     assert!(entrance.strangers.len() <= 64 && entrance.turned_away() >= 300 - 64);
     silent[0].set_read_timeout(Some(Duration::from_secs(20))).unwrap();
@@ -232,15 +232,15 @@ fn a_recording_of_a_connection_comes_to_nothing() {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.write_all(&hello).unwrap();
     let mut answer = [0; GREETING_BYTES];
-    visits(&mut entrance, |entrance, _| entrance.strangers.iter().any(Stranger::has_greeted));
+    results(&mut entrance, |entrance, _| entrance.strangers.iter().any(Stranger::has_greeted));
     stream.read_exact(&mut answer).unwrap();
     let first = sealed(&mut dialer.finish(&answer).unwrap().sealer, b"who");
     stream.write_all(&first).unwrap();
-    assert!(matches!(&visits(&mut entrance, |_, visits| !visits.is_empty())[..], [AcceptResult::Arrived(_)]));
+    assert!(matches!(&results(&mut entrance, |_, results| !results.is_empty())[..], [AcceptResult::Arrived(_)]));
     let mut again = TcpStream::connect(address).unwrap();
     again.write_all(&[&hello[..], &first].concat()).unwrap();
-    let visits = visits(&mut entrance, |_, visits| !visits.is_empty());
-    assert!(matches!(&visits[..], [AcceptResult::Refused { refusal: Refusal::Token, .. }]));
+    let results = results(&mut entrance, |_, results| !results.is_empty());
+    assert!(matches!(&results[..], [AcceptResult::Refused { refusal: Refusal::Token, .. }]));
 }
 
 #[test]
@@ -248,7 +248,7 @@ fn garbage_is_closed_without_an_answer() {
     let (mut entrance, address) = entrance();
     let mut stream = TcpStream::connect(address).unwrap();
     stream.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
-    visits(&mut entrance, |entrance, _| entrance.turned_away() == 1);
+    results(&mut entrance, |entrance, _| entrance.turned_away() == 1);
     let mut said = Vec::new();
     let _reset = stream.read_to_end(&mut said);
     assert!(said.is_empty());
@@ -262,7 +262,7 @@ fn nothing_of_a_session_is_shown_in_logs() {
     assert!(!shown.contains("01") && shown.contains("Sealer { next: 0, .. }"), "{shown}");
 }
 
-/// An impostor that answers in time, but slowly, holds up nobody for longer than its patience.
+/// An impostor that answers in time, but slowly, holds up no other node for longer than its patience.
 #[test]
 fn an_answer_must_come_in_time_however_slowly_its_bytes_arrive() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

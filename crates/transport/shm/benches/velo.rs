@@ -36,7 +36,7 @@ mod bench {
     const SPINS: u32 = 2000;
 
     /// Orders to a child process, in one variable.
-    struct Role {
+    struct BenchRole {
         address: String,
         node: u16,
         nodes: u16,
@@ -46,9 +46,9 @@ mod bench {
         processor: usize,
     }
 
-    impl Role {
+    impl BenchRole {
         fn spawn(&self) -> Child {
-            let Role { address, node, nodes, bytes, count, processor } = self;
+            let BenchRole { address, node, nodes, bytes, count, processor } = self;
             let mut command = Command::new(env::current_exe().expect("this program"));
             command.env(ROLE, format!("{address} {node} {nodes} {bytes} {count} {processor}"));
             command.spawn().expect("a child")
@@ -139,12 +139,12 @@ mod bench {
 
     #[repr(align(128))]
     #[derive(Default)]
-    struct Line([AtomicU64; 8]);
+    struct CacheLine([AtomicU64; 8]);
 
     /// Half round trips of bare cache lines in ns: a flag each way, and with `payload` a full line that is written
     /// before it.
     fn limit(payload: bool) -> Vec<f64> {
-        let lines: Arc<[Line; 4]> = Arc::new(array::from_fn(|_| Line::default()));
+        let lines: Arc<[CacheLine; 4]> = Arc::new(array::from_fn(|_| CacheLine::default()));
         let theirs = Arc::clone(&lines);
         let rounds = (SAMPLES * TOGETHER) as u64;
         let other = thread::spawn(move || {
@@ -164,12 +164,12 @@ mod bench {
         samples
     }
 
-    fn give(flag: &Line, payload: Option<&Line>, round: u64) {
+    fn give(flag: &CacheLine, payload: Option<&CacheLine>, round: u64) {
         payload.iter().flat_map(|line| &line.0).for_each(|word| word.store(round, Ordering::Relaxed));
         flag.0[0].store(round, Ordering::Release);
     }
 
-    fn take(flag: &Line, payload: Option<&Line>, round: u64) {
+    fn take(flag: &CacheLine, payload: Option<&CacheLine>, round: u64) {
         while flag.0[0].load(Ordering::Acquire) != round {
             spin_loop();
         }
@@ -197,7 +197,7 @@ mod bench {
 
     fn latency(bytes: usize) -> Vec<f64> {
         let mut node = open(0, 2);
-        let role = Role {
+        let role = BenchRole {
             address: evb_transport::Connect::address(&node),
             node: 1,
             nodes: 2,
@@ -239,7 +239,7 @@ mod bench {
         let count = RATE_MESSAGES / u64::from(senders);
         let address = evb_transport::Connect::address(&node);
         let spawn = |sender| {
-            Role { address: address.clone(), node: sender, nodes: senders + 1, bytes, count, processor: second() }
+            BenchRole { address: address.clone(), node: sender, nodes: senders + 1, bytes, count, processor: second() }
                 .spawn()
         };
         let children: Vec<_> = (1..=senders).map(spawn).collect();
@@ -279,7 +279,7 @@ mod bench {
 
     pub(super) fn main() {
         if let Ok(role) = env::var(ROLE) {
-            return Role::read(&role).play();
+            return BenchRole::read(&role).play();
         }
         if ALLOWED.get_or_init(allowed).len() < 2 {
             return println!("two processors are needed");

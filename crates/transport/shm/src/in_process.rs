@@ -30,7 +30,7 @@ use std::{
 /// Most messages from one worker before the next has its turn.
 const TURN: usize = 64;
 
-/// Connects `nodes` nodes (ids from 0 on), each with a doorbell of its own. Every ordered pair has a queue of `capacity`
+/// Connects `nodes` nodes (ids from 0 on), each with its own doorbell. Every ordered pair has a queue of `capacity`
 /// messages.
 ///
 /// # Panics
@@ -322,7 +322,7 @@ impl Transport for InProcess {
 
 impl Drop for InProcess {
     fn drop(&mut self) {
-        // The rings must be abandoned before the peers are told to look.
+        // The rings must be abandoned before the peers are made to look.
         self.incoming.clear();
         for peer in (0..self.inboxes.len()).filter(|&peer| peer != self.local) {
             self.inboxes[peer].leave(self.local);
@@ -340,7 +340,7 @@ struct Inbox {
     left_count: AtomicUsize,
 }
 
-/// The bits of 64 workers, on cache lines of their own (two, because of the adjacent-line prefetcher).
+/// The bits of 64 workers, on their own cache lines (two, because of the adjacent-line prefetcher).
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct InboxWord {

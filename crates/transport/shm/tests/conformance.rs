@@ -24,7 +24,7 @@ fn shared_memory_conforms() {
 }
 
 #[test]
-fn shared_memory_tells_slow_from_dead() {
+fn shared_memory_does_not_give_up_slow_nodes() {
     let options = ShmOptions::new(changed(EndpointOptions::new(2, Token::new([7; Token::BYTES])), |endpoint| {
         endpoint.peer_timeout = SILENCE
     }));

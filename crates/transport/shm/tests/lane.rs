@@ -26,7 +26,7 @@ use loom::{
     },
     thread,
 };
-use record::Kind;
+use record::RecordKind;
 
 const RING_WORDS: usize = 16;
 
@@ -57,7 +57,7 @@ fn message(number: u64) -> [u8; 16] {
 fn take(consumer: &mut Consumer<Memory>, credit: &AtomicU64, number: u64) -> Option<bool> {
     let record = consumer.next().expect("a header")?;
     let mut bytes = [0; 16];
-    assert_eq!((record.kind, record.length), (Kind::Whole, 16));
+    assert_eq!((record.kind, record.length), (RecordKind::Whole, 16));
     consumer.read(record, 0, &mut bytes);
     assert_eq!(bytes, message(number));
     Some(consumer.advance(record, credit))
@@ -80,7 +80,7 @@ fn messages_arrive_whole_and_in_order() {
         let theirs = Arc::clone(&credit);
         let sender = thread::spawn(move || {
             for number in 0..MESSAGES {
-                while !producer.push(Kind::Whole, &[], &message(number), &theirs) {
+                while !producer.push(RecordKind::Whole, &[], &message(number), &theirs) {
                     thread::yield_now();
                 }
                 // In batches of two; a full ring cuts them.
@@ -108,7 +108,7 @@ fn a_receiver_that_sleeps_is_woken() {
         let sender = thread::spawn(move || {
             let ringer = Ringer::default();
             for number in 0..2 {
-                assert!(producer.push(Kind::Whole, &[], &message(number), &their_credit));
+                assert!(producer.push(RecordKind::Whole, &[], &message(number), &their_credit));
                 producer.publish();
                 fence(Ordering::SeqCst);
                 if ringer.must_ring(&their_word) {
@@ -138,7 +138,7 @@ fn a_sender_that_waits_for_room_is_woken() {
         let (their_credit, their_word, their_socket) = (Arc::clone(&credit), Arc::clone(&word), Arc::clone(&socket));
         let sender = thread::spawn(move || {
             for number in 0..MESSAGES {
-                while !producer.push(Kind::Whole, &[], &message(number), &their_credit) {
+                while !producer.push(RecordKind::Whole, &[], &message(number), &their_credit) {
                     fall_asleep(&their_word);
                     if !producer.has_room(16, &their_credit) {
                         their_socket.wait();

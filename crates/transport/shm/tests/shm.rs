@@ -114,7 +114,7 @@ fn send_for_ever(address: &str, node: u16, life: u64) {
 }
 
 /// The receiver of a run whose senders are killed.
-struct Battlefield {
+struct CrashTest {
     shm: Shm,
     /// Life and next number of each sender.
     senders: Vec<Option<(u64, u64)>>,
@@ -126,7 +126,7 @@ struct Battlefield {
     held: Vec<Bytes>,
 }
 
-impl Battlefield {
+impl CrashTest {
     fn new() -> Self {
         let shm = Shm::bind(
             NodeId(0),
@@ -177,7 +177,7 @@ impl Battlefield {
                 Received::Message { from, message: received } => self.verify(from, received),
                 Received::Lost { peer, reason } => {
                     assert!(reason.starts_with("its process ended"), "{reason}");
-                    self.senders[peer.index()].take().expect("a loss is told once");
+                    self.senders[peer.index()].take().expect("a loss is reported once");
                     self.deaths += 1;
                 }
             }
@@ -212,7 +212,7 @@ fn named_memory() -> Vec<String> {
 /// Kills senders at random instants and replaces them. All received messages are whole, in order and unique, and
 /// nothing is left of dead senders.
 fn fight(duration: Duration) {
-    let mut field = Battlefield::new();
+    let mut field = CrashTest::new();
     let (files, names, start) = (open_files(), named_memory(), Instant::now());
     while start.elapsed() < duration || field.deaths < 5 {
         for node in 1..=SENDERS {

@@ -111,7 +111,7 @@ fn churn(lender: &mut Shm, third: &mut Shm) {
 }
 
 #[test]
-fn a_process_that_goes_on_finds_what_it_was_lent() {
+fn a_continued_process_finds_its_borrowed_bodies_unchanged() {
     let mut lender = bind(LENDER);
     let (mut child, mut third) = start(&mut lender);
     for value in 0..HELD {

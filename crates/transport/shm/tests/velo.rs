@@ -20,24 +20,24 @@ use std::{
 use support::shm_nodes;
 
 /// A node and a thread there.
-type Place = (u64, u64);
+type MailboxId = (u64, u64);
 
 /// Messages as hexadecimal digits, in order, by sender.
-type Messages = BTreeMap<Place, Vec<String>>;
+type Messages = BTreeMap<MailboxId, Vec<String>>;
 
 /// Sends of a thread, and the messages that it must receive.
 #[derive(Default)]
-struct Part {
+struct ThreadTraffic {
     /// Receivers and the bytes of packets.
-    packets: Vec<(Place, Vec<u8>)>,
+    packets: Vec<(MailboxId, Vec<u8>)>,
     messages: Messages,
     /// Packets of these messages.
     slots: usize,
 }
 
 /// The map and the parts of all threads.
-fn parse(text: &str) -> (AddressMap, BTreeMap<Place, Part>) {
-    let (mut map, mut parts) = (AddressMap::new(28, 20).unwrap(), BTreeMap::<Place, Part>::new());
+fn parse(text: &str) -> (AddressMap, BTreeMap<MailboxId, ThreadTraffic>) {
+    let (mut map, mut parts) = (AddressMap::new(28, 20).unwrap(), BTreeMap::<MailboxId, ThreadTraffic>::new());
     for line in text.lines() {
         let words: Vec<_> = line.split('#').next().unwrap_or_default().split_whitespace().collect();
         let number = |at: usize| u64::from_str_radix(words[at], 16).unwrap_or_else(|error| panic!("{line}: {error}"));
@@ -45,7 +45,7 @@ fn parse(text: &str) -> (AddressMap, BTreeMap<Place, Part>) {
         match words.first().copied() {
             None => {}
             Some("map") => map = AddressMap::new(number(1) as u32, number(2) as u32).unwrap(),
-            Some("open") => drop(parts.insert(place(), Part::default())),
+            Some("open") => drop(parts.insert(place(), ThreadTraffic::default())),
             Some("store") => {
                 let store: Vec<_> = (2..words.len()).map(number).collect();
                 let packet = Requester::new(map, number(1)).post(&store).unwrap();
@@ -69,7 +69,7 @@ fn parse(text: &str) -> (AddressMap, BTreeMap<Place, Part>) {
 struct Worker {
     layer: Shm,
     map: AddressMap,
-    places: Vec<Place>,
+    places: Vec<MailboxId>,
     recombiner: Recombiner,
     received: usize,
     messages: Messages,
@@ -77,7 +77,7 @@ struct Worker {
 
 impl Worker {
     /// Sends all packets, and receives until all expected ones have arrived.
-    fn run(&mut self, packets: &[(Place, Vec<u8>)], slots: usize) {
+    fn run(&mut self, packets: &[(MailboxId, Vec<u8>)], slots: usize) {
         let (start, mut packets) = (Instant::now(), packets.iter().peekable());
         loop {
             while let Some((to, bytes)) = packets.peek() {
@@ -117,7 +117,7 @@ impl Worker {
 }
 
 /// The endpoint of a thread.
-fn node(places: &[Place], place: Place) -> NodeId {
+fn node(places: &[MailboxId], place: MailboxId) -> NodeId {
     let index = places.iter().position(|other| *other == place).unwrap_or_else(|| panic!("{place:?} is not open"));
     NodeId(index as u16)
 }

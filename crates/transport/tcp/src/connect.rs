@@ -54,11 +54,11 @@ struct Opening {
     stream: TcpStream,
     bytes: Greeting,
     filled: usize,
-    stage: Stage,
+    stage: HandshakeStage,
 }
 
 /// What a connection waits for.
-enum Stage {
+enum HandshakeStage {
     /// A connection that this node dials is established.
     Dialing,
     /// The acceptor's answer.
@@ -70,7 +70,7 @@ enum Stage {
 }
 
 impl Opening {
-    fn new(stream: TcpStream, stage: Stage) -> Self {
+    fn new(stream: TcpStream, stage: HandshakeStage) -> Self {
         Self { stream, bytes: [0; GREETING_BYTES], filled: 0, stage }
     }
 
@@ -98,11 +98,11 @@ impl Opening {
         if let Some(error) = self.stream.take_error()? {
             return Err(error);
         }
-        if !matches!(self.stage, Stage::Dialing) || self.stream.peer_addr().is_err() {
+        if !matches!(self.stage, HandshakeStage::Dialing) || self.stream.peer_addr().is_err() {
             return Ok(());
         }
         let (dialer, hello) = Dialer::new(token, Purpose::Tcp).map_err(|error| io::Error::other(error.to_string()))?;
-        self.stage = Stage::Greeted(Box::new(dialer));
+        self.stage = HandshakeStage::Greeted(Box::new(dialer));
         // An empty socket buffer takes this at once.
         self.stream.write_all(&hello)
     }
@@ -110,35 +110,37 @@ impl Opening {
     /// Continues the dialer's part. Returns `Some` if the peer has returned its verdict.
     fn dial(&mut self, token: &Token, identity: Hello) -> io::Result<Option<Result<(), Refusal>>> {
         self.greet(token)?;
-        if matches!(self.stage, Stage::Greeted(_)) {
+        if matches!(self.stage, HandshakeStage::Greeted(_)) {
             if !self.read(GREETING_BYTES)? {
                 return Ok(None);
             }
-            let Stage::Greeted(dialer) = std::mem::replace(&mut self.stage, Stage::Dialing) else { return Ok(None) };
+            let HandshakeStage::Greeted(dialer) = std::mem::replace(&mut self.stage, HandshakeStage::Dialing) else {
+                return Ok(None);
+            };
             let mut session = match dialer.finish(&self.bytes) {
                 Ok(session) => session,
                 Err(refusal) => return Ok(Some(Err(refusal.into()))),
             };
             self.stream.write_all(&hello(&mut session, identity)?)?;
-            self.stage = Stage::Proving(Box::new(session));
+            self.stage = HandshakeStage::Proving(Box::new(session));
         }
-        if !matches!(self.stage, Stage::Proving(_)) || !self.read(RECORD_BYTES)? {
+        if !matches!(self.stage, HandshakeStage::Proving(_)) || !self.read(RECORD_BYTES)? {
             return Ok(None);
         }
-        let Stage::Proving(session) = &mut self.stage else { return Ok(None) };
+        let HandshakeStage::Proving(session) = &mut self.stage else { return Ok(None) };
         Ok(Some(read_verdict(session, &self.bytes[..RECORD_BYTES], identity.to)))
     }
 
     /// Continues the acceptor's part. Returns who dials, once it has proved that it has the token.
     fn accept(&mut self, token: &Token) -> io::Result<Option<Hello>> {
-        if matches!(self.stage, Stage::Silent) {
+        if matches!(self.stage, HandshakeStage::Silent) {
             if !self.read(GREETING_BYTES)? {
                 return Ok(None);
             }
             match secure::accept(token, Purpose::Tcp, &self.bytes) {
                 Ok((session, answer)) => {
                     self.stream.write_all(&answer)?;
-                    self.stage = Stage::Proving(Box::new(session));
+                    self.stage = HandshakeStage::Proving(Box::new(session));
                 }
                 Err(refusal) => {
                     self.stream.write_all(&secure::refuse(Purpose::Tcp, refusal))?;
@@ -149,13 +151,13 @@ impl Opening {
         if !self.read(RECORD_BYTES)? {
             return Ok(None);
         }
-        let Stage::Proving(session) = &mut self.stage else { return Ok(None) };
+        let HandshakeStage::Proving(session) = &mut self.stage else { return Ok(None) };
         read_hello(session, &self.bytes[..RECORD_BYTES]).map(Some).ok_or_else(|| io::ErrorKind::PermissionDenied.into())
     }
 
     /// Tells a dialer whether it is expected.
     fn answer(&mut self, judged: Result<(), Refusal>, local: NodeId) -> io::Result<()> {
-        let Stage::Proving(session) = &mut self.stage else { return Err(io::ErrorKind::NotConnected.into()) };
+        let HandshakeStage::Proving(session) = &mut self.stage else { return Err(io::ErrorKind::NotConnected.into()) };
         let record = verdict(session, judged, local)?;
         self.stream.write_all(&record)
     }
@@ -163,9 +165,11 @@ impl Opening {
     /// The connection for frames, once both sides have proved themselves.
     fn channel(self, encrypt: bool) -> io::Result<Channel<TcpStream>> {
         match self.stage {
-            Stage::Proving(session) if encrypt => Ok(Channel::sealed(self.stream, *session)),
-            Stage::Proving(_) => Ok(Channel::clear(self.stream)),
-            Stage::Dialing | Stage::Greeted(_) | Stage::Silent => Err(io::ErrorKind::NotConnected.into()),
+            HandshakeStage::Proving(session) if encrypt => Ok(Channel::sealed(self.stream, *session)),
+            HandshakeStage::Proving(_) => Ok(Channel::clear(self.stream)),
+            HandshakeStage::Dialing | HandshakeStage::Greeted(_) | HandshakeStage::Silent => {
+                Err(io::ErrorKind::NotConnected.into())
+            }
         }
     }
 }
@@ -194,11 +198,11 @@ impl ConnectionMedium for Medium<'_> {
     fn accept(&mut self) -> Option<io::Result<Opening>> {
         let (mut stream, _) = self.0.listener.as_ref()?.accept().ok()?;
         let watched = self.0.poll.registry().register(&mut stream, NEWCOMER, Interest::READABLE);
-        Some(watched.map(|()| Opening::new(stream, Stage::Silent)))
+        Some(watched.map(|()| Opening::new(stream, HandshakeStage::Silent)))
     }
 
     fn is_silent(&self, newcomer: &Opening) -> bool {
-        matches!(newcomer.stage, Stage::Silent)
+        matches!(newcomer.stage, HandshakeStage::Silent)
     }
 
     fn answer(
@@ -260,7 +264,7 @@ impl Medium<'_> {
     fn open(&self, address: SocketAddr) -> io::Result<Opening> {
         let mut stream = TcpStream::connect(address)?;
         self.0.poll.registry().register(&mut stream, NEWCOMER, Interest::READABLE | Interest::WRITABLE)?;
-        Ok(Opening::new(stream, Stage::Dialing))
+        Ok(Opening::new(stream, HandshakeStage::Dialing))
     }
 
     fn join(&mut self, peer: NodeId, opening: Opening) -> io::Result<()> {

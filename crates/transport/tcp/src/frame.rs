@@ -65,7 +65,7 @@ pub enum FrameError {
         /// The limit in bytes.
         limit: usize,
     },
-    /// A frame is missing, or the bytes are no frame at all.
+    /// A frame is missing, or the bytes are not a frame.
     #[error("it sent frame {found} where frame {expected} was due")]
     Sequence {
         /// The expected number.

@@ -31,7 +31,7 @@ pub use options::TcpOptions;
 use evb_core::{NodeId, bits::BitSet};
 use evb_transport::{ChunkPool, Message, Received, SendError, Transport, Waker, finish_in_background};
 use mio::{Events, Interest, Poll, net::TcpListener};
-use peer::{Peer, Turn};
+use peer::{Peer, ReceiveTurn};
 use std::{
     io,
     net::SocketAddr,
@@ -345,9 +345,9 @@ impl Transport for Tcp {
                 continue;
             };
             match peer.receive(left.min(TURN), &mut self.pool, sink) {
-                Turn::Over => {}
-                Turn::Dry => self.active.remove(index),
-                Turn::Lost => self.drop_peer(index),
+                ReceiveTurn::Over => {}
+                ReceiveTurn::Dry => self.active.remove(index),
+                ReceiveTurn::Lost => self.drop_peer(index),
             }
             self.turn = index + 1;
         }

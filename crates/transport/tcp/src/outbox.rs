@@ -21,7 +21,7 @@ pub(super) struct Outbox {
     copied: Vec<u8>,
     /// Number of bytes of `copied` that belong to sent parts.
     copied_gone: usize,
-    parts: VecDeque<Part>,
+    parts: VecDeque<FramePart>,
     /// Number of bytes of the first part that were sent.
     first_gone: usize,
     bytes: usize,
@@ -29,13 +29,13 @@ pub(super) struct Outbox {
 }
 
 #[derive(Debug)]
-enum Part {
+enum FramePart {
     /// This many bytes of `copied`.
     Copied(usize),
     Body(Bytes),
 }
 
-impl Part {
+impl FramePart {
     fn bytes(&self) -> usize {
         match self {
             Self::Copied(bytes) => *bytes,
@@ -46,7 +46,7 @@ impl Part {
 
 /// The outcome of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Written {
+pub(super) enum WriteProgress {
     /// Nothing is left.
     All,
     /// The socket takes no more now.
@@ -74,7 +74,7 @@ impl Outbox {
         } else {
             self.add_copied(FRAME_HEADER_BYTES);
             self.bytes += body.len();
-            self.parts.push_back(Part::Body(body));
+            self.parts.push_back(FramePart::Body(body));
         }
     }
 
@@ -85,7 +85,7 @@ impl Outbox {
     }
 
     /// Writes until nothing is left or `stream` takes no more.
-    pub(super) fn write_to(&mut self, stream: &mut impl Write) -> io::Result<Written> {
+    pub(super) fn write_to(&mut self, stream: &mut impl Write) -> io::Result<WriteProgress> {
         while self.bytes > 0 {
             let slices = self.slices();
             let offered: usize = slices.iter().map(|slice| slice.len()).sum();
@@ -94,15 +94,15 @@ impl Outbox {
                 Ok(count) => {
                     self.consume(count);
                     if count < offered {
-                        return Ok(Written::Blocked);
+                        return Ok(WriteProgress::Blocked);
                     }
                 }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(Written::Blocked),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(WriteProgress::Blocked),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
         }
-        Ok(Written::All)
+        Ok(WriteProgress::All)
     }
 
     /// Drops everything.
@@ -113,8 +113,8 @@ impl Outbox {
     fn add_copied(&mut self, bytes: usize) {
         self.bytes += bytes;
         match self.parts.back_mut() {
-            Some(Part::Copied(run)) => *run += bytes,
-            _ => self.parts.push_back(Part::Copied(bytes)),
+            Some(FramePart::Copied(run)) => *run += bytes,
+            _ => self.parts.push_back(FramePart::Copied(bytes)),
         }
     }
 
@@ -123,8 +123,8 @@ impl Outbox {
         let (mut copied, mut gone) = (&self.copied[self.copied_gone..], self.first_gone);
         for part in self.parts.iter().take(MOST_SLICES) {
             let bytes = match part {
-                Part::Copied(run) => copied.split_off(..*run).expect("every run lies within the copied bytes"),
-                Part::Body(body) => body,
+                FramePart::Copied(run) => copied.split_off(..*run).expect("every run lies within the copied bytes"),
+                FramePart::Body(body) => body,
             };
             slices.push(IoSlice::new(&bytes[std::mem::take(&mut gone)..]));
         }
@@ -136,7 +136,7 @@ impl Outbox {
         self.first_gone += count;
         while let Some(first) = self.parts.front().filter(|first| first.bytes() <= self.first_gone) {
             self.first_gone -= first.bytes();
-            if let Part::Copied(run) = first {
+            if let FramePart::Copied(run) = first {
                 self.copied_gone += run;
             }
             self.parts.pop_front();
@@ -201,7 +201,7 @@ mod tests {
             }
         }
         assert_eq!(outbox.bytes() + stream.wire.len(), expected.len());
-        while outbox.write_to(&mut stream).unwrap() == Written::Blocked {}
+        while outbox.write_to(&mut stream).unwrap() == WriteProgress::Blocked {}
         assert!(stream.wire == expected && outbox.bytes() == 0 && outbox.copied.is_empty());
     }
 

@@ -3,7 +3,7 @@
 use super::{
     LOOKS,
     frame::FrameHeader,
-    outbox::{Outbox, Written},
+    outbox::{Outbox, WriteProgress},
     reader::FrameReader,
 };
 use evb_core::NodeId;
@@ -51,7 +51,7 @@ pub(super) struct Peer {
 
 /// The outcome of a peer's turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Turn {
+pub(super) enum ReceiveTurn {
     /// The peer may have more.
     Over,
     /// The peer has nothing now.
@@ -105,7 +105,7 @@ impl Peer {
         }
         self.spoke |= self.has_waiting();
         match self.outbox.write_to(&mut self.channel).and_then(|written| Ok((written, self.rest_is_sent()?))) {
-            Ok((Written::All, true)) => return true,
+            Ok((WriteProgress::All, true)) => return true,
             Ok(_) => self.writable = false,
             Err(error) => {
                 self.write_error = Some(describe(&error));
@@ -134,7 +134,7 @@ impl Peer {
     }
 
     /// Appends at most `limit` messages to `sink`, and the news of the peer's end after its last message.
-    pub(super) fn receive(&mut self, limit: usize, pool: &mut ChunkPool, sink: &mut Vec<Received>) -> Turn {
+    pub(super) fn receive(&mut self, limit: usize, pool: &mut ChunkPool, sink: &mut Vec<Received>) -> ReceiveTurn {
         let (mut left, mut reads) = (limit, TURN_READS);
         while left > 0 {
             match self.reader.next(pool) {
@@ -143,7 +143,7 @@ impl Peer {
                     left -= 1;
                 }
                 Ok(None) if self.failure.is_some() => return self.lost(sink),
-                Ok(None) if !self.readable => return Turn::Dry,
+                Ok(None) if !self.readable => return ReceiveTurn::Dry,
                 Ok(None) if reads == 0 => break,
                 Ok(None) => {
                     reads -= 1;
@@ -155,7 +155,7 @@ impl Peer {
                 }
             }
         }
-        Turn::Over
+        ReceiveTurn::Over
     }
 
     /// Makes one of the [`LOOKS`] checks in the longest silence. Sends a sign of life if nothing was sent since the
@@ -262,10 +262,10 @@ impl Peer {
         }
     }
 
-    fn lost(&mut self, sink: &mut Vec<Received>) -> Turn {
+    fn lost(&mut self, sink: &mut Vec<Received>) -> ReceiveTurn {
         let reason = self.failure.take().unwrap_or_default();
         sink.push(Received::Lost { peer: self.node, reason });
-        Turn::Lost
+        ReceiveTurn::Lost
     }
 }
 

@@ -47,7 +47,7 @@ fn encrypted_tcp_conforms_with_small_socket_buffers() {
 }
 
 #[test]
-fn encrypted_tcp_tells_slow_from_dead() {
+fn encrypted_tcp_does_not_give_up_slow_nodes() {
     let options = TcpOptions {
         encrypt: true,
         ..TcpOptions::new(changed(EndpointOptions::new(2, Token::new([5; Token::BYTES])), |endpoint| {
@@ -70,7 +70,7 @@ fn tcp_with_multicast_conforms() {
 }
 
 #[test]
-fn tcp_tells_slow_from_dead() {
+fn tcp_does_not_give_up_slow_nodes() {
     let options = TcpOptions::new(changed(EndpointOptions::new(2, Token::new([5; Token::BYTES])), |endpoint| {
         endpoint.peer_timeout = SILENCE
     }));
@@ -79,7 +79,7 @@ fn tcp_tells_slow_from_dead() {
 }
 
 #[test]
-fn tcp_with_multicast_tells_slow_from_dead() {
+fn tcp_with_multicast_does_not_give_up_slow_nodes() {
     let options = TcpOptions::new(changed(EndpointOptions::new(2, Token::new([5; Token::BYTES])), |endpoint| {
         endpoint.peer_timeout = SILENCE
     }));

@@ -192,7 +192,7 @@ fn late_datagrams_cost_at_most_a_repetition() {
 }
 
 #[test]
-fn a_group_that_nobody_hears_is_given_up_and_said_so() {
+fn a_group_without_listeners_is_given_up_and_reported() {
     let (mut nodes, network) = connect(3, Harm { lost: 1000, ..Harm::default() }, 1);
     let state = exchange(&mut nodes, 5000);
     let reason = state.fell_back.expect("a reason");

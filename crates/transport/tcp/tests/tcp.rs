@@ -97,9 +97,9 @@ fn a_wrong_token_is_refused_and_counted() {
     assert_eq!(node.rejected(), 1);
 }
 
-/// Who listens at the address of a peer without the token gets one hello that means nothing to it, and is no peer.
+/// A process that listens at the address of a peer without the token gets one hello that means nothing to it, and is not a peer.
 #[test]
-fn an_impostor_is_told_nothing_and_is_no_peer() {
+fn an_impostor_learns_nothing_and_does_not_join() {
     let impostor = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = impostor.local_addr().unwrap();
     let heard = thread::spawn(move || {
@@ -291,7 +291,7 @@ fn idle_peers_keep_each_other_alive() {
             node.receive(10, &mut sink);
         }
     }
-    assert_eq!(sink, [], "heartbeats are no messages, and nobody is lost");
+    assert_eq!(sink, [], "heartbeats are not messages, and no peer is lost");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What a peer says over its links, and their ends.
 
-use super::{Pair, Place};
-use crate::wire::{Head, Kind, Run};
+use super::{Pair, PieceState};
+use crate::wire::{Head, MessageKind, Run};
 use bytes::Bytes;
 use evb_core::Time;
 use evb_transport::Message;
@@ -15,7 +15,7 @@ impl Pair {
             return false;
         }
         let Some(head) = Head::decode(&message.head) else {
-            self.lose(now, link, "it sent what is no message of a bond".into());
+            self.lose(now, link, "it sent something that is not a message of a bond".into());
             return false;
         };
         self.hear_head(now, link, head)
@@ -38,19 +38,19 @@ impl Pair {
         self.progress(now, link, head.came);
         let has_room = self.release(head.taken);
         match head.kind {
-            Kind::Run(run) if run.whole as usize > self.max_body => {
+            MessageKind::Run(run) if run.whole as usize > self.max_body => {
                 self.lose_all(now, "it sent a body above the limit");
             }
-            Kind::Run(run) => self.lanes[link].run = (run.count > 0).then_some(run),
-            Kind::Ack { asks: true } if !self.lanes[link].is_dead() && self.lanes[link].out.is_empty() => {
-                self.say(link, Kind::Ack { asks: false });
+            MessageKind::Run(run) => self.lanes[link].run = (run.count > 0).then_some(run),
+            MessageKind::Ack { asks: true } if !self.lanes[link].is_dead() && self.lanes[link].out.is_empty() => {
+                self.say(link, MessageKind::Ack { asks: false });
             }
-            Kind::Ack { .. } => {}
-            Kind::Down { link } if usize::from(link) < self.lanes.len() => {
+            MessageKind::Ack { .. } => {}
+            MessageKind::Down { link } if usize::from(link) < self.lanes.len() => {
                 self.lose(now, link.into(), "the peer has lost it".into());
             }
-            Kind::Down { .. } => {}
-            Kind::Bye => self.is_leaving = true,
+            MessageKind::Down { .. } => {}
+            MessageKind::Bye => self.is_leaving = true,
         }
         has_room
     }
@@ -62,7 +62,7 @@ impl Pair {
             let place = number.checked_sub(base).map(|place| place as usize);
             if let Some(piece) = place.and_then(|place| kept.get_mut(place)) {
                 // The peer has it, whatever becomes of its copies.
-                (piece.place, piece.message.body) = (Place::There, Bytes::new());
+                (piece.place, piece.message.body) = (PieceState::There, Bytes::new());
                 again.remove(&number);
             }
         });
@@ -96,7 +96,7 @@ impl Pair {
         }
         for other in 0..self.lanes.len() {
             if is_fault && !self.lanes[other].is_dead() {
-                self.say(other, Kind::Down { link: link as u8 });
+                self.say(other, MessageKind::Down { link: link as u8 });
             }
         }
         if !self.is_alive() {

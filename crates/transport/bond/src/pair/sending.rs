@@ -1,10 +1,10 @@
 //! The way of a message to the links.
 
-use super::{Kept, Pair, Place, cost_of};
+use super::{Pair, PieceState, UnconfirmedPiece, cost_of};
 use crate::{
     Stripe,
-    lane::State,
-    wire::{Kind, Run},
+    lane::LaneState,
+    wire::{MessageKind, Run},
 };
 use evb_core::{NodeId, Time};
 use evb_transport::{Message, SendError};
@@ -42,7 +42,7 @@ impl Pair {
     fn keep(&mut self, message: Message, whole: u32) {
         let cost = cost_of(message.body.len());
         self.kept_bytes += cost;
-        self.kept.push_back(Kept { message, whole, cost, place: Place::Waits });
+        self.kept.push_back(UnconfirmedPiece { message, whole, cost, place: PieceState::Waits });
     }
 
     /// Gives links what they take now. `send` gives a message to a member.
@@ -76,8 +76,8 @@ impl Pair {
 
     /// The links that are used: those that live, or else those that may live.
     fn usable(&self) -> impl Iterator<Item = usize> {
-        let live = self.lanes.iter().any(|lane| lane.state == State::Live);
-        let wanted = if live { State::Live } else { State::Doubted };
+        let live = self.lanes.iter().any(|lane| lane.state == LaneState::Live);
+        let wanted = if live { LaneState::Live } else { LaneState::Doubted };
         let count = self.lanes.len();
         (0..count).map(move |step| (self.home + step) % count).filter(move |&link| self.lanes[link].state == wanted)
     }
@@ -104,10 +104,10 @@ impl Pair {
     fn assign(&mut self, now: Time, first: u64, link: usize) {
         let count = self.run_length(first);
         let whole = self.kept[(first - self.base) as usize].whole;
-        self.say(link, Kind::Run(Run { first, count, whole }));
+        self.say(link, MessageKind::Run(Run { first, count, whole }));
         for number in first..first + u64::from(count) {
             let kept = &mut self.kept[(number - self.base) as usize];
-            kept.place = Place::On(link);
+            kept.place = PieceState::On(link);
             let (cost, message) = (kept.cost, kept.message.clone());
             self.lanes[link].push(now, number, cost, message);
             if number == self.fresh {
@@ -150,7 +150,7 @@ impl Pair {
     /// Ends sending over a link that takes nothing any more.
     fn shut(&mut self, link: usize) {
         self.lanes[link].out.clear();
-        self.lanes[link].state = State::Shut;
+        self.lanes[link].state = LaneState::Shut;
         self.send_again(link);
     }
 }

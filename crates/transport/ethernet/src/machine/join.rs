@@ -5,7 +5,7 @@ use crate::{
     frame::{Header, Mac, ethernet},
     hello::{Hello, Terms},
     keys::{NONCE_BYTES, Nonce, Pair},
-    link::{Bounds, Link, Names},
+    link::{LinkLimits, PeerLink, SessionNames},
 };
 use evb_core::{NodeId, Span, Time};
 
@@ -143,14 +143,14 @@ impl Machine {
     fn open(&mut self, now: Time, peer: NodeId, mac: Mac, hello: &Hello) {
         let Some(mine) = self.joining[peer.index()].as_deref().map(|joining| joining.nonce) else { return };
         let session = |nodes, nonces| self.keys.session(&Pair { nodes, nonces });
-        let names = Names {
+        let names = SessionNames {
             run: self.run,
             local: self.local,
             peer,
             outward: session([self.local, peer], [mine, hello.nonce]),
             inward: session([peer, self.local], [hello.nonce, mine]),
         };
-        let bounds = Bounds {
+        let bounds = LinkLimits {
             payload: self.payload().min(hello.terms.payload.max(LEAST_PAYLOAD).into()),
             granted: hello.terms.window.max(LEAST_WINDOW),
             window: self.window(),
@@ -159,7 +159,7 @@ impl Machine {
             pace: self.pace(),
         };
         let ethernet = ethernet(mac, self.port.mac, self.options.priority);
-        self.links[peer.index()] = Some(Box::new(Link::new(now, names, ethernet, &bounds)));
+        self.links[peer.index()] = Some(Box::new(PeerLink::new(now, names, ethernet, &bounds)));
     }
 
     /// Sends a frame of the session, which shows the peer that this node knows it.

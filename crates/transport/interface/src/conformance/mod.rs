@@ -2,7 +2,7 @@
 //!
 //! A test describes its transport with a [`Subject`] and calls [`run_all`], or the [`CASES`] one by one. A case panics
 //! with what went wrong; random cases name their seed. Nothing depends on speed, only on an end within [`PATIENCE`].
-//! For nodes that each need a process of their own, [`remote`] reaches those of the others.
+//! For nodes that each need their own process, [`remote`] reaches those of the others.
 
 mod broadcast;
 mod delivery;
@@ -39,7 +39,7 @@ pub const CASES: &[Case] = &[
     ("receive gives at most what was asked for", delivery::receive_keeps_its_limit),
     ("random broadcasts arrive, in order with other messages", broadcast::random_traffic),
     ("a full queue holds up a broadcast, and loses none", broadcast::full_queue),
-    ("a lost receiver of broadcasts holds up nobody", broadcast::lost_receiver),
+    ("a lost receiver of broadcasts holds up no other node", broadcast::lost_receiver),
     ("broadcasts of a node that leaves come before its loss", broadcast::lost_sender),
     ("broadcasts to nobody, to unknown nodes, and too large ones", broadcast::no_receivers),
     ("a broadcast ends a wait", broadcast::ends_wait),
@@ -64,7 +64,7 @@ pub type LifeCase = (&'static str, fn(&Subject<'_>, Duration));
 pub const LIFE_CASES: &[LifeCase] = &[
     ("a node that is never idle is not given up", life::busy_node),
     ("a node that was away for less than the timeout is not given up", life::absent_node),
-    ("a node that was away itself gives nobody up", life::absent_observer),
+    ("a node that was away itself gives no peer up", life::absent_observer),
 ];
 
 /// Runs all cases of slow nodes and prints their names. The nodes of the subject give up peers after a silence of

@@ -1,11 +1,11 @@
 //! Identity and progress of peers, and the clock.
 
-use super::{Links, Role};
+use super::{BufferRole, Links};
 use crate::{
     control::{Hello, Status},
     ffi::{Operation, Posted},
     peer::Peer,
-    tags::{Kind, Tag},
+    tags::{Tag, TagKind},
 };
 use evb_core::NodeId;
 use evb_transport::Refusal;
@@ -91,7 +91,7 @@ impl Links {
         let (nonce, echo) = (met.nonce, met.echo());
         let hello = Hello { to: NodeId(to as u16), terms: self.terms, key, nonce, echo, refusal };
         let token = self.options.endpoint.token;
-        let tag = Tag { kind: Kind::Hello, large: false, from: self.local, low: 0 };
+        let tag = Tag { kind: TagKind::Hello, large: false, from: self.local, low: 0 };
         let posted = self.send_control(to, tag, |room| hello.encode(&token, room));
         if posted == Posted::Yes
             && refusal.is_none()
@@ -114,7 +114,7 @@ impl Links {
         let bytes = write(self.endpoint.memory_mut(operation));
         let result = self.endpoint.send(operation, bytes, address, self.tags.encode(tag));
         if result == Posted::Yes {
-            self.set_role(operation, Role::Control { to: to as u16 });
+            self.set_role(operation, BufferRole::Control { to: to as u16 });
             self.peer(to).into_iter().for_each(|peer| peer.outstanding += 1);
         } else {
             self.controls.push(operation);
@@ -148,7 +148,7 @@ impl Links {
         let local = self.local;
         let Some(peer) = self.peer(to).filter(|peer| peer.known) else { return Posted::Yes };
         let status = Status { consumed: peer.expected, sent: peer.sent, leaving };
-        let tag = Tag { kind: Kind::Status, large: false, from: local, low: peer.their_key };
+        let tag = Tag { kind: TagKind::Status, large: false, from: local, low: peer.their_key };
         let result = self.send_control(to, tag, |room| status.encode(room));
         if result == Posted::Yes
             && let Some(peer) = self.peer(to)
@@ -163,7 +163,7 @@ impl Links {
     }
 
     /// Checks the clock: sends signs of life, and gives up peers that were silent for too long. Unread data from a peer
-    /// count as heard: they are read before. Checks count instead of time, so a node that was away itself blames nobody
+    /// count as heard: they are read before. Checks count instead of time, so a node that was away itself blames no peer
     /// for that.
     pub(crate) fn tick(&mut self, now: Instant) {
         self.polls = 0;

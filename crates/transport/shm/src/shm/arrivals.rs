@@ -3,8 +3,8 @@
 use super::{
     lending::SLOTS,
     link::{Lent, read_until},
-    peer::{MOST_INLINE, PLACE_BYTES, Peer, TOTAL_BYTES, Turn},
-    record::{Kind, Record},
+    peer::{MOST_INLINE, PLACE_BYTES, Peer, ReceiveTurn, TOTAL_BYTES},
+    record::{Record, RecordKind},
 };
 use bytes::{Bytes, BytesMut};
 use evb_core::NodeId;
@@ -15,19 +15,19 @@ const BURST: usize = 4;
 
 impl Peer {
     /// Appends at most `limit` messages, and the news of the peer's end after its last one.
-    pub(super) fn receive(&mut self, limit: usize, chunks: &mut ChunkPool, sink: &mut Vec<Received>) -> Turn {
+    pub(super) fn receive(&mut self, limit: usize, chunks: &mut ChunkPool, sink: &mut Vec<Received>) -> ReceiveTurn {
         let end = sink.len() + limit;
         while sink.len() < end {
             match self.next_message(chunks) {
                 Ok(Some(message)) => sink.push(Received::Message { from: self.node, message }),
-                Ok(None) => return Turn::Over,
+                Ok(None) => return ReceiveTurn::Over,
                 Err(reason) => {
                     sink.push(Received::Lost { peer: self.node, reason });
-                    return Turn::Lost;
+                    return ReceiveTurn::Lost;
                 }
             }
         }
-        Turn::Over
+        ReceiveTurn::Over
     }
 
     /// Calls `take` with at most `limit` unchanged records; returns their number, and whether the peer is gone.
@@ -37,31 +37,31 @@ impl Peer {
         limit: usize,
         scratch: &mut [u8],
         mut take: impl FnMut(NodeId, &[u8]),
-    ) -> (usize, Turn) {
+    ) -> (usize, ReceiveTurn) {
         let mut far = true;
         for count in 0..limit {
             match self.next_record() {
-                Ok(Some(record)) if record.kind == Kind::Whole => {
+                Ok(Some(record)) if record.kind == RecordKind::Whole => {
                     let bytes = &mut scratch[..record.length];
                     self.incoming.read(record, 0, bytes);
                     self.release(record);
                     far = far && (count < BURST || self.incoming.look_ahead());
                     take(self.node, bytes);
                 }
-                Ok(None) => return (count, Turn::Over),
-                Ok(Some(_)) | Err(_) => return (count, Turn::Lost),
+                Ok(None) => return (count, ReceiveTurn::Over),
+                Ok(Some(_)) | Err(_) => return (count, ReceiveTurn::Lost),
             }
         }
-        (limit, Turn::Over)
+        (limit, ReceiveTurn::Over)
     }
 
     fn next_message(&mut self, chunks: &mut ChunkPool) -> Result<Option<Message>, String> {
         while let Some(record) = self.next_record()? {
             let message = match (record.kind, &self.inbox) {
-                (Kind::Whole, None) => self.take_whole(record, chunks).map(Some),
-                (Kind::Lent, None) => self.take_lent(record).map(Some),
-                (Kind::Begin, None) => self.begin(record).map(|()| None),
-                (Kind::Piece, Some(_)) => self.take_piece(record),
+                (RecordKind::Whole, None) => self.take_whole(record, chunks).map(Some),
+                (RecordKind::Lent, None) => self.take_lent(record).map(Some),
+                (RecordKind::Begin, None) => self.begin(record).map(|()| None),
+                (RecordKind::Piece, Some(_)) => self.take_piece(record),
                 _ => None,
             };
             let message = message.ok_or_else(|| broken(&format!("a record {record:?} out of place")))?;

@@ -9,10 +9,10 @@ use super::{
     NEWCOMER, Shm,
     greeting::{self, Greeting, Introduction},
     lane::{Consumer, first_position},
-    link::{Link, RING},
+    link::{RING, SharedLink},
     map::close_to_writers,
-    offer::{Offer, Taken},
-    peer::{Cut, MOST_INLINE, Parts, Peer},
+    offer::{AcceptedOffer, Offer},
+    peer::{Cut, MOST_INLINE, Peer, PeerParts},
 };
 use evb_core::NodeId;
 use evb_transport::{
@@ -119,7 +119,7 @@ impl ConnectionMedium for Medium<'_> {
             Err(refusal) => return Ok(HandshakeProgress::Refused(refusal)),
         };
         self.be_patient(&socket)?;
-        let taken = Taken::new(self.0.local, &theirs, descriptors)?;
+        let taken = AcceptedOffer::new(self.0.local, &theirs, descriptors)?;
         let ours = Offer::new(self.0.options.ring_bytes)?;
         self.offer(&socket, peer, &ours)?;
         (&socket).read_exact(&mut [0])?;
@@ -164,7 +164,7 @@ impl Medium<'_> {
         self.offer(&socket, peer, &ours)?;
         let (theirs, descriptors) = greeting::receive(&socket, &token)?;
         let theirs = theirs.map_err(|refusal| io::Error::other(refusal.to_string()))?;
-        let taken = Taken::new(local, &theirs, descriptors)?;
+        let taken = AcceptedOffer::new(local, &theirs, descriptors)?;
         (&socket).write_all(&[RING])?;
         self.join(peer, socket, ours, taken)?;
         Ok(peer)
@@ -202,20 +202,20 @@ impl Medium<'_> {
     }
 
     /// Creates the peer. Both sides have mapped all memory, and the lane has its one writer.
-    fn join(&mut self, node: NodeId, socket: UnixStream, ours: Offer, taken: Taken) -> io::Result<()> {
+    fn join(&mut self, node: NodeId, socket: UnixStream, ours: Offer, taken: AcceptedOffer) -> io::Result<()> {
         close_to_writers(&ours.lane_file)?;
         socket.set_nonblocking(true)?;
         let token = mio::Token(node.index());
         self.0.poll.registry().register(&mut SourceFd(&socket.as_raw_fd()), token, Interest::READABLE)?;
         let incoming = Consumer::new(ours.lane.clone(), first_position(node.0, self.0.options.ring_bytes / 8));
-        let Taken { outgoing, room, bell, pool, ring_bytes } = taken;
-        let link = Link::new(socket, ours.lane, ours.credit, pool);
+        let AcceptedOffer { outgoing, room, bell, pool, ring_bytes } = taken;
+        let link = SharedLink::new(socket, ours.lane, ours.credit, pool);
         let cut = Cut {
             max_body: self.0.options.endpoint.max_body,
             inline: self.0.options.inline_bytes.min(ring_bytes / 8).min(MOST_INLINE),
             piece: ring_bytes / 8,
         };
-        self.0.add_peer(node, Peer::new(Parts { node, link, outgoing, incoming, room, bell }, cut));
+        self.0.add_peer(node, Peer::new(PeerParts { node, link, outgoing, incoming, room, bell }, cut));
         Ok(())
     }
 }

@@ -17,13 +17,13 @@
 //! A record does not cross the end of the ring: a pad goes before it. One record takes at most 3/8 of the ring, so that
 //! there is room for it and its pad even if the receiver has not published the last part of a quarter.
 //!
-//! Nothing that the other side writes can cause harm: an impossible header is [`Broken`], and an impossible credit is
+//! Nothing that the other side writes can cause harm: an impossible header is [`BrokenLane`], and an impossible credit is
 //! ignored. `tests/lane.rs` has the model check.
 
-use super::record::{Kind, Record, WORD_BYTES};
+use super::record::{Record, RecordKind, WORD_BYTES};
 use crate::sync::{AtomicU64, Ordering};
 
-/// Words before the ring, on cache lines of their own (two, because of the adjacent-line prefetcher). The first is the
+/// Words before the ring, on their own cache lines (two, because of the adjacent-line prefetcher). The first is the
 /// sender's [`bell`](super::bell) while it waits for room.
 pub(crate) const CONTROL_WORDS: usize = 16;
 /// Words of a cache line.
@@ -39,7 +39,7 @@ const CREDITS: u64 = 4;
 
 /// A header that no sender of this protocol writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Broken(pub(crate) u64);
+pub(crate) struct BrokenLane(pub(crate) u64);
 
 /// Longest payload of a record in a ring of `ring_words` words, in bytes.
 pub(crate) const fn longest(ring_words: usize) -> usize {
@@ -114,7 +114,7 @@ impl<W: AsRef<[AtomicU64]>> Producer<W> {
     /// Writes a record of `head` (a multiple of 8 bytes) and `body`, if there is room for it. It is published by
     /// [`publish`](Producer::publish), or when its batch is long enough.
     #[inline]
-    pub(crate) fn push(&mut self, kind: Kind, head: &[u8], body: &[u8], credit: &AtomicU64) -> bool {
+    pub(crate) fn push(&mut self, kind: RecordKind, head: &[u8], body: &[u8], credit: &AtomicU64) -> bool {
         let record = Record { kind, length: head.len() + body.len() };
         let words = record.words();
         if !self.has_room(record.length, credit) {
@@ -155,7 +155,7 @@ impl<W: AsRef<[AtomicU64]>> Producer<W> {
     /// written records are published, since only the receiver can make room.
     #[inline]
     pub(crate) fn has_room(&mut self, length: usize, credit: &AtomicU64) -> bool {
-        let words = Record { kind: Kind::Whole, length }.words();
+        let words = Record { kind: RecordKind::Whole, length }.words();
         let left = self.ring.until_end(self.position);
         let room = (words <= left || self.pad(left, credit)) && self.is_free(words, credit);
         if !room {
@@ -170,7 +170,7 @@ impl<W: AsRef<[AtomicU64]>> Producer<W> {
         if room {
             let position = self.position;
             self.pass(words);
-            let pad = Record { kind: Kind::Pad, length: 1 };
+            let pad = Record { kind: RecordKind::Pad, length: 1 };
             self.ring.span(position, 1)[0].store(pad.encode(), Ordering::Release);
         }
         room
@@ -247,17 +247,21 @@ impl<W: AsRef<[AtomicU64]>> Consumer<W> {
 
     /// The next record, which stays until [`advance`](Consumer::advance).
     #[inline]
-    pub(crate) fn next(&mut self) -> Result<Option<Record>, Broken> {
+    pub(crate) fn next(&mut self) -> Result<Option<Record>, BrokenLane> {
         let word = self.ring.span(self.position, 1)[0].load(Ordering::Acquire);
         if word == 0 {
             return Ok(None);
         }
-        let record = Record::decode(word).ok_or(Broken(word))?;
-        if record.kind == Kind::Pad {
+        let record = Record::decode(word).ok_or(BrokenLane(word))?;
+        if record.kind == RecordKind::Pad {
             return self.skip(word);
         }
         let fits = record.length <= longest(self.ring.size as usize);
-        if fits && record.words() <= self.ring.until_end(self.position) { Ok(Some(record)) } else { Err(Broken(word)) }
+        if fits && record.words() <= self.ring.until_end(self.position) {
+            Ok(Some(record))
+        } else {
+            Err(BrokenLane(word))
+        }
     }
 
     /// Prefetches a line that will be read soon; returns true if the sender had written it. It is for records that come
@@ -295,10 +299,10 @@ impl<W: AsRef<[AtomicU64]>> Consumer<W> {
 
     /// Skips a pad. A pad is never at the start of the ring, so a second one would be.
     #[cold]
-    fn skip(&mut self, word: u64) -> Result<Option<Record>, Broken> {
+    fn skip(&mut self, word: u64) -> Result<Option<Record>, BrokenLane> {
         let left = self.ring.until_end(self.position);
         if left == self.ring.size {
-            return Err(Broken(word));
+            return Err(BrokenLane(word));
         }
         self.position += left;
         self.next()

@@ -1,6 +1,6 @@
 //! Shared memory as a message layer: a message is a record, and nothing is allocated on the way.
 
-use super::{Shm, lane::longest, peer::Turn};
+use super::{Shm, lane::longest, peer::ReceiveTurn};
 use evb_core::NodeId;
 use evb_transport::{MessageLayer, Refused, Take};
 use std::time::Duration;
@@ -44,7 +44,7 @@ impl MessageLayer for Shm {
         let mut gone = Vec::new();
         let count = self.sweep(limit, |visit, limit| {
             let (count, turn) = visit.peer.receive_bytes(limit, visit.scratch, &mut *take);
-            if turn == Turn::Lost {
+            if turn == ReceiveTurn::Lost {
                 gone.push(visit.peer.node());
             }
             (count, turn)

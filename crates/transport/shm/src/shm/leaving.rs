@@ -5,7 +5,7 @@
 use super::{
     Shm,
     lending::Lending,
-    link::{self, Link},
+    link::{self, SharedLink},
     map::Words,
 };
 use mio::unix::SourceFd;
@@ -15,7 +15,7 @@ use std::{os::fd::AsRawFd, sync::Arc};
 /// has room for.
 #[derive(Debug)]
 pub(super) struct Borrower {
-    pub(super) link: Arc<Link>,
+    pub(super) link: Arc<SharedLink>,
     /// The credit page on which the peer returns bodies.
     pub(super) room: Words,
     pub(super) lending: Lending,

@@ -64,7 +64,7 @@ pub(super) enum Heard {
 /// This side's part of what a peer sends. Bodies keep it alive: the peer sees the socket close when the last of them is
 /// gone.
 #[derive(Debug)]
-pub(super) struct Link {
+pub(super) struct SharedLink {
     pub(super) socket: UnixStream,
     /// The peer's lane; only its bell is used here.
     lane: Words,
@@ -75,7 +75,7 @@ pub(super) struct Link {
     room: Ringer,
 }
 
-impl Link {
+impl SharedLink {
     pub(super) fn new(socket: UnixStream, lane: Words, credit: Words, pool: Arc<Region>) -> Self {
         debug_assert!(lane.as_ref().len() > CONTROL_WORDS);
         Self { socket, lane, credit, pool, room: Ringer::default() }
@@ -130,14 +130,14 @@ impl Link {
 
 /// A body in the pool of the peer, returned when it is dropped.
 pub(super) struct Lent {
-    link: Arc<Link>,
+    link: Arc<SharedLink>,
     range: Range<usize>,
     slot: usize,
 }
 
 impl Lent {
     /// `range` lies in the pool, and `slot` is one.
-    pub(super) fn new(link: &Arc<Link>, range: Range<usize>, slot: usize) -> Self {
+    pub(super) fn new(link: &Arc<SharedLink>, range: Range<usize>, slot: usize) -> Self {
         Self { link: Arc::clone(link), range, slot }
     }
 }

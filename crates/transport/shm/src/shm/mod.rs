@@ -15,8 +15,8 @@
 //! connection until they are dropped, too, so that the peer does not reuse their memory.
 //!
 //! A thread of each endpoint gives signs of life, so a node is alive as long as its process runs, whatever it does. A
-//! peer whose process stands still for [`peer_timeout`](evb_transport::EndpointOptions::peer_timeout) is given up, after all its messages
-//! were read, and is told so on its socket: if it continues, it receives [`Received::Lost`]. Its bodies in this node's
+//! peer whose process stalls for [`peer_timeout`](evb_transport::EndpointOptions::peer_timeout) is given up, after all its messages
+//! were read, and is notified on its socket: if it continues, it receives [`Received::Lost`]. Its bodies in this node's
 //! pool are not reused before it has returned them or its socket has closed. So it never reads data that were written
 //! for another peer.
 //!

@@ -35,7 +35,7 @@ impl Offer {
 }
 
 /// Mapped memory of a peer's offer.
-pub(super) struct Taken {
+pub(super) struct AcceptedOffer {
     pub(super) outgoing: Producer<Words>,
     pub(super) room: Words,
     pub(super) bell: Words,
@@ -43,7 +43,7 @@ pub(super) struct Taken {
     pub(super) ring_bytes: usize,
 }
 
-impl Taken {
+impl AcceptedOffer {
     pub(super) fn new(local: NodeId, theirs: &Greeting, descriptors: Vec<OwnedFd>) -> io::Result<Self> {
         let bad = |what| io::Error::new(io::ErrorKind::InvalidData, what);
         let [lane, credit, bell, pool] =

@@ -5,11 +5,11 @@ use super::{
     lane::{Consumer, Producer},
     leaving::Borrower,
     lending::Lending,
-    link::{GIVEN_UP, Heard, Link, RING, read_until, returned},
+    link::{GIVEN_UP, Heard, RING, SharedLink, read_until, returned},
     map::Words,
     pool::Pool,
     pulse::Pulse,
-    record::Kind,
+    record::RecordKind,
 };
 use bytes::{Bytes, BytesMut};
 use evb_core::NodeId;
@@ -25,9 +25,9 @@ pub(super) const TOTAL_BYTES: usize = 8;
 pub(super) const MOST_INLINE: usize = ChunkPool::LONGEST_IN_CHUNK;
 
 /// The parts of a joined peer.
-pub(super) struct Parts {
+pub(super) struct PeerParts {
     pub(super) node: NodeId,
-    pub(super) link: Link,
+    pub(super) link: SharedLink,
     pub(super) outgoing: Producer<Words>,
     pub(super) incoming: Consumer<Words>,
     /// The peer's credit page for this node's lane.
@@ -52,7 +52,7 @@ pub(super) struct Cut {
 pub(super) struct Peer {
     pub(super) node: NodeId,
     pub(super) cut: Cut,
-    pub(super) link: Arc<Link>,
+    pub(super) link: Arc<SharedLink>,
     outgoing: Producer<Words>,
     pub(super) incoming: Consumer<Words>,
     room: Words,
@@ -74,7 +74,7 @@ pub(super) struct Peer {
 
 /// The outcome of a lane's turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Turn {
+pub(super) enum ReceiveTurn {
     /// The turn is over and the peer goes on.
     Over,
     /// The peer is gone.
@@ -82,8 +82,8 @@ pub(super) enum Turn {
 }
 
 impl Peer {
-    pub(super) fn new(parts: Parts, cut: Cut) -> Self {
-        let Parts { node, link, outgoing, incoming, room, bell } = parts;
+    pub(super) fn new(parts: PeerParts, cut: Cut) -> Self {
+        let PeerParts { node, link, outgoing, incoming, room, bell } = parts;
         Self {
             node,
             cut,
@@ -154,7 +154,7 @@ impl Peer {
         let small = !lent && message.body.len() <= self.cut.inline;
         let room = read_until(&self.room);
         let sent = if small {
-            self.outgoing.push(Kind::Whole, &message.head, &message.body, room)
+            self.outgoing.push(RecordKind::Whole, &message.head, &message.body, room)
         } else {
             self.send_large(&message, pool)
         };
@@ -164,14 +164,14 @@ impl Peer {
     /// Sends bytes unchanged.
     #[inline]
     pub(super) fn send_bytes(&mut self, bytes: &[u8]) -> bool {
-        self.outgoing.push(Kind::Whole, &[], bytes, read_until(&self.room))
+        self.outgoing.push(RecordKind::Whole, &[], bytes, read_until(&self.room))
     }
 
     /// Sends further pieces. Returns true if none is left.
     pub(super) fn advance(&mut self) -> bool {
         while let Some((body, done)) = &mut self.outbox {
             let piece = &body[*done..body.len().min(*done + self.cut.piece)];
-            if !self.outgoing.push(Kind::Piece, &[], piece, read_until(&self.room)) {
+            if !self.outgoing.push(RecordKind::Piece, &[], piece, read_until(&self.room)) {
                 return false;
             }
             *done += piece.len();
@@ -254,14 +254,14 @@ impl Peer {
             && let Some((body, offset)) = pool.place(&message.body)
         {
             let place = [offset as u64, body.len() as u64, u64::from(slot)].map(u64::to_ne_bytes);
-            let sent = self.outgoing.push(Kind::Lent, &message.head, place.as_flattened(), room);
+            let sent = self.outgoing.push(RecordKind::Lent, &message.head, place.as_flattened(), room);
             if sent {
                 self.lending.lend(body);
             }
             return sent;
         }
         let total = (message.body.len() as u64).to_ne_bytes();
-        let begun = self.outgoing.push(Kind::Begin, &message.head, &total, room);
+        let begun = self.outgoing.push(RecordKind::Begin, &message.head, &total, room);
         if begun {
             self.outbox = Some((message.body.clone(), 0));
             self.advance();

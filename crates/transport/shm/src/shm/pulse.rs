@@ -3,7 +3,7 @@
 //! not matter: a pulse shows that the process runs.
 //!
 //! A node's own pulse is the clock as well. A peer is silent if none of its signs has changed during [`BEATS`] beats of
-//! this node. A node that was stopped itself has not beaten meanwhile, and blames nobody for that time.
+//! this node. A node that was stopped itself has not beaten meanwhile, and blames no peer for that time.
 
 use super::{Shm, bell::PULSE, map::Words, peer::Peer};
 use std::{

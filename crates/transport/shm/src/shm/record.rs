@@ -18,7 +18,7 @@ const VALID: u64 = 1 << 63;
 
 /// The kind of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum RecordKind {
     /// Padding: the next record is at the start of the ring.
     Pad,
     /// A whole message.
@@ -34,7 +34,7 @@ pub(crate) enum Kind {
 /// The header of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Record {
-    pub(crate) kind: Kind,
+    pub(crate) kind: RecordKind,
     /// Bytes of payload, at least 1.
     pub(crate) length: usize,
 }
@@ -51,18 +51,18 @@ impl Record {
         VALID | (self.kind as u64) << KIND_SHIFT | (self.length as u64 - 1) << LINE_BITS
     }
 
-    /// Reads a word other than 0; `None` if it is no header.
+    /// Reads a word other than 0; `None` if it is not a header.
     #[inline]
     pub(crate) const fn decode(word: u64) -> Option<Self> {
         if word & !(LENGTH_MASK | KIND_MASK) != VALID {
             return None;
         }
         let kind = match (word & KIND_MASK) >> KIND_SHIFT {
-            0 => Kind::Pad,
-            1 => Kind::Whole,
-            2 => Kind::Lent,
-            3 => Kind::Begin,
-            4 => Kind::Piece,
+            0 => RecordKind::Pad,
+            1 => RecordKind::Whole,
+            2 => RecordKind::Lent,
+            3 => RecordKind::Begin,
+            4 => RecordKind::Piece,
             _ => return None,
         };
         Some(Self { kind, length: ((word & LENGTH_MASK) >> LINE_BITS) as usize + 1 })
@@ -79,14 +79,14 @@ mod tests {
         let map = AddressMap::new(28, 20).unwrap();
         for length in 1..=64 {
             let address = map.encode(Target { node: 3, thread: 5, length, offset: 0 }).unwrap();
-            let header = Record { kind: Kind::Whole, length: length as usize }.encode();
+            let header = Record { kind: RecordKind::Whole, length: length as usize }.encode();
             assert_eq!(header & ((1 << PAGE_BITS) - 1), address & ((1 << PAGE_BITS) - 1), "{length} B");
         }
     }
 
     #[test]
     fn headers_come_back_and_other_words_are_none() {
-        for kind in [Kind::Pad, Kind::Whole, Kind::Lent, Kind::Begin, Kind::Piece] {
+        for kind in [RecordKind::Pad, RecordKind::Whole, RecordKind::Lent, RecordKind::Begin, RecordKind::Piece] {
             for length in [1, 8, 9, 64, 65, 1 << 20, 1 << LENGTH_BITS] {
                 let record = Record { kind, length };
                 assert_eq!(Record::decode(record.encode()), Some(record));

@@ -2,7 +2,7 @@
 
 use super::{
     LISTENER, Shm, WAKER, bell,
-    peer::{Peer, Turn},
+    peer::{Peer, ReceiveTurn},
 };
 use evb_transport::ChunkPool;
 use mio::{Interest, unix::SourceFd};
@@ -30,7 +30,7 @@ impl Shm {
     pub(super) fn sweep(
         &mut self,
         limit: usize,
-        mut visit: impl FnMut(&mut TurnGuard<'_>, usize) -> (usize, Turn),
+        mut visit: impl FnMut(&mut TurnGuard<'_>, usize) -> (usize, ReceiveTurn),
     ) -> usize {
         self.calls += 1;
         if self.calls >= CALLS_PER_POLL || self.has_beaten() {
@@ -52,7 +52,7 @@ impl Shm {
                 let mut visited = TurnGuard { peer, chunks: &mut self.chunks, scratch: &mut self.scratch };
                 let (taken, turn) = visit(&mut visited, (limit - count).min(TURN));
                 count += taken;
-                if turn == Turn::Lost {
+                if turn == ReceiveTurn::Lost {
                     lost.push(index);
                 }
                 if count >= limit {

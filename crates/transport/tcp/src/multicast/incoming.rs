@@ -4,7 +4,7 @@
 //! one only when it does not follow the last, so its messages without a number are known. A datagram names its number and
 //! that of the broadcast before it, so a lost one is noticed with the next, or with the next mark.
 
-use super::wire::Place;
+use super::wire::BroadcastPosition;
 use evb_transport::Message;
 use std::collections::BTreeMap;
 
@@ -48,7 +48,7 @@ impl Incoming {
     }
 
     /// Takes a broadcast from a datagram.
-    pub(super) fn hear(&mut self, place: Place, message: impl FnOnce() -> Message) {
+    pub(super) fn hear(&mut self, place: BroadcastPosition, message: impl FnOnce() -> Message) {
         let ahead = place.number.wrapping_sub(self.next as u32) as i32;
         let Ok(ahead) = u64::try_from(ahead) else { return };
         let number = self.next + ahead;

@@ -1,6 +1,6 @@
 //! The messages to one receiver, and the broadcasts that it may have missed.
 
-use super::wire::Place;
+use super::wire::BroadcastPosition;
 use evb_transport::{HEAD_BYTES, Message};
 use std::collections::VecDeque;
 
@@ -18,7 +18,7 @@ const UNREACHED: u32 = 64;
 
 /// A broadcast that is not confirmed.
 #[derive(Debug)]
-struct Kept {
+struct RecentBroadcast {
     number: u64,
     message: Message,
     /// Bytes that the connection had taken before.
@@ -38,7 +38,7 @@ pub(super) struct Outgoing {
     /// Bytes that the connection has taken.
     sent: u64,
     last_broadcast: Option<u64>,
-    kept: VecDeque<Kept>,
+    kept: VecDeque<RecentBroadcast>,
     kept_bytes: usize,
     wanted: usize,
     /// Broadcasts below this number were there at the last tick.
@@ -80,9 +80,9 @@ impl Outgoing {
     }
 
     /// The place of the next message, if it is a broadcast.
-    pub(super) fn place(&self) -> Place {
+    pub(super) fn place(&self) -> BroadcastPosition {
         let behind = self.last_broadcast.and_then(|last| u32::try_from(self.next - last).ok());
-        Place { number: self.next as u32, behind: behind.unwrap_or(0) }
+        BroadcastPosition { number: self.next as u32, behind: behind.unwrap_or(0) }
     }
 
     /// Keeps a broadcast that was sent.
@@ -90,7 +90,7 @@ impl Outgoing {
         self.kept_bytes += message.body.len();
         self.last_broadcast = Some(self.next);
         let (number, sent_before) = (self.next, self.sent);
-        self.kept.push_back(Kept { number, message, sent_before, wanted: false, was_missed: false });
+        self.kept.push_back(RecentBroadcast { number, message, sent_before, wanted: false, was_missed: false });
         self.next += 1;
     }
 

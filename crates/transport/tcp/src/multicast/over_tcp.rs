@@ -37,7 +37,7 @@ impl ReliableMulticast<Tcp, Group> {
 
     /// Takes the group of the node with the lowest id, since all nodes must have one.
     fn join_first(&mut self, node: NodeId, theirs: &str) -> Result<(), JoinError> {
-        let wrong = || JoinError::new(format!("{theirs:?} of {node} is no multicast group"));
+        let wrong = || JoinError::new(format!("{theirs:?} of {node} is not a multicast group"));
         let (port, tag) = theirs.split_once(SEPARATOR).ok_or_else(wrong)?;
         (self.tag, self.group) = (tag.parse().map_err(|_| wrong())?, None);
         match Group::join(self.options.interface, port.parse().map_err(|_| wrong())?) {

@@ -13,7 +13,7 @@ use super::{
     group::{Datagrams, LONGEST_DATAGRAM},
     incoming::Incoming,
     outgoing::Outgoing,
-    wire::{Beside, Place, Tag, again, most_front, read_again, read_datagram, write_datagram},
+    wire::{Beside, BroadcastPosition, Tag, again, most_front, read_again, read_datagram, write_datagram},
 };
 use bytes::Bytes;
 use evb_core::{NodeId, bits::BitSet};
@@ -79,7 +79,7 @@ pub struct ReliableMulticast<T: Transport, D> {
     /// There may be more datagrams than were read.
     has_more: bool,
     /// Receivers of the current broadcast that get the datagram, and the others.
-    receivers: Vec<(NodeId, Place)>,
+    receivers: Vec<(NodeId, BroadcastPosition)>,
     others: Vec<NodeId>,
     datagram: Vec<u8>,
     buffer: Box<[u8]>,

@@ -45,7 +45,7 @@ impl FromStr for Tag {
 
 /// The place of a broadcast among the messages to one receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct BroadcastPosition {
     /// The low half of the number of the message.
     pub(super) number: u32,
     /// Distance to the last broadcast before; 0 if there was none, or it is very long ago.
@@ -65,7 +65,7 @@ pub(super) const fn most_front(receivers: usize) -> usize {
 pub(super) fn write_datagram(
     bytes: &mut Vec<u8>,
     (tag, from): (Tag, NodeId),
-    receivers: &[(NodeId, Place)],
+    receivers: &[(NodeId, BroadcastPosition)],
     message: &Message,
 ) {
     let runs = receivers.chunk_by(|(one, _), (next, _)| one.0 + 1 == next.0);
@@ -89,7 +89,7 @@ pub(super) fn write_datagram(
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Datagram<'a> {
     pub(super) from: NodeId,
-    pub(super) place: Place,
+    pub(super) place: BroadcastPosition,
     head: [u8; HEAD_BYTES],
     body: &'a [u8],
 }
@@ -101,7 +101,7 @@ impl Datagram<'_> {
     }
 }
 
-/// Reads a datagram; none if it is a stranger's, for other nodes, or broken.
+/// Reads a datagram; `None` if it is a stranger's, for other nodes, or broken.
 pub(super) fn read_datagram(bytes: &[u8], tag: Tag, local: NodeId) -> Option<Datagram<'_>> {
     let rest = bytes.strip_prefix(&tag.0)?;
     let (from, rest) = take_u16(rest)?;
@@ -120,7 +120,7 @@ pub(super) fn read_datagram(bytes: &[u8], tag: Tag, local: NodeId) -> Option<Dat
     let place = &places[mine? * PLACE_BYTES..][..PLACE_BYTES];
     let word = |at: usize| u32::from_le_bytes([place[at], place[at + 1], place[at + 2], place[at + 3]]);
     let (&head, body) = rest.split_first_chunk()?;
-    Some(Datagram { from: NodeId(from), place: Place { number: word(0), behind: word(4) }, head, body })
+    Some(Datagram { from: NodeId(from), place: BroadcastPosition { number: word(0), behind: word(4) }, head, body })
 }
 
 fn take_u16(bytes: &[u8]) -> Option<(u16, &[u8])> {
@@ -203,9 +203,9 @@ mod tests {
     }
 
     #[test]
-    fn each_receiver_finds_its_place_and_nobody_else() {
+    fn each_receiver_finds_its_own_position_only() {
         let nodes = [1, 2, 3, 7, 9, 10];
-        let place = |node| Place { number: 100 + u32::from(node), behind: u32::from(node) };
+        let place = |node| BroadcastPosition { number: 100 + u32::from(node), behind: u32::from(node) };
         let receivers: Vec<_> = nodes.iter().map(|&node| (NodeId(node), place(node))).collect();
         let mut bytes = Vec::new();
         write_datagram(&mut bytes, (TAG, NodeId(5)), &receivers, &message());

@@ -1,6 +1,6 @@
 //! Slow peers and silent peers: who is given up, and which bodies both sides may still read then.
 //!
-//! Only a stopped process is silent. An endpoint whose pulse was stopped stands in for it here.
+//! Only a stopped process is silent. An endpoint whose pulse was stopped replaces it here.
 
 use super::{PATIENCE, body_of, nodes};
 use crate::Shm;
@@ -163,7 +163,7 @@ fn a_node_in_a_long_turn_is_not_given_up() {
         Transport::wait(&mut nodes[0], SILENCE / 16);
         Transport::receive(&mut nodes[0], 10, &mut sink);
     }
-    // And it blames nobody for its own absence.
+    // And it blames no peer for its own absence.
     Transport::wait(&mut nodes[1], Duration::ZERO);
     Transport::receive(&mut nodes[1], 10, &mut sink);
     assert_eq!(sink, []);

@@ -40,7 +40,7 @@ impl TransportFactory for Ethernet {
         gives_up_peers: true,
         memory: |_| MemoryOfNode { own: 2 * RING_BYTES, for_each_peer: EthernetOptions::SEND_QUEUE_BYTES },
         layers: &[LAYER],
-        ..TransportInfo::new("ethernet", "frames of Ethernet with a protocol of their own", Nodes::Processes)
+        ..TransportInfo::new("ethernet", "frames of Ethernet with their own protocol", Nodes::Processes)
     };
 
     fn open<V: UseEndpoint>(settings: &Settings, options: NodeOptions, use_it: V) -> Result<V::Output, V::Error> {
