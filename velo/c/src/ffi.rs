@@ -54,7 +54,7 @@ fn span(bytes: *const c_void, length: usize) -> Result<Span, Code> {
 
 /// A place for an answer.
 fn place<'a, T>(pointer: *mut T) -> Result<&'a mut T, Code> {
-    // SAFETY: null, or a place of this type that nobody else uses during the call, as the module says.
+    // SAFETY: null, or a place of this type that no other code uses during the call, as the module says.
     unsafe { pointer.as_mut() }.ok_or(Code::Invalid)
 }
 
@@ -104,7 +104,7 @@ pub extern "C" fn evbvelo_close(device: *mut Handle) -> c_int {
         if matches!(handle.0.try_lock(), Err(TryLockError::WouldBlock)) {
             return Err(Code::Busy);
         }
-        // SAFETY: it comes from a box, and nobody uses it afterwards.
+        // SAFETY: it comes from a box, and it is not used afterwards.
         drop(unsafe { Box::from_raw(device) });
         Ok(0)
     })

@@ -39,7 +39,7 @@ impl Address {
         Self { process, file, nonce: u64::from_ne_bytes(nonce) }
     }
 
-    /// Returns true if the owner still runs, or if this cannot be told: a process without a free file number sees no other.
+    /// Returns true if the owner still runs, or if this cannot be known: a process without a free file number sees no other.
     pub(crate) fn is_alive(self) -> bool {
         match std::fs::read(format!("/proc/{}/stat", self.process)) {
             Ok(status) => !has_ended(&status),
@@ -68,7 +68,7 @@ impl Address {
     }
 }
 
-/// Returns true if this is the status of a process that only waits to be forgotten. The state stands behind the name, which
+/// Returns true if this is the status of a process that only waits to be forgotten. The state is behind the name, which
 /// is any bytes between brackets.
 fn has_ended(status: &[u8]) -> bool {
     let name_end = status.iter().rposition(|byte| *byte == b')');
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_nobody_has_waited_for_has_ended() {
+    fn a_zombie_process_has_ended() {
         assert!(has_ended(b"12 (evb) Z 1") && has_ended(b"12 (evb) X 1") && has_ended(b""));
         assert!(!has_ended(b"12 (evb) Z 1) S 1") && !has_ended(b"12 (\xc3) R 1"));
     }

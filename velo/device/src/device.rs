@@ -41,7 +41,7 @@ pub enum DeviceError {
     #[error("the peer has ended: close its window")]
     Gone,
     /// The name is not valid.
-    #[error("`{0}` is no name: use 1 to 32 characters out of A-Za-z0-9._-")]
+    #[error("`{0}` is not a name: use 1 to 32 characters out of A-Za-z0-9._-")]
     Name(String),
     /// Nobody has this name.
     #[error("no device `{0}`: start its owner first, as the same user")]

@@ -85,7 +85,7 @@ fn free(position: u64) -> u64 {
     (position / at::SLOTS as u64) << SENDER_BITS
 }
 
-/// The header of a message of this sender with so many bytes in its line.
+/// The header of a message of this sender with this many bytes in its line.
 pub(crate) fn header(sender: u16, bytes: usize) -> u64 {
     let (source, target) = (Endpoint { node: 0, thread: sender.into() }, Endpoint { node: 0, thread: 0 });
     let length = (bytes as u64).max(1);
@@ -120,7 +120,7 @@ pub(crate) fn push(segment: &Segment, sender: u16, header: u64, envelope: &Envel
 }
 
 /// The position of a slot that now belongs to this sender. The claims decide; the tail only says where to begin to look. A
-/// sender that was interrupted between both may set it back, so whoever finds a claimed slot there moves it on.
+/// sender that was interrupted between both may set it back, so a thread that finds a claimed slot there moves it on.
 #[inline]
 fn claim(segment: &Segment, sender: u16) -> Option<u64> {
     let tail = segment.word(at::TAIL_AT);

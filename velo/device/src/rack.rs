@@ -224,8 +224,8 @@ fn describe(shared: &Shared, shape: &RackShape, nonce: u64) {
     shared.word(MAGIC_AT).store(at::MAGIC, Ordering::Release);
 }
 
-/// What a rack has told: nodes, map and mailboxes; none if it is no rack of this version.
-fn told(shared: &Shared) -> Option<(usize, AddressMap, Ring)> {
+/// What a rack reports: nodes, map and mailboxes; `None` if it is not a rack of this version.
+fn read_layout(shared: &Shared) -> Option<(usize, AddressMap, Ring)> {
     let word = |at| shared.word(at).load(Ordering::Relaxed);
     let nodes = usize::try_from(word(at::NODES_AT)).ok().filter(|nodes| (1..=RACK_NODES).contains(nodes))?;
     let [n, t] = at::BITS_AT.map(|at| u32::try_from(word(at)).ok());

@@ -25,7 +25,7 @@ pub struct EngineOptions {
     pub credits: usize,
 }
 
-/// The nodes and the packets between them. A way is a channel of its own, with end-to-end credits, so that a full
+/// The nodes and the packets between them. A way is its own channel, with end-to-end credits, so that a full
 /// mailbox stops its own senders only.
 #[derive(Clone, Debug)]
 pub struct Engine {
@@ -58,7 +58,7 @@ impl Engine {
     /// [`StoreError`]; nothing is sent in this case.
     ///
     /// # Panics
-    /// If there is no such node.
+    /// If the node does not exist.
     pub fn store(&mut self, node: usize, thread: u64, address: u64, data: &[u8]) -> Result<(), StoreError> {
         let packet = self.requesters[node].store(thread, address, data)?;
         let (credits, way) = (self.options.credits, self.way(&packet));
@@ -77,7 +77,7 @@ impl Engine {
     /// Brings the first packet of a way to its completer; `None` if there is none. A refused packet stays the first.
     ///
     /// # Panics
-    /// If there is no such way.
+    /// If the way does not exist.
     pub fn step(&mut self, way: usize) -> Option<Answer> {
         let packet = self.ways[way].front()?;
         let answer = self.completers[packet.header.target.node as usize].accept(packet);
@@ -90,7 +90,7 @@ impl Engine {
     /// Opens the mailbox of a thread as [`Completer::open`] does, with an empty recombination buffer behind it.
     ///
     /// # Panics
-    /// If there is no such node.
+    /// If the node does not exist.
     pub fn open(&mut self, node: usize, thread: u64, slots: usize) -> bool {
         let is_open = self.completers[node].open(thread, slots);
         if is_open {
@@ -103,7 +103,7 @@ impl Engine {
     /// Closes the mailbox of a thread. Its content can still be taken.
     ///
     /// # Panics
-    /// If there is no such node.
+    /// If the node does not exist.
     pub fn close(&mut self, node: usize, thread: u64) {
         self.completers[node].close(thread);
     }
@@ -111,7 +111,7 @@ impl Engine {
     /// The next whole message of a thread. The mailbox is emptied up to it; parts stay in the recombination buffer.
     ///
     /// # Panics
-    /// If there is no such node.
+    /// If the node does not exist.
     pub fn take(&mut self, node: usize, thread: u64) -> Option<Entry> {
         while let Some(packet) = self.completers[node].take(thread) {
             let index = self.index(packet.header.target);
@@ -126,7 +126,7 @@ impl Engine {
     /// The completer of a node.
     ///
     /// # Panics
-    /// If there is no such node.
+    /// If the node does not exist.
     pub fn completer(&self, node: usize) -> &Completer {
         &self.completers[node]
     }
@@ -134,7 +134,7 @@ impl Engine {
     /// The recombination buffer of a thread.
     ///
     /// # Panics
-    /// If there is no such node or thread.
+    /// If the node or the thread does not exist.
     pub fn recombiner(&self, node: usize, thread: u64) -> &Recombiner {
         &self.recombiners[self.index(Endpoint { node: node as u64, thread })]
     }

@@ -47,7 +47,7 @@ pub struct Ring {
 /// The reason why a ring is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RingError {
-    /// A number of pages that is no power of two, or too large.
+    /// A number of pages that is not a power of two, or too large.
     #[error("a ring of {pages} pages: use a power of two up to {}", 1 << MASK_BITS)]
     Pages {
         /// Pages of 4 KiB.

@@ -101,7 +101,7 @@ pub enum HeaderError {
         threads: u64,
     },
     /// The fixed bits of a word are not those of a header.
-    #[error("{word:#018x} is no header: its top bits are not 10")]
+    #[error("{word:#018x} is not a header: its top bits are not 10")]
     Fixed {
         /// The word.
         word: u64,
@@ -180,13 +180,13 @@ impl Header {
     }
 }
 
-/// The reason why words are no packet.
+/// The reason why words are not a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PacketError {
     /// There are no words.
     #[error("a packet without words: begin with its header")]
     Empty,
-    /// The first word is no header.
+    /// The first word is not a header.
     #[error(transparent)]
     Header(#[from] HeaderError),
     /// There are more or fewer words than the header announces.
@@ -217,7 +217,7 @@ impl Packet {
     /// The packet of these words. Bytes beside the data in their words are ignored.
     ///
     /// # Errors
-    /// [`PacketError`] if the first word is no header of this map, or does not fit the number of words.
+    /// [`PacketError`] if the first word is not a header of this map, or does not fit the number of words.
     pub fn from_words(words: &[u64], map: AddressMap) -> Result<Self, PacketError> {
         let (&word, data) = words.split_first().ok_or(PacketError::Empty)?;
         let header = Header::decode(word, map)?;

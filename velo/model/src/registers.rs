@@ -126,7 +126,7 @@ impl TableEntry {
     /// The entry in a word; bits above the fields are ignored.
     ///
     /// # Errors
-    /// [`RingError`] if there is no such ring.
+    /// [`RingError`] if the ring does not exist.
     pub const fn decode(word: u64) -> Result<Self, RingError> {
         let page = word & ((1 << TABLE_MASK_SHIFT) - 1);
         let mask = word >> TABLE_MASK_SHIFT & ((1 << MASK_BITS) - 1);

@@ -1,4 +1,4 @@
-//! The address map: every target has an address of its own, and any other target is refused.
+//! The address map: every target has its own address, and any other target is refused.
 
 use evb_velo::{AddressError, AddressMap, LINE_BYTES, PAGE_BITS, Target};
 use proptest::prelude::*;

@@ -202,7 +202,7 @@ fn send(engine: &mut Engine, thread: u64, length: u64, offset: u64, data: &[u8])
 }
 
 #[test]
-fn inconsistent_fragments_are_counted_and_harm_nobody_else() {
+fn inconsistent_fragments_are_counted_and_harm_no_other() {
     let mut engine = engine();
     assert_eq!(send(&mut engine, 0, 8, 0, &[1; 8]), Answer::Dropped(Fault::Closed));
     assert!(engine.open(1, 0, 16));

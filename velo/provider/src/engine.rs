@@ -25,7 +25,7 @@ pub(crate) const WRITTEN: u16 = 4;
 const MOST_UNEXPECTED: usize = 1 << 20;
 /// Receives that wait for a message.
 const MOST_POSTED: usize = 1 << 20;
-/// Messages taken from the mailbox in one round of progress, as long as so many do not wait for a receive already.
+/// Messages taken from the mailbox in one round of progress, as long as this many do not wait for a receive already.
 const ROUND: usize = 64;
 /// Time between two looks at the processes of peers that messages are under way to, and rounds between two at the clock.
 const LOOK: Duration = Duration::from_millis(100);

@@ -99,9 +99,7 @@ impl Lane {
     pub(crate) fn complain(&self) {
         static ONCE: Once = Once::new();
         let name = info::hardware().unwrap_or_default();
-        ONCE.call_once(|| {
-            eprintln!("velo: the hardware `{name}` has ended or stands still: no message comes any more")
-        });
+        ONCE.call_once(|| eprintln!("velo: the hardware `{name}` has ended or stalls: no message comes any more"));
     }
 
     pub(crate) fn take_block(&mut self, sender: u16, index: u16, length: usize) -> Option<Vec<u8>> {

@@ -2,7 +2,7 @@
 //!
 //! # Safety
 //! Each object begins with the structure that the headers declare, comes from a box, and ends in `close`, which libfabric
-//! calls once. Every function gets objects of the class whose table it stands in.
+//! calls once. Every function gets objects of the class whose table it is in.
 
 #![allow(unsafe_code, reason = "implements functions that C calls")]
 
@@ -33,7 +33,7 @@ pub(crate) struct Object {
 /// Empty reads of a queue before a reader gives its core to others between two reads.
 const IDLE_READS: u32 = 2000;
 
-/// A memory region: two words stand where other objects have tables.
+/// A memory region: two words take the place of the tables of other objects.
 const KEY_WORD: usize = 1;
 /// The number of a region that peers may read or write.
 const LENT: usize = 1;
@@ -195,7 +195,7 @@ unsafe extern "C" fn trywait(_fabric: *mut Fabric, _fids: *mut *mut Fid, _count:
 }
 
 unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
-    // SAFETY: the object comes from a box, and nobody uses it afterwards.
+    // SAFETY: the object comes from a box, and it is not used afterwards.
     let object = unsafe { Box::from_raw(fid.cast::<Object>()) };
     let number = object.number;
     let mut state = object.shared.lock();

@@ -51,7 +51,7 @@ fn a_killed_rank_ends_the_job_and_leaves_no_segment() {
     assert_eq!(files(), before, "files are left");
 }
 
-/// A job, and hardware with so many nodes for its ranks.
+/// A job, and hardware with this many nodes for its ranks.
 fn on_hardware(nodes: usize) -> Option<(Job, Hardware)> {
     let (mut job, hardware) = (Job::build("hardware.c")?, Hardware::start(nodes)?);
     job.hardware = Some(hardware.name.clone());

@@ -60,7 +60,7 @@ pub(crate) struct Bus {
 }
 
 impl Bus {
-    /// The bus of a device after a reset, whose mailbox has so many pages.
+    /// The bus of a device after a reset, whose mailbox has this many pages.
     pub(crate) fn new(pages: u64) -> Self {
         Self {
             map: RtlOptions::map(),

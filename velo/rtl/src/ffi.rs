@@ -3,7 +3,7 @@
 //! # Invariants
 //! - **The signatures below are those of `sim/evb_velo.cpp`,** and so are the layouts of [`Inputs`] and [`Outputs`],
 //!   whose sizes both sides check. The opened library was compiled from the sources in this binary: a hash of them is
-//!   in its name, and nobody else can write it. It is never closed.
+//!   in its name, and no other user can write it. It is never closed.
 //! - **Calls do not overlap:** only a [`Verilated`] has the pointer, and its calls take it exclusively. Clusters share
 //!   nothing, so several may be used at once, and one may go from thread to thread.
 //! - **There are as many inputs and outputs as nodes:** [`step`](Hardware::step) checks that.

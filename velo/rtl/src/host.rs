@@ -73,7 +73,7 @@ impl Host {
     /// Takes the next packet out of the mailbox.
     pub(crate) fn take(&mut self) -> Option<Packet> {
         let at = self.bus.slot(self.head);
-        let slot = self.memory[at..].first_chunk().expect("slots have so many words");
+        let slot = self.memory[at..].first_chunk().expect("slots have this many words");
         let packet = mailbox::read(slot, self.bus.map).expect("the device writes headers of the map");
         if let Some(packet) = &packet {
             self.peers.note_taken(packet.header.source.node as usize);

@@ -18,6 +18,7 @@
 mod bus;
 mod cluster;
 mod error;
+mod factory;
 #[cfg(test)]
 mod fake;
 mod ffi;
@@ -26,7 +27,6 @@ mod host;
 mod layer;
 mod library;
 mod peers;
-mod registered;
 #[cfg(target_os = "linux")]
 mod service;
 #[cfg(test)]

@@ -11,7 +11,7 @@ struct Peer {
     /// The number of packets that it had stored for this node when it left.
     gone: Option<u64>,
     /// True if its loss was reported.
-    told: bool,
+    reported: bool,
 }
 
 /// All nodes by number; the node itself is among them and never has a packet.
@@ -61,13 +61,13 @@ impl Peers {
     /// A node that has left and whose packets have all been taken; each node once.
     pub(crate) fn lost(&mut self) -> Option<NodeId> {
         let node = self.0.iter().position(Peer::is_news)?;
-        self.0[node].told = true;
+        self.0[node].reported = true;
         Some(NodeId(node as u16))
     }
 }
 
 impl Peer {
     fn is_news(&self) -> bool {
-        !self.told && self.gone.is_some_and(|sent| sent == self.taken)
+        !self.reported && self.gone.is_some_and(|sent| sent == self.taken)
     }
 }

@@ -1,6 +1,6 @@
 //! The hardware for other processes: each node is a card of a rack in shared memory.
 //!
-//! The clock passes while something is under way and stands otherwise, so cycles are those of the hardware, and not of the
+//! The clock runs while something is under way and stops otherwise, so cycles are those of the hardware, and not of the
 //! programs that use it.
 
 use crate::{

@@ -178,14 +178,14 @@ fn a_message_without_room_costs_a_cycle() {
     assert_eq!(sender.send(SECOND, &[]), Err(Refused::TooLarge { limit }));
     assert_eq!(sender.send(FIRST, &[1]), Err(Refused::Lost), "oneself");
     assert_eq!(sender.send(NodeId(2), &[1]), Err(Refused::Lost), "nobody");
-    // The loss of the other is told at the next edge.
+    // The loss of the other is reported at the next edge.
     let results: Vec<_> = (0..4).map(|_| sender.send(SECOND, &[7; 64])).collect();
     assert_eq!(results, [Ok(()), Ok(()), Err(Refused::Full), Err(Refused::Lost)]);
     assert_eq!(now(&sender), Time::ZERO + cycles(1));
 }
 
 #[test]
-fn a_loss_is_told_after_the_messages_and_the_others_go_on() {
+fn a_loss_is_reported_after_the_messages_and_the_others_continue() {
     let mut layers = nodes(3, &RtlOptions::default()).into_iter();
     let (mut first, mut leaving) = (layers.next().expect("a node"), layers.next().expect("a node"));
     let mut third = layers.next().expect("a node");
@@ -204,7 +204,7 @@ fn a_loss_is_told_after_the_messages_and_the_others_go_on() {
             assert_eq!(first.receive(1, &mut |_, _| panic!("all was there")), 0);
             polls += 1;
         }
-        assert!(polls <= 2, "the loss was told {polls} cycles after the messages");
+        assert!(polls <= 2, "the loss was reported {polls} cycles after the messages");
         assert_eq!(first.send(SECOND, &[1]), Err(Refused::Lost));
         send(&mut first, NodeId(2), &[2]);
         assert_eq!(receive(&mut first, 1)[0].1, [99]);

@@ -57,7 +57,7 @@ fn the_transport_over_the_hardware_conforms() {
         let layers = nodes(count, &options).expect("the tools are there").into_iter();
         layers.map(|layer| Box::new(OverLayer::new(layer)) as Box<dyn Transport>).collect()
     };
-    // Whoever waits makes the time of the hardware pass, which is work.
+    // A thread that waits makes the time of the hardware pass, which is work.
     run_all_but(&Subject { connect: &connect, max_body: MAX_BODY }, &["a wait leaves the core to others"]);
 }
 

@@ -41,21 +41,21 @@ impl<'a> Members<'a> {
         is_pinned: bool,
         launcher: Option<&str>,
     ) -> Result<Self, Failure> {
-        let launcher = layer.about().has_launcher.then(|| launcher::command(launcher, nodes)).transpose()?;
+        let launcher = layer.info().has_launcher.then(|| launcher::command(launcher, nodes)).transpose()?;
         let (program, token) = (std::env::current_exe()?, token::fresh()?);
         Ok(Self { hosts: None, layer, nodes, longest, is_pinned, launcher, program, token })
     }
 
     /// The same on these machines.
     pub(crate) fn on(self, hosts: Option<&'a Hosts>) -> Result<Self, Failure> {
-        let about = self.layer.about();
+        let about = self.layer.info();
         let reason = match hosts {
             None => return Ok(self),
             Some(_) if self.launcher.is_some() => {
                 "a launcher starts its nodes: give the machines to it, with --launcher"
             }
             Some(_) if self.layer.is_one_process() => "its nodes are threads of one process",
-            Some(_) if self.layer.transport().about().is_local => "it joins processes of one machine",
+            Some(_) if self.layer.transport().info().is_local => "it joins processes of one machine",
             Some(_) => return Ok(Self { hosts, ..self }),
         };
         Err(Failure::new(format!("{} has no --hosts: {reason}", about.name)))

@@ -54,14 +54,14 @@ impl NodeArgs {
 
     /// True if these plans run in processes.
     pub(crate) fn in_processes(&self, plans: &[Plan]) -> bool {
-        self.processes || self.is_remote() || !event_builders(plans).all(|plan| plan.transport.about().is_one_process())
+        self.processes || self.is_remote() || !event_builders(plans).all(|plan| plan.transport.info().is_one_process())
     }
 
     /// The key to set for nodes in processes: an experiment for threads becomes one for MPI under `mpirun`, for TCP with
     /// `--hosts`, and for shared memory with `--processes`.
     pub(crate) fn transport(&self, plans: &[Plan]) -> Option<String> {
         let is_for_threads =
-            |plan: &Plan| plan.transport.about().is_one_process() && plan.transport.about().only_threads().is_none();
+            |plan: &Plan| plan.transport.info().is_one_process() && plan.transport.info().only_threads().is_none();
         let transport = match launched() {
             Some(_) => "mpi",
             None if self.hosts.any() => "tcp",
@@ -108,8 +108,8 @@ fn event_builders(plans: &[Plan]) -> impl Iterator<Item = &Plan> {
 }
 
 fn refuse_local_on_hosts(plans: &[Plan]) -> Result<(), Failure> {
-    let is_local = |plan: &&Plan| plan.transport.about().is_local;
-    match event_builders(plans).find(is_local).map(|plan| plan.transport.about().name) {
+    let is_local = |plan: &&Plan| plan.transport.info().is_local;
+    match event_builders(plans).find(is_local).map(|plan| plan.transport.info().name) {
         Some(name) => Err(Failure::with_hint(
             format!("{name} has no --hosts: it joins processes of one machine"),
             "use a transport between machines, such as `--set transport.type=tcp`",
@@ -120,7 +120,7 @@ fn refuse_local_on_hosts(plans: &[Plan]) -> Result<(), Failure> {
 
 /// Refuses plans that run in threads only, for nodes in processes.
 pub(crate) fn refuse_threads_in_processes(plans: &[Plan]) -> Result<(), Failure> {
-    match event_builders(plans).find_map(|plan| plan.transport.about().only_threads()) {
+    match event_builders(plans).find_map(|plan| plan.transport.info().only_threads()) {
         Some(why) => Err(Failure::with_hint(why, "leave out `--processes` and `--listen`")),
         None => Ok(()),
     }

@@ -73,7 +73,7 @@ fn check_traffic(plan: &Plan) -> Result<(), OnlySimulated> {
         (Load::Saturating, Pattern::Gather { .. }) => Err(OnlySimulated::Gather),
         _ if !plan.faults.is_empty() => Err(OnlySimulated::Fault),
         _ if plan.run.cores != Cores::None => Err(OnlySimulated::Placement),
-        _ if LayerChoice::of(&plan.transport).is_none() => Err(OnlySimulated::Transport(plan.transport.about().name)),
+        _ if LayerChoice::of(&plan.transport).is_none() => Err(OnlySimulated::Transport(plan.transport.info().name)),
         _ => Ok(()),
     }
 }

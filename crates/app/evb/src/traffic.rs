@@ -25,7 +25,7 @@ pub fn run_traffic(work: &Work, place: &Place<'_>, note: &mut dyn FnMut(&str)) -
 
 /// Carries out traffic with threads of this process.
 pub(crate) fn in_threads(work: &Work, observer: &mut dyn Observer) -> Result<Record, RunError> {
-    let name = work.plan().transport.about().name;
+    let name = work.plan().transport.info().name;
     let layer = LayerChoice::of(&work.plan().transport).ok_or(OnlySimulated::Transport(name))?;
     let place = Place { layer, cores: Vec::new(), stop: &AtomicBool::new(false), launch: None };
     let result = run_traffic(work, &place, &mut |text| observer.note(text));

@@ -582,7 +582,7 @@ impl<'a> Service<'a> {
             commands,
             experiment: plan.name.clone(),
             version: evb::VERSION,
-            transport: plan.transport.about().name.into(),
+            transport: plan.transport.info().name.into(),
             protocol: plan.building.protocol.name().into(),
             slowest: live.and_then(|live| slowest(live)),
             limit: live.and_then(|live| explain(&live.record).into_iter().next()),

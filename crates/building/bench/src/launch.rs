@@ -14,11 +14,9 @@ use evb_node::{
     Children, Token,
     lines::{Lines, Writer, welcome},
 };
-use evb_transport::{
-    LayersOptions, MessageLayer, UseLayers,
-    secure::{AcceptResult, Acceptor, Purpose},
-};
+use evb_transport::{LayersOptions, MessageLayer, UseLayers};
 use evb_transport_registry::LayerChoice;
+use evb_transport_secure::{AcceptResult, Acceptor, Purpose};
 use std::{
     collections::BTreeMap,
     io::{self, ErrorKind},
@@ -80,7 +78,7 @@ impl<'a> Place<'a> {
         }
         let transport = self.layer.transport();
         for nodes in nodes {
-            (transport.about().prepare)(nodes, transport.settings(), notice)?;
+            (transport.info().prepare)(nodes, transport.settings(), notice)?;
         }
         let cores = if self.layer.is_simulated() { Vec::new() } else { self.cores.clone() };
         Ok(Box::new(Threads { layer: self.layer.clone(), cores, stop: self.stop }))

@@ -14,11 +14,9 @@ use evb_node::{
     Token,
     lines::{self, Lines},
 };
-use evb_transport::{
-    Connect, LayerOptions, MessageLayer, UseLayer,
-    secure::{DialError, Purpose},
-};
+use evb_transport::{Connect, LayerOptions, MessageLayer, UseLayer};
 use evb_transport_registry::LayerChoice;
+use evb_transport_secure::{DialError, Purpose};
 use std::{
     io,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket},
@@ -71,7 +69,7 @@ pub fn join(options: &MemberOptions) -> Result<(), BenchError> {
     }
     let broken = |source| broken(options, source);
     let layer = LayerOptions {
-        layer: options.layer.about().name,
+        layer: options.layer.info().name,
         node: options.node.map(NodeId),
         nodes: options.nodes,
         listen: address_towards(options.control).map_err(broken)?,

@@ -73,7 +73,8 @@ impl<L: MessageLayer + ?Sized> MessageLayer for Renumbered<'_, L> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use evb_transport::{OverTransport, in_process};
+    use evb_transport::OverTransport;
+    use evb_transport_shm::in_process;
 
     #[test]
     fn members_know_each_other_by_their_new_numbers() {

@@ -78,7 +78,7 @@ impl Suite {
     }
 
     fn nodes_of(&self, benchmark: Benchmark, layer: &LayerChoice) -> Vec<u16> {
-        let most = layer.about().most_nodes.map_or(self.most_nodes, |most| most.min(self.most_nodes));
+        let most = layer.info().most_nodes.map_or(self.most_nodes, |most| most.min(self.most_nodes));
         let wanted = match &self.nodes[..] {
             [] if benchmark == Benchmark::Assigned => vec![fewest_nodes(&self.to)],
             [] => benchmark.note_nodes().iter().copied().filter(|&nodes| nodes <= most).collect(),

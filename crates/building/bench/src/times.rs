@@ -11,7 +11,7 @@ const EVENTS: u64 = 4;
 /// cycles of 10 ns, so a millisecond of it is a tenth of a second or more. Long messages, and farms that compute, need
 /// some of their cycles.
 pub(crate) fn times(layer: &LayerChoice, size: usize, compute: Span) -> (Span, Span) {
-    let Some(byte) = layer.about().simulated_byte else { return (Span::from_millis(20), Span::from_millis(100)) };
+    let Some(byte) = layer.info().simulated_byte else { return (Span::from_millis(20), Span::from_millis(100)) };
     let duration = Span::from_micros(500).0 + MESSAGES * byte.0 * size as u64 + EVENTS * compute.0;
     (Span::from_micros(50), Span(duration))
 }

@@ -6,13 +6,18 @@ use crate::{
 };
 use std::collections::HashSet;
 
+const REMOVED_SOCKET: &str = "frames of Ethernet go through packet sockets, and AF_XDP was removed: leave the key out";
 /// Keys of earlier versions: their table, their name, and what is written instead.
-const RENAMED: [(&str, &str, &str); 1] = [(
-    "builder",
-    "timeout",
-    "an event is not given up any more because its fragments are slow: `patience` says when a builder asks for them, and \
-     `deadline` ends an event in time",
-)];
+const RENAMED: [(&str, &str, &str); 3] = [
+    (
+        "builder",
+        "timeout",
+        "an event is not given up any more because its fragments are slow: `patience` says when a builder asks for them, and \
+         `deadline` ends an event in time",
+    ),
+    ("transport", "socket", REMOVED_SOCKET),
+    ("control.transport", "socket", REMOVED_SOCKET),
+];
 
 /// The name that is closest to `text`, if one is close.
 pub(crate) fn closest<'a>(text: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {

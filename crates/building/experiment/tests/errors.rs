@@ -75,6 +75,7 @@ cases! {
     tag_missing: with("[readout]\nunits = 2\nsource = { typ = \"fixed\", size = \"2 kB\" }\n");
     tag_not_a_text: with("[protocol]\ntype = 1\n");
     renamed_key: with("[builder]\nunits = 2\ntimeout = \"5 s\"\n");
+    removed_key: with("[transport]\ntype = \"ethernet\"\nsocket = \"xdp\"\n");
     unit_missing: with("[builder]\nunits = 2\npatience = \"5\"\n");
     unit_missing_bare: with("[trigger]\nevents = 1000\ntype = \"rate\"\nrate = 50_000\n");
     unit_wrong: with("[builder]\nunits = 2\npatience = \"5 kHz\"\n");

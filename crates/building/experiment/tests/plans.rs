@@ -153,7 +153,7 @@ fn a_full_file_says_everything() {
         SourceSpec::Trace { file: "${HOME}/all.csv".into(), source: None },
     ];
     assert_eq!(plan.sources, sources);
-    assert_eq!(plan.transport.about().name, "tcp");
+    assert_eq!(plan.transport.info().name, "tcp");
     assert_eq!(plan.filter, full_selection(plan.run.seed));
     assert_eq!(plan.storage.keep, Keep::OneIn(10));
     assert_eq!(plan.run.workers, Some(2));

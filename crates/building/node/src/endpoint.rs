@@ -6,7 +6,7 @@ use crate::join::JoinOptions;
 use crate::worker::Left;
 use evb_core::NodeId;
 use evb_experiment::Plan;
-use evb_transport::{Connect, NodeOptions, OpenError, Transport, UseEndpoint};
+use evb_transport::{Connect, EndpointOptions, NodeOptions, OpenError, Transport, UseEndpoint};
 use evb_transport_registry::TransportChoice;
 use std::sync::{Arc, atomic::AtomicBool};
 
@@ -29,16 +29,14 @@ pub(crate) fn open(
     interrupt: Arc<AtomicBool>,
     use_them: impl UseEndpoints,
 ) -> Result<Left, NodeError> {
-    let options = NodeOptions {
-        node,
-        nodes: plan.building.nodes(),
-        listen: join.listen,
-        token: join.token,
+    let endpoint = EndpointOptions {
         peer_timeout: plan.run.peer_timeout.as_duration(),
         connect_timeout: join.patience,
         stop: interrupt,
         max_body: longest_body(plan),
+        ..EndpointOptions::new(plan.building.nodes(), join.token)
     };
+    let options = NodeOptions { node, listen: join.listen, endpoint };
     let listen = join.listen_control.unwrap_or_else(|| (join.listen.ip(), 0).into());
     match &plan.control {
         None => evb_transport_registry::open(&plan.transport, options, WithData { use_them, control: None }),

@@ -13,10 +13,8 @@ use crate::wire_control::{Answer, Hello};
 use crate::worker::{ControlChannel, Left, Node, carry};
 use evb_core::NodeId;
 use evb_experiment::Plan;
-use evb_transport::{
-    Connect, Token, Transport, Waker,
-    secure::{DialError, Purpose, Refusal},
-};
+use evb_transport::{Connect, Token, Transport, Waker};
+use evb_transport_secure::{DialError, Purpose, Refusal};
 use evb_unit::VERSION;
 use std::{
     io::ErrorKind,

@@ -1,12 +1,10 @@
 //! The control connection between processes: one JSON object per line, sealed, over TCP.
 //!
-//! Both sides have proved that they have the token before the first line (`evb_transport::secure`), which is the last
+//! Both sides have proved that they have the token before the first line (`evb_transport_secure`), which is the last
 //! message of the handshake. Lines have a bounded length.
 
-use evb_transport::{
-    Token,
-    secure::{Arrived, DialError, Opener, Purpose, Sealer, dial},
-};
+use evb_transport::Token;
+use evb_transport_secure::{Arrived, DialError, Opener, Purpose, Sealer, dial};
 use serde::{Serialize, de::DeserializeOwned};
 use std::{
     io::{self, ErrorKind},

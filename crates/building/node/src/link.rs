@@ -9,7 +9,7 @@ use evb_protocol::{
     wire::{self, Body},
 };
 use evb_record::Broadcast;
-use evb_transport::{Broadcasts, Message as Envelope, Received, Transport, bond};
+use evb_transport::{Broadcasts, Message as Envelope, Received, Transport};
 use evb_unit::DeadLink;
 
 /// Largest number of messages taken from the transport at once.
@@ -172,7 +172,7 @@ impl<T: Transport> Link<T> {
 }
 
 /// Dead links of a transport, for a report.
-pub(crate) fn report_links(links: &[bond::DeadLink]) -> impl Iterator<Item = DeadLink> {
-    let report = |bond::DeadLink { link, peer, reason }| DeadLink { link, peer, reason };
+pub(crate) fn report_links(links: &[evb_transport::DeadLink]) -> impl Iterator<Item = DeadLink> {
+    let report = |evb_transport::DeadLink { link, peer, reason }| DeadLink { link, peer, reason };
     links.iter().cloned().map(report)
 }

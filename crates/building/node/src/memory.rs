@@ -77,7 +77,7 @@ fn under_construction(plan: &Plan) -> u64 {
     // The oldest event of all needs no slot.
     let fragments = (u64::from(config.builder_slots) + 1) * u64::from(config.readout_units);
     // Threads have the fragments by reference, and the readout units count them.
-    let payload = if plan.transport.about().is_one_process() { 0 } else { config.max_fragment.0 };
+    let payload = if plan.transport.info().is_one_process() { 0 } else { config.max_fragment.0 };
     let of_units = fragments.saturating_mul(payload + size_of::<Option<Fragment<Bytes>>>() as u64);
     // Bundles are split when their event is stored.
     let split = match plan.bundling.is_plain() {
@@ -110,7 +110,7 @@ fn writer(plan: &Plan) -> u64 {
 /// Largest memory of a node's transports for all its peers.
 fn transport(plan: &Plan) -> u64 {
     let of_one = |transport: &TransportChoice| {
-        let MemoryOfNode { own, for_each_peer } = (transport.about().memory)(queue_length(plan));
+        let MemoryOfNode { own, for_each_peer } = (transport.info().memory)(queue_length(plan));
         own as u64 + for_each_peer as u64 * u64::from(plan.building.nodes() - 1)
     };
     [Some(&plan.transport), plan.control.as_ref()].into_iter().flatten().map(of_one).sum()

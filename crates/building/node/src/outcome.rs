@@ -133,7 +133,7 @@ impl Outcome {
     pub(crate) fn record(&mut self, plan: &Plan, transport: &str, seconds: f64) -> Record {
         let mut record = mem::replace(&mut self.account, Account::new(plan)).record(plan, transport, seconds);
         self.complete(&mut record);
-        Record { control_transport: plan.control.as_ref().map(|choice| choice.about().name.to_owned()), ..record }
+        Record { control_transport: plan.control.as_ref().map(|choice| choice.info().name.to_owned()), ..record }
     }
 
     /// Takes an event of run control, and shows it now and in the record.

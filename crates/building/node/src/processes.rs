@@ -11,10 +11,8 @@ use crate::session::{Blueprint, Nodes, Observer};
 use crate::wire_control::{Answer, Hello};
 use evb_core::NodeId;
 use evb_experiment::{Cores, Plan};
-use evb_transport::{
-    Token,
-    secure::{AcceptResult, Acceptor, Purpose, Refusal},
-};
+use evb_transport::Token;
+use evb_transport_secure::{AcceptResult, Acceptor, Purpose, Refusal};
 use evb_unit::VERSION;
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -425,7 +423,7 @@ impl Nodes for ProcessNodes<'_> {
     }
 
     fn transport(&self, plan: &Plan) -> &'static str {
-        plan.transport.about().between_processes()
+        plan.transport.info().between_processes()
     }
 }
 

@@ -299,7 +299,7 @@ impl Drop for Line {
 
 /// Longest absence of a node before its peers give it up; none if they never do.
 fn lease(plan: &Plan) -> Option<Duration> {
-    plan.transport.about().gives_up_peers.then(|| plan.run.peer_timeout.as_duration())
+    plan.transport.info().gives_up_peers.then(|| plan.run.peer_timeout.as_duration())
 }
 
 /// The rate of a disk that is slow on purpose.

@@ -48,7 +48,7 @@ impl Nodes for ThreadNodes {
     ) -> Result<(), NodeError> {
         limits::check_for_threads(&blueprint.plan)?;
         let (transport, nodes) = (&blueprint.plan.transport, blueprint.plan.building.nodes());
-        (transport.about().prepare)(nodes, transport.settings(), &mut |text| observer.note(text))?;
+        (transport.info().prepare)(nodes, transport.settings(), &mut |text| observer.note(text))?;
         let Blueprint { mut plan, text } = Blueprint::clone(blueprint);
         plan.building.share_caches();
         self.blueprint = Some(Arc::new(Blueprint { plan, text }));
@@ -120,7 +120,7 @@ impl Nodes for ThreadNodes {
     }
 
     fn transport(&self, plan: &Plan) -> &'static str {
-        plan.transport.about().name
+        plan.transport.info().name
     }
 }
 

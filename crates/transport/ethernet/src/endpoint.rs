@@ -1,7 +1,7 @@
 //! The endpoint of a node: the machine of the protocol, driven over a wire in real time.
 //!
 //! The user's calls drive it. When there were none for a while, a service thread does: it acknowledges, sends again and
-//! gives signs of life. So a node is silent only when its process stands still, and what was flushed arrives although the
+//! gives signs of life. So a node is silent only when its process stalls, and what was flushed arrives although the
 //! user computes.
 //!
 //! A kernel acknowledges for a process that computes; here the service thread does. It looks every 2 ms whether the
@@ -14,13 +14,13 @@ use crate::{
 };
 use evb_core::{NodeId, Time};
 use evb_transport::{
-    Connect, ConnectError, JoinError, Message, Parker, Received, SendError, SharesThread, Transport, Waker,
-    tcp::Refusal,
+    Connect, ConnectError, JoinDeadline, JoinError, Message, Parker, Received, Refusal, SendError, SharesThread,
+    Transport, Waker,
 };
 use std::{
     io,
     os::fd::{AsFd, BorrowedFd, OwnedFd},
-    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
@@ -36,10 +36,10 @@ const SERVICE: Duration = Duration::from_millis(2);
 /// Longest time that a drop takes until the peers have everything.
 const DROP_PATIENCE: Duration = Duration::from_secs(1);
 /// Longest sleep of a node that joins its peers.
-const JOIN_REST: Duration = Duration::from_millis(5);
+const JOIN_PAUSE: Duration = Duration::from_millis(5);
 
 /// What the user's thread and the service thread share.
-pub(crate) struct Core<W> {
+pub(crate) struct EndpointCore<W> {
     pub(crate) machine: Machine,
     wire: W,
     start: Instant,
@@ -52,15 +52,15 @@ pub(crate) struct Core<W> {
 
 /// The endpoint of one node on a wire.
 pub struct Endpoint<W: Wire> {
-    core: Arc<Mutex<Core<W>>>,
+    core: Arc<Mutex<EndpointCore<W>>>,
     /// The file of the wire.
     file: OwnedFd,
     local: NodeId,
-    rest: Parker,
+    parker: Parker,
     service: Option<JoinHandle<()>>,
 }
 
-impl<W: Wire> Core<W> {
+impl<W: Wire> EndpointCore<W> {
     pub(crate) fn now(&self) -> Time {
         Time(self.start.elapsed().as_nanos() as u64 * 1000)
     }
@@ -105,20 +105,20 @@ impl<W: Wire> Endpoint<W> {
     /// If the system refuses a thread or a file.
     ///
     /// # Panics
-    /// If `local` is not below `options.nodes`.
+    /// If `local` is not below `options.endpoint.nodes`.
     pub fn open(local: NodeId, options: EthernetOptions, wire: W) -> io::Result<Self> {
         Self::start(local, options, wire, false)
     }
 
     pub(crate) fn start(local: NodeId, options: EthernetOptions, wire: W, is_layer: bool) -> io::Result<Self> {
-        assert!(local.0 < options.nodes, "{local} is not one of {} nodes", options.nodes);
+        assert!(local.0 < options.endpoint.nodes, "{local} is not one of {} nodes", options.endpoint.nodes);
         let (machine, file) = (Machine::new(local, options, wire.port(), is_layer), wire.file().try_clone_to_owned()?);
         let start = Instant::now();
-        let core = Core { machine, wire, start, was_driven: false, sleeps: false, stops: false };
+        let core = EndpointCore { machine, wire, start, was_driven: false, sleeps: false, stops: false };
         let core = Arc::new(Mutex::new(core));
         let served = Arc::clone(&core);
         let service = thread::Builder::new().name("ethernet".into()).spawn(move || serve(&served))?;
-        Ok(Self { core, file, local, rest: Parker::new()?, service: Some(service) })
+        Ok(Self { core, file, local, parker: Parker::new()?, service: Some(service) })
     }
 
     /// Properties of the interface.
@@ -133,7 +133,7 @@ impl<W: Wire> Endpoint<W> {
         self.lock().machine.counts()
     }
 
-    pub(crate) fn lock(&self) -> MutexGuard<'_, Core<W>> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, EndpointCore<W>> {
         // A panic of the service thread is one of this crate; the state is still the best that there is.
         self.core.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -145,21 +145,17 @@ impl<W: Wire> Endpoint<W> {
     /// [`ConnectError`] names the peer that is missing or refuses this node.
     pub fn connect(&mut self, peers: &[NodeId]) -> Result<(), ConnectError> {
         self.expect_all(peers)?;
-        let (start, options) = (Instant::now(), self.lock().machine.options().clone());
+        let deadline = JoinDeadline::new(&self.lock().machine.options().endpoint);
         loop {
             let mut core = self.lock();
             core.poll();
             let missing = missing(&core.machine, peers)?;
             drop(core);
-            let timeout = options.connect_timeout;
             if missing.is_empty() {
                 return Ok(());
-            } else if options.stop.load(Ordering::Relaxed) {
-                return Err(ConnectError::Stopped);
-            } else if start.elapsed() >= timeout {
-                return Err(ConnectError::Timeout { missing, timeout, last_error: self.last_error() });
             }
-            self.rest.sleep(&[(self.file.as_fd(), false)], JOIN_REST);
+            deadline.check(missing, || self.last_error())?;
+            self.parker.sleep(&[(self.file.as_fd(), false)], JOIN_PAUSE);
         }
     }
 
@@ -196,7 +192,7 @@ impl<W: Wire> Endpoint<W> {
         while !core.machine.is_settled() && begin.elapsed() < DROP_PATIENCE {
             let wants_room = core.machine.queued() > 0;
             drop(core);
-            self.rest.sleep(&[(self.file.as_fd(), wants_room)], SERVICE);
+            self.parker.sleep(&[(self.file.as_fd(), wants_room)], SERVICE);
             core = self.lock();
             core.poll();
         }
@@ -223,10 +219,10 @@ fn missing(machine: &Machine, peers: &[NodeId]) -> Result<Vec<NodeId>, ConnectEr
 }
 
 /// Drives an endpoint whose user has not driven it for an interval.
-fn serve<W: Wire>(core: &Mutex<Core<W>>) {
+fn serve<W: Wire>(core: &Mutex<EndpointCore<W>>) {
     loop {
         thread::park_timeout(SERVICE);
-        // Whoever holds the lock drives the endpoint.
+        // The thread that holds the lock drives the endpoint.
         let Ok(mut core) = core.try_lock() else { continue };
         if core.stops {
             return;
@@ -283,20 +279,20 @@ impl<W: Wire> Transport for Endpoint<W> {
         loop {
             let now = core.poll();
             let left = timeout.saturating_sub(start.elapsed());
-            if core.machine.is_readable() || core.machine.moved || left.is_zero() || self.rest.was_called() {
+            if core.machine.is_readable() || core.machine.moved || left.is_zero() || self.parker.was_called() {
                 return;
             }
             let (next, wants_room) = (core.machine.next_time(), core.machine.queued() > 0);
             core.sleeps = true;
             drop(core);
-            self.rest.sleep(&[(self.file.as_fd(), wants_room)], left.min(next.since(now).as_duration()));
+            self.parker.sleep(&[(self.file.as_fd(), wants_room)], left.min(next.since(now).as_duration()));
             core = self.lock();
             core.sleeps = false;
         }
     }
 
     fn waker(&self) -> Waker {
-        self.rest.waker()
+        self.parker.waker()
     }
 
     fn file(&self) -> Option<BorrowedFd<'_>> {

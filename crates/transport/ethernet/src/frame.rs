@@ -46,13 +46,13 @@ impl FromStr for Mac {
     fn from_str(text: &str) -> Result<Self, String> {
         let bytes: Result<Vec<_>, _> = text.split(':').map(|byte| u8::from_str_radix(byte, 16)).collect();
         let bytes = bytes.ok().and_then(|bytes| bytes.try_into().ok());
-        bytes.map(Self).ok_or_else(|| format!("{text:?} is no Ethernet address, such as 02:00:00:00:00:01"))
+        bytes.map(Self).ok_or_else(|| format!("{text:?} is not an Ethernet address, such as 02:00:00:00:00:01"))
     }
 }
 
 /// The kind of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum FrameKind {
     /// A part of the stream of records.
     Data,
     /// Acknowledgements and credit only.
@@ -71,7 +71,7 @@ pub(crate) struct Header {
     pub(crate) from: NodeId,
     /// Bytes of the payload.
     pub(crate) length: u16,
-    pub(crate) kind: Kind,
+    pub(crate) kind: FrameKind,
     /// The sender wants a status at once.
     pub(crate) asks: bool,
     /// The session, from sender to receiver.
@@ -110,10 +110,10 @@ impl Header {
             return None;
         }
         let kind = match head[15] & !ASKS {
-            0 => Kind::Data,
-            1 => Kind::Status,
-            2 => Kind::Hello,
-            3 => Kind::Reset,
+            0 => FrameKind::Data,
+            1 => FrameKind::Status,
+            2 => FrameKind::Hello,
+            3 => FrameKind::Reset,
             _ => return None,
         };
         let header = Self {
@@ -169,7 +169,7 @@ mod tests {
             to: NodeId(3),
             from: NodeId(500),
             length: 9,
-            kind: Kind::Status,
+            kind: FrameKind::Status,
             asks: true,
             session: u64::MAX - 5,
             number: 7,
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_come_back_and_padding_is_no_payload() {
+    fn headers_come_back_and_padding_is_not_payload() {
         let (header, frame) = example();
         assert_eq!(Header::parse(&frame), Some((header, &[5; 9][..])));
         for cut in 0..HEADER_BYTES + 9 {

@@ -19,9 +19,9 @@ impl<W: Wire> EndpointLayer<W> {
     /// If the system refuses a thread or a file.
     ///
     /// # Panics
-    /// If `local` is not below `options.nodes`.
+    /// If `local` is not below `options.endpoint.nodes`.
     pub fn open(local: NodeId, options: EthernetOptions, wire: W) -> io::Result<Self> {
-        let max_bytes = options.max_body;
+        let max_bytes = options.endpoint.max_body;
         Ok(Self { endpoint: Endpoint::start(local, options, wire, true)?, max_bytes, lost: Vec::new() })
     }
 }

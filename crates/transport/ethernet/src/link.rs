@@ -7,7 +7,7 @@ mod sender;
 mod stream;
 
 use crate::{
-    frame::{HEADER_BYTES, Header, Kind, widen},
+    frame::{FrameKind, HEADER_BYTES, Header, widen},
     options::LOOKS,
 };
 use evb_core::{NodeId, Span, Time};
@@ -18,7 +18,7 @@ use sender::Sender;
 
 /// What a link needs to know from its machine.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Names {
+pub(crate) struct SessionNames {
     pub(crate) run: u32,
     pub(crate) local: NodeId,
     pub(crate) peer: NodeId,
@@ -29,7 +29,7 @@ pub(crate) struct Names {
 
 /// The limits of a link.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Bounds {
+pub(crate) struct LinkLimits {
     /// Most bytes of a payload in both directions.
     pub(crate) payload: usize,
     /// Frames that the peer grants in the beginning, and those that this node grants.
@@ -44,8 +44,8 @@ pub(crate) struct Bounds {
 
 /// The session with a peer.
 #[derive(Debug)]
-pub(crate) struct Link {
-    names: Names,
+pub(crate) struct PeerLink {
+    names: SessionNames,
     /// The Ethernet header of frames to the peer.
     ethernet: Vec<u8>,
     sender: Sender,
@@ -68,8 +68,8 @@ pub(crate) struct Link {
     pub(crate) is_active: bool,
 }
 
-impl Link {
-    pub(crate) fn new(now: Time, names: Names, ethernet: Vec<u8>, bounds: &Bounds) -> Self {
+impl PeerLink {
+    pub(crate) fn new(now: Time, names: SessionNames, ethernet: Vec<u8>, bounds: &LinkLimits) -> Self {
         Self {
             names,
             ethernet,
@@ -158,7 +158,7 @@ impl Link {
         }
         let (ack, next) = (widen(header.ack, self.sender.acked()), self.receiver.expected);
         let limit = widen(header.limit, self.sender.limit());
-        let is_status = header.kind == Kind::Status;
+        let is_status = header.kind == FrameKind::Status;
         let room = self.sender.hear(now, ack, limit, if is_status { payload } else { &[] }, pool);
         if is_status {
             self.receiver.due = if header.asks { Due::Now } else { self.receiver.due };
@@ -208,7 +208,7 @@ impl Link {
     }
 
     /// Makes one of the [`LOOKS`] checks in the longest silence. What has arrived was taken before. Checks are counted in
-    /// place of time: a node that was stopped itself has made none meanwhile, and blames nobody.
+    /// place of time: a node that was stopped itself has made none meanwhile, and blames no peer.
     pub(crate) fn look(&mut self, now: Time, pool: &mut Vec<Vec<u8>>) {
         if std::mem::take(&mut self.heard) {
             (self.last_heard, self.silent) = (now, 0);
@@ -256,30 +256,30 @@ impl Link {
             return None;
         }
         let next = self.sender.next(now, &self.ethernet, pool)?;
-        let header = self.header(Kind::Data, next.asks, next.number);
+        let header = self.header(FrameKind::Data, next.asks, next.number);
         let begin = self.ethernet.len();
         let frame = &mut self.sender.frame_mut(next.number)[begin..];
         Header { length: (frame.len() - HEADER_BYTES) as u16, ..header }.seal(frame);
-        self.receiver.note_told();
+        self.receiver.note_advertised();
         self.spoke = true;
         Some(next.number)
     }
 
-    /// A status, if one is due now. A gap in what has arrived is told by a status only.
+    /// A status, if one is due now. Only a status reports a gap in what has arrived.
     pub(crate) fn next_status(&mut self, pool: &mut Vec<Vec<u8>>) -> Option<Vec<u8>> {
         if self.receiver.due != Due::Now || self.failure.is_some() && self.is_over {
             return None;
         }
         let early = self.receiver.early();
         let asks = std::mem::take(&mut self.asks);
-        let header = Header { length: early.len() as u16, ..self.header(Kind::Status, asks, 0) };
+        let header = Header { length: early.len() as u16, ..self.header(FrameKind::Status, asks, 0) };
         let mut frame = pool.pop().unwrap_or_default();
         frame.clear();
         frame.extend_from_slice(&self.ethernet);
         frame.resize(self.ethernet.len() + HEADER_BYTES, 0);
         frame.extend_from_slice(&early);
         header.seal(&mut frame[self.ethernet.len()..]);
-        self.receiver.note_told();
+        self.receiver.note_advertised();
         self.spoke = true;
         Some(frame)
     }
@@ -288,7 +288,7 @@ impl Link {
     pub(crate) fn reset(&self) -> Vec<u8> {
         let mut frame = self.ethernet.clone();
         frame.resize(self.ethernet.len() + HEADER_BYTES, 0);
-        self.header(Kind::Reset, false, 0).seal(&mut frame[self.ethernet.len()..]);
+        self.header(FrameKind::Reset, false, 0).seal(&mut frame[self.ethernet.len()..]);
         frame
     }
 
@@ -302,8 +302,8 @@ impl Link {
         self.receiver.has_gap()
     }
 
-    fn header(&self, kind: Kind, asks: bool, number: u64) -> Header {
-        let Names { run, local, peer, outward, .. } = self.names;
+    fn header(&self, kind: FrameKind, asks: bool, number: u64) -> Header {
+        let SessionNames { run, local, peer, outward, .. } = self.names;
         let (ack, limit) = (self.receiver.expected as u32, self.receiver.limit() as u32);
         Header {
             run,

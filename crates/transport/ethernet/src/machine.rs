@@ -9,10 +9,10 @@ mod messages;
 mod tests;
 
 use crate::{
-    frame::{HEADER_BYTES, Header, Kind, Mac, ethernet, split},
+    frame::{FrameKind, HEADER_BYTES, Header, Mac, ethernet, split},
     hello::HELLO_BYTES,
     keys::Keys,
-    link::Link,
+    link::PeerLink,
     options::{EthernetOptions, LOOKS},
 };
 use evb_core::{NodeId, Span, Time};
@@ -73,7 +73,7 @@ pub(crate) struct Machine {
     is_layer: bool,
     keys: Keys,
     run: u32,
-    links: Vec<Option<Box<Link>>>,
+    links: Vec<Option<Box<PeerLink>>>,
     joining: Vec<Option<Box<Joining>>>,
     queue: VecDeque<Queued>,
     /// Memory of frames, to be used again.
@@ -92,7 +92,7 @@ pub(crate) struct Machine {
 
 impl Machine {
     pub(crate) fn new(local: NodeId, options: EthernetOptions, port: Port, is_layer: bool) -> Self {
-        let (nodes, keys) = (usize::from(options.nodes), Keys::new(&options.token));
+        let (nodes, keys) = (usize::from(options.endpoint.nodes), Keys::new(&options.endpoint.token));
         Self {
             local,
             run: keys.run(),
@@ -137,7 +137,7 @@ impl Machine {
 
     /// Frames that each peer may be ahead: all of them fit into the memory of the interface, with room for the rest.
     fn window(&self) -> u32 {
-        let peers = usize::from(self.options.nodes).saturating_sub(1).max(1);
+        let peers = usize::from(self.options.endpoint.nodes).saturating_sub(1).max(1);
         (self.port.frames * 3 / 4 / peers).clamp(LEAST_WINDOW, MOST_WINDOW) as u32
     }
 
@@ -146,7 +146,7 @@ impl Machine {
         Span(if self.options.megabits == 0 { 0 } else { bits * 1_000_000 / u64::from(self.options.megabits) })
     }
 
-    fn link(&mut self, node: NodeId) -> Option<&mut Link> {
+    fn link(&mut self, node: NodeId) -> Option<&mut PeerLink> {
         self.links.get_mut(node.index())?.as_deref_mut()
     }
 
@@ -158,7 +158,7 @@ impl Machine {
         if header.run != self.run || header.to != self.local {
             return self.counts.foreign += 1;
         }
-        if header.kind == Kind::Hello {
+        if header.kind == FrameKind::Hello {
             return self.hear_hello(now, mac, &header, payload);
         }
         let index = header.from.index();
@@ -166,7 +166,7 @@ impl Machine {
         let Some(link) = link.filter(|link| link.inward() == header.session) else {
             return self.counts.foreign += 1;
         };
-        if header.kind == Kind::Reset {
+        if header.kind == FrameKind::Reset {
             link.fail("it has given this node up, or does not know it any more".into(), &mut self.pool);
         } else if link.is_over {
             self.queue.push_back(Queued::Other(link.reset()));
@@ -201,7 +201,7 @@ impl Machine {
     fn handle_timers(&mut self, now: Time) {
         let looks = now >= self.next_look;
         if looks {
-            self.next_look = Time(now.0 + Span::from(self.options.peer_timeout / LOOKS).0);
+            self.next_look = Time(now.0 + Span::from(self.options.endpoint.peer_timeout / LOOKS).0);
         }
         self.timer = self.next_look;
         for index in 0..self.links.len() {
@@ -339,7 +339,7 @@ impl Machine {
             to,
             from: self.local,
             length: HELLO_BYTES as u16,
-            kind: Kind::Hello,
+            kind: FrameKind::Hello,
             asks: false,
             session: 0,
             number: 0,

@@ -8,7 +8,7 @@ mod socket;
 
 use crate::interface::{Address, Failure};
 use ring::Ring;
-pub(crate) use socket::{Found, Socket};
+pub(crate) use socket::{InterfaceProperties, Socket};
 use std::{
     io,
     os::fd::{AsFd, BorrowedFd},
@@ -23,7 +23,12 @@ pub(crate) struct Packets {
 
 impl Packets {
     /// Binds a socket to an interface, with memory of `ring_bytes` for frames that arrive.
-    pub(crate) fn open(socket: Socket, found: &Found, address: Address, ring_bytes: usize) -> Result<Self, Failure> {
+    pub(crate) fn open(
+        socket: Socket,
+        found: &InterfaceProperties,
+        address: Address,
+        ring_bytes: usize,
+    ) -> Result<Self, Failure> {
         let failed = |step| move |source| (step, source);
         socket.filter(&filter::program(address)).map_err(failed("setting a filter"))?;
         let ring = Ring::map(&socket, found.mtu, ring_bytes).map_err(failed("mapping a ring"))?;

@@ -1,4 +1,4 @@
-//! The transport on real interfaces: nodes in network namespaces of their own, joined by a bridge. Without the privilege to
+//! The transport on real interfaces: nodes in separate network namespaces, joined by a bridge. Without the privilege to
 //! make namespaces, the tests are skipped with a message.
 
 mod support;
@@ -6,14 +6,13 @@ mod support;
 use evb_core::NodeId;
 use evb_transport::{
     HEAD_BYTES, Message, Received, SendError, Transport,
-    bond::Stripe,
-    conformance::{Subject, run_all, run_life},
+    conformance::{Subject, changed, run_all, run_life},
 };
-use evb_transport_ethernet::{EthernetOptions, Interface, InterfaceError, SocketKind, open_interface};
+use evb_transport_bond::Stripe;
+use evb_transport_ethernet::{EthernetOptions, Interface, InterfaceError, open_interface};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::{
     fs::File,
-    io, mem,
     os::fd::AsFd,
     process::{self, Command},
     sync::atomic::{AtomicUsize, Ordering},
@@ -67,22 +66,22 @@ impl Lab {
     }
 
     /// The interface of a node.
-    fn open(&self, node: u16, kind: SocketKind) -> Result<Interface, InterfaceError> {
-        self.inside(node, move || open_interface("eth0", NodeId(node), &TOKEN, kind))
+    fn open(&self, node: u16) -> Result<Interface, InterfaceError> {
+        self.inside(node, move || open_interface("eth0", NodeId(node), &TOKEN))
     }
 
     /// The interfaces of nodes in their namespaces.
-    fn wires(&self, nodes: usize, kind: SocketKind) -> Vec<Interface> {
-        let open = |node| self.open(node, kind).unwrap_or_else(|error| panic!("{error}"));
+    fn wires(&self, nodes: usize) -> Vec<Interface> {
+        let open = |node| self.open(node).unwrap_or_else(|error| panic!("{error}"));
         (0..nodes as u16).map(open).collect()
     }
 
-    fn nodes(&self, nodes: usize, kind: SocketKind, options: &EthernetOptions) -> Vec<Box<dyn Transport>> {
-        join(self.wires(nodes, kind), options)
+    fn nodes(&self, nodes: usize, options: &EthernetOptions) -> Vec<Box<dyn Transport>> {
+        join(self.wires(nodes), options)
     }
 
     fn spoilt(&self, nodes: usize, faults: Faults, options: &EthernetOptions) -> Vec<Box<dyn Transport>> {
-        let relays = self.wires(nodes, SocketKind::Packet).into_iter().zip(1..);
+        let relays = self.wires(nodes).into_iter().zip(1..);
         join(relays.map(|(wire, seed)| Relay::new(wire, faults, seed)).collect(), options)
     }
 }
@@ -104,94 +103,34 @@ fn ip(arguments: &str) -> bool {
 #[test]
 fn interfaces_conform() {
     let Some(lab) = Lab::new(1500) else { return };
-    let options = EthernetOptions { max_body: 1 << 20, ..options(2) };
-    run_all(&Subject { connect: &|nodes| lab.nodes(nodes, SocketKind::Packet, &options), max_body: options.max_body });
-}
-
-/// With a tag in each frame, behind which the program in the driver finds its fields.
-#[test]
-fn interfaces_conform_through_xdp() {
-    let Some(lab) = Lab::new(1500) else { return };
-    let options = EthernetOptions { max_body: 1 << 20, priority: 5, ..options(2) };
-    run_all(&Subject { connect: &|nodes| lab.nodes(nodes, SocketKind::Xdp, &options), max_body: options.max_body });
-}
-
-/// Some nodes use packet sockets, and others AF_XDP: the frames are the same.
-#[test]
-fn both_sockets_understand_each_other() {
-    let Some(lab) = Lab::new(1500) else { return };
-    let open = |node| lab.open(node, SocketKind::ALL[usize::from(node) % 2]).unwrap_or_else(|error| panic!("{error}"));
-    exchange(&mut join((0..3).map(open).collect(), &options(3)));
-}
-
-/// The program at an interface takes frames of its node only.
-#[test]
-fn xdp_leaves_frames_of_others_to_the_kernel() {
-    let Some(lab) = Lab::new(1500) else { return };
-    let other = lab.inside(0, || open_interface("eth0", NodeId(2), &TOKEN, SocketKind::Xdp));
-    exchange(&mut lab.nodes(2, SocketKind::Packet, &options(2)));
-    drop(other.expect("an interface"));
-}
-
-/// Each node sends to each other in turn.
-fn exchange(nodes: &mut [Box<dyn Transport>]) {
-    let (count, mut sink) = (nodes.len() as u64, Vec::new());
-    for number in 0..3000 {
-        let from = number % count;
-        let to = (from + 1 + number / count % (count - 1)) % count;
-        nodes[from as usize].send(NodeId(to as u16), numbered(number)).expect("the peer is there");
-        nodes[from as usize].flush();
-        while nodes[to as usize].receive(1, &mut sink) == 0 {
-            nodes[to as usize].wait(Duration::from_secs(1));
-        }
-        let message = numbered(number);
-        assert_eq!(mem::take(&mut sink), [Received::Message { from: NodeId(from as u16), message }]);
-    }
-}
-
-/// The program at an interface goes with its node. Until then no other node has a place there, and long frames never have.
-#[test]
-fn an_interface_takes_one_node_with_xdp_and_only_short_frames() {
-    let Some(lab) = Lab::new(1500) else { return };
-    let refused = |kind: io::ErrorKind, what| match lab.open(0, SocketKind::Xdp) {
-        Err(InterfaceError::NoXdp { step, source, .. }) => {
-            assert!(source.kind() == kind && step == what, "{step}: {source}")
-        }
-        other => panic!("{other:?}"),
-    };
-    for _ in 0..2 {
-        let first = lab.open(0, SocketKind::Xdp).expect("an interface");
-        refused(io::ErrorKind::ResourceBusy, "attaching a program");
-        drop(first);
-    }
-    assert!(ip(&format!("-n {}-0 link set eth0 mtu 9000", lab.name)));
-    refused(io::ErrorKind::Unsupported, "looking at the length of its frames");
+    let options = EthernetOptions::new(changed(options(2).endpoint, |endpoint| endpoint.max_body = 1 << 20));
+    run_all(&Subject { connect: &|nodes| lab.nodes(nodes, &options), max_body: options.endpoint.max_body });
 }
 
 #[test]
 fn interfaces_with_jumbo_frames_and_priority_conform() {
     let Some(lab) = Lab::new(9000) else { return };
-    let options = EthernetOptions { max_body: 1 << 20, priority: 5, ..options(2) };
-    run_all(&Subject { connect: &|nodes| lab.nodes(nodes, SocketKind::Packet, &options), max_body: options.max_body });
+    let options = EthernetOptions {
+        priority: 5,
+        ..EthernetOptions::new(changed(options(2).endpoint, |endpoint| endpoint.max_body = 1 << 20))
+    };
+    run_all(&Subject { connect: &|nodes| lab.nodes(nodes, &options), max_body: options.endpoint.max_body });
 }
 
 #[test]
 fn interfaces_behind_a_relay_with_faults_conform() {
     let Some(lab) = Lab::new(1500) else { return };
-    let options = EthernetOptions { max_body: 300_000, ..options(2) };
+    let options = EthernetOptions::new(changed(options(2).endpoint, |endpoint| endpoint.max_body = 300_000));
     let faults = Faults { lost: 20, doubled: 20, swapped: 20, harmed: 20 };
-    run_all(&Subject { connect: &|nodes| lab.spoilt(nodes, faults, &options), max_body: options.max_body });
+    run_all(&Subject { connect: &|nodes| lab.spoilt(nodes, faults, &options), max_body: options.endpoint.max_body });
 }
 
 #[test]
-fn slow_is_not_dead() {
+fn slow_nodes_are_not_given_up() {
     const SILENCE: Duration = Duration::from_millis(400);
     let Some(lab) = Lab::new(1500) else { return };
-    let options = EthernetOptions { peer_timeout: SILENCE, ..options(2) };
-    run_life(
-        &Subject { connect: &|nodes| lab.nodes(nodes, SocketKind::Packet, &options), max_body: options.max_body },
-        SILENCE,
-    );
+    let options = EthernetOptions::new(changed(options(2).endpoint, |endpoint| endpoint.peer_timeout = SILENCE));
+    run_life(&Subject { connect: &|nodes| lab.nodes(nodes, &options), max_body: options.endpoint.max_body }, SILENCE);
 }
 
 /// Each node has an interface in both.
@@ -202,11 +141,10 @@ fn two_labs() -> Option<[Lab; 2]> {
 #[test]
 fn bonds_of_two_interfaces_conform() {
     let Some(labs) = two_labs() else { return };
-    let options = EthernetOptions { max_body: 1 << 20, ..options(2) };
+    let options = EthernetOptions::new(changed(options(2).endpoint, |endpoint| endpoint.max_body = 1 << 20));
     for stripe in Stripe::ALL {
-        let connect =
-            |nodes| bond(labs.iter().map(|lab| lab.wires(nodes, SocketKind::Packet)).collect(), stripe, &options);
-        run_all(&Subject { connect: &connect, max_body: options.max_body });
+        let connect = |nodes| bond(labs.iter().map(|lab| lab.wires(nodes)).collect(), stripe, &options);
+        run_all(&Subject { connect: &connect, max_body: options.endpoint.max_body });
     }
 }
 
@@ -215,9 +153,9 @@ fn bonds_of_two_interfaces_conform() {
 fn a_bond_loses_nothing_with_an_interface() {
     const MESSAGES: u64 = 60_000;
     let Some(labs) = two_labs() else { return };
-    let options = EthernetOptions { peer_timeout: Duration::from_secs(1), ..options(2) };
-    let mut nodes =
-        bond(labs.iter().map(|lab| lab.wires(2, SocketKind::Packet)).collect(), Stripe::Message, &options).into_iter();
+    let options =
+        EthernetOptions::new(changed(options(2).endpoint, |endpoint| endpoint.peer_timeout = Duration::from_secs(1)));
+    let mut nodes = bond(labs.iter().map(|lab| lab.wires(2)).collect(), Stripe::Message, &options).into_iter();
     let (mut sender, mut receiver) = (nodes.next().expect("two nodes"), nodes.next().expect("two nodes"));
     let (mut sent, mut received, mut sink, begin) = (0, 0, Vec::new(), Instant::now());
     while received < MESSAGES || sender.dead_links().is_empty() {
@@ -294,7 +232,7 @@ fn nodes_of_one_machine_can_share_an_interface() {
     use evb_transport_ethernet::Endpoint;
     let Some(lab) = Lab::new(1500) else { return };
     let nodes = [0, 1].map(|node| {
-        let wire = lab.inside(0, move || open_interface("eth0", NodeId(node), &TOKEN, SocketKind::Packet));
+        let wire = lab.inside(0, move || open_interface("eth0", NodeId(node), &TOKEN));
         let wire = wire.unwrap_or_else(|error| panic!("{error}"));
         Endpoint::open(NodeId(node), options(2), wire).expect("an endpoint")
     });

@@ -16,7 +16,7 @@ pub(crate) struct Bodies {
 }
 
 impl Bodies {
-    /// A body with these bytes, in the memory of the oldest one if nobody reads it any more.
+    /// A body with these bytes, in the memory of the oldest one if no reader is left.
     pub(crate) fn copy(&mut self, bytes: &[u8]) -> Bytes {
         let mut buffer = self.take().unwrap_or_else(reusable_buffer);
         buffer.clear();
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_is_used_again_when_nobody_reads_it() {
+    fn memory_is_used_again_when_no_reader_is_left() {
         let mut bodies = Bodies::default();
         let body = bodies.copy(&[1; 1000]);
         let place = body.as_ptr();

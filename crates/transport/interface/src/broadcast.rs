@@ -37,7 +37,7 @@ impl BroadcastWay {
 pub struct Broadcasts {
     /// The way to broadcast.
     pub way: BroadcastWay,
-    /// Copies that were not made: with a copy for each receiver there would have been so many more.
+    /// Copies that were not made: those that one copy for each receiver would have cost in addition.
     pub saved: u64,
     /// Messages that were sent again to receivers that had missed a broadcast.
     pub repeated: u64,
@@ -62,7 +62,7 @@ impl Broadcasts {
 }
 
 /// Sends a copy to each of the nodes. Bodies are shared as far as [`Transport::send`] does.
-pub(crate) fn send_copies<T: Transport + ?Sized>(
+pub fn send_copies<T: Transport + ?Sized>(
     transport: &mut T,
     to: &[NodeId],
     message: Message,

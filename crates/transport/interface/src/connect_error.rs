@@ -1,11 +1,11 @@
-//! Errors of joining, the same for all transports in which the higher id dials the lower.
+//! Errors of joining, the same for all transports that find their peers by addresses.
 
-use crate::tcp::Refusal;
+use crate::Refusal;
 use evb_core::NodeId;
 use std::{error::Error, time::Duration};
 
 /// The reason why a node cannot join its peers.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConnectError {
     /// Some peers did not appear in time.
     #[error("no connection with {} within {timeout:?}{}", list(.missing), last(.last_error))]
@@ -30,7 +30,25 @@ pub enum ConnectError {
         /// The reason.
         refusal: Refusal,
     },
-    /// The list of peers names a node that is no peer of this one, or one twice.
+    /// A peer failed while it was joined.
+    #[error("{peer} is gone: {reason}")]
+    Lost {
+        /// The peer.
+        peer: NodeId,
+        /// The reason.
+        reason: String,
+    },
+    /// A text is not an address.
+    #[error("{text:?} is not an address of {peer}: {reason}")]
+    Address {
+        /// The peer.
+        peer: NodeId,
+        /// The text.
+        text: String,
+        /// The reason.
+        reason: String,
+    },
+    /// The list of peers names a node that is not a peer of this one, or one twice.
     #[error("{0} in the list of peers is this node itself, not a node of the run, or there already")]
     Peer(NodeId),
 }

@@ -25,7 +25,7 @@ pub struct Doorbell {
 }
 
 impl Doorbell {
-    /// A doorbell that nobody sleeps on.
+    /// A doorbell without a sleeper.
     #[must_use]
     pub fn new() -> Self {
         Self { sleeping: AtomicBool::new(false), called: AtomicBool::new(false), sleeper: Mutex::new(None) }
@@ -52,7 +52,7 @@ impl Doorbell {
         let awake = || ready() || self.called.load(Ordering::Relaxed);
         if !awake() {
             *self.sleeper.lock().expect("no code panics under this lock") = Some(current());
-            // A swap like the ringers', so that all changes of this flag stand in one chain.
+            // A swap like the ringers', so that all changes of this flag are in one chain.
             self.sleeping.swap(true, Ordering::AcqRel);
             fence(Ordering::SeqCst);
             if !awake() {

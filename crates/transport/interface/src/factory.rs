@@ -5,19 +5,14 @@
 //! message goes through a table of functions.
 
 use crate::{
-    Connect, DEFAULT_MAX_BODY, MessageLayer, OpenError, OverTransport, Settings, Token, Transport, TransportInfo,
-    doorbell::Doorbell,
+    Connect, DEFAULT_MAX_BODY, EndpointOptions, MessageLayer, OpenError, OverTransport, Settings, Token, Transport,
+    TransportInfo, doorbell::Doorbell,
 };
 use evb_core::NodeId;
 use std::{
     net::{IpAddr, SocketAddr},
-    sync::{Arc, atomic::AtomicBool},
-    time::Duration,
+    sync::Arc,
 };
-
-/// Silence after which the peers of a benchmark are given up, and longest time that joining them takes.
-const LAYER_PEER_TIMEOUT: Duration = Duration::from_secs(10);
-const LAYER_CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A transport that a registry can list. It has one of [`open`](TransportFactory::open) and
 /// [`open_threads`](TransportFactory::open_threads), or both; the layers of the benchmarks follow from these.
@@ -74,25 +69,15 @@ pub trait TransportFactory {
     }
 }
 
-/// Options of the endpoint of a node in a process of its own.
+/// Options of the endpoint of a node in a separate process.
 #[derive(Clone, Debug)]
 pub struct NodeOptions {
     /// The node.
     pub node: NodeId,
-    /// Number of nodes of the run; ids are below it.
-    pub nodes: u16,
     /// Address at which peers connect; port 0 lets the system choose.
     pub listen: SocketAddr,
-    /// The secret of the nodes of this run.
-    pub token: Token,
-    /// Longest silence of a peer.
-    pub peer_timeout: Duration,
-    /// Longest time that joining the peers takes.
-    pub connect_timeout: Duration,
-    /// Ends joining early, when it is set.
-    pub stop: Arc<AtomicBool>,
-    /// Longest body in bytes.
-    pub max_body: usize,
+    /// What does not depend on the transport.
+    pub endpoint: EndpointOptions,
 }
 
 /// Options of the endpoints of threads.
@@ -139,16 +124,8 @@ impl LayerOptions {
     /// # Errors
     /// As [`node`](LayerOptions::node).
     pub fn of_transport(&self) -> Result<NodeOptions, OpenError> {
-        Ok(NodeOptions {
-            node: self.node()?,
-            nodes: self.nodes,
-            listen: (self.listen, 0).into(),
-            token: self.token,
-            peer_timeout: LAYER_PEER_TIMEOUT,
-            connect_timeout: LAYER_CONNECT_TIMEOUT,
-            stop: Arc::default(),
-            max_body: self.max_bytes,
-        })
+        let endpoint = EndpointOptions { max_body: self.max_bytes, ..EndpointOptions::new(self.nodes, self.token) };
+        Ok(NodeOptions { node: self.node()?, listen: (self.listen, 0).into(), endpoint })
     }
 }
 

@@ -22,7 +22,7 @@ pub struct TransportInfo {
     pub nodes: Nodes,
     /// True if it joins processes of one machine only.
     pub is_local: bool,
-    /// True if a node gives up peers that are silent for [`peer_timeout`](crate::NodeOptions::peer_timeout).
+    /// True if a node gives up peers that are silent for [`peer_timeout`](crate::EndpointOptions::peer_timeout).
     pub gives_up_peers: bool,
     /// Most memory that a node takes for messages; `queue` is the length of the queues between threads.
     pub memory: fn(queue: usize) -> MemoryOfNode,
@@ -163,7 +163,7 @@ pub struct Layer {
     pub usage: &'static str,
     /// A note beside the name, for people; may be empty.
     pub note: &'static str,
-    /// The setting that may stand behind its name and a colon.
+    /// The setting that may follow its name and a colon.
     pub parameter: Option<Parameter>,
     /// A setting for which its name stands, and the value of that.
     pub stands_for: Option<(&'static Setting, &'static str)>,
@@ -194,7 +194,7 @@ impl Layer {
     }
 }
 
-/// The setting of the transport that may stand behind the name of a layer.
+/// The setting of the transport that may follow the name of a layer.
 #[derive(Debug)]
 pub struct Parameter {
     /// The setting.

@@ -80,7 +80,7 @@ pub trait MessageLayer: Send {
     /// [`Refused::Lost`].
     ///
     /// # Errors
-    /// [`Refused`]; the message is sent to nobody then.
+    /// [`Refused`]; the message is not sent then.
     fn broadcast(&mut self, to: NodeRange, bytes: &[u8]) -> Result<(), Refused> {
         let _ = (to, bytes);
         Err(Refused::Lost)

@@ -1,43 +1,41 @@
 //! Message transports: how nodes of a run reach each other.
 //!
 //! [`Transport`] is the thin message layer of the benchmark suite and of the event builder alike. Every implementation
-//! passes the same suite, which the feature `conformance` has. [`in_process`] moves messages by reference between the
-//! threads of one process, [`shm`] between the processes of one machine through shared memory, and [`tcp`] between
-//! processes and machines. [`bond`] makes one of several. [`TransportFactory`] is how a transport is found by its name.
+//! passes the same suite, which the feature `conformance` has. [`TransportFactory`] is how a registry opens it by its name. A
+//! transport has a crate that depends on this one.
 
+mod background;
 mod bodies;
-pub mod bond;
 mod broadcast;
 mod buffer;
 mod chunks;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod connect_error;
+mod dead_link;
 pub mod doorbell;
 mod factory;
-pub mod in_process;
 mod info;
+mod joining;
 mod layer;
-mod leaving;
-mod multicast;
+mod options;
 mod over;
 mod over_layer;
 mod parker;
 mod receive_buffers;
-pub mod secure;
-#[cfg(target_os = "linux")]
-pub mod shm;
+mod refusal;
 mod sync;
-pub mod tcp;
 mod token;
 mod virtual_time;
 mod yielder;
 
+pub use background::finish_in_background;
 pub use bodies::reusable_buffer;
-pub use broadcast::{BroadcastWay, Broadcasts, Refusals};
+pub use broadcast::{BroadcastWay, Broadcasts, Refusals, send_copies};
 pub use buffer::{Buffer, Buffers, Memory};
 pub use chunks::ChunkPool;
 pub use connect_error::{ConnectError, JoinError};
+pub use dead_link::DeadLink;
 pub use factory::{
     LayerOptions, LayersOptions, NodeOptions, SharesThread, ThreadOptions, TransportFactory, UseEndpoint, UseEndpoints,
     UseLayer, UseLayers,
@@ -45,17 +43,18 @@ pub use factory::{
 pub use info::{
     Layer, MemoryOfNode, Nodes, OpenError, Parameter, Prepare, Setting, SettingValue, Settings, TransportInfo,
 };
+pub use joining::{ConnectionMedium, HandshakeProgress, JoinDeadline, NewcomerError, join_peers};
 pub use layer::{Connect, MessageLayer, Refused, Take};
-pub use multicast::{Datagrams, Group, MulticastOptions, ReliableMulticast, Tag, WithMulticast};
+pub use options::EndpointOptions;
 pub use over::OverTransport;
 pub use over_layer::OverLayer;
 pub use parker::Parker;
 pub use receive_buffers::ReceiveBuffers;
+pub use refusal::Refusal;
 pub use token::{Token, TokenError};
 pub use virtual_time::VirtualTime;
 pub use yielder::Yielder;
 
-use bond::DeadLink;
 use bytes::Bytes;
 use evb_core::NodeId;
 use std::{os::fd::BorrowedFd, sync::Arc, time::Duration};
@@ -63,7 +62,7 @@ use std::{os::fd::BorrowedFd, sync::Arc, time::Duration};
 /// Bytes of the fixed head of every message.
 pub const HEAD_BYTES: usize = 32;
 
-/// Longest body that a transport takes when it is not told otherwise, in bytes. It is the same for all transports, so
+/// Longest body that a transport takes by default, in bytes. It is the same for all transports, so
 /// that what works between threads works between processes too.
 pub const DEFAULT_MAX_BODY: usize = 64 << 20;
 
@@ -115,7 +114,7 @@ pub enum SendError {
     },
 }
 
-/// Wakes a node that waits in [`Transport::wait`]; cheap when nobody waits. Callable from any thread.
+/// Wakes a node that waits in [`Transport::wait`]; cheap when no thread waits. Callable from any thread.
 pub type Waker = Arc<dyn Fn() + Send + Sync>;
 
 /// One node's access to all others.
@@ -124,20 +123,20 @@ pub type Waker = Arc<dyn Fn() + Send + Sync>;
 /// A message from one node to another:
 ///
 /// ```
-/// use evb_core::NodeId;
-/// use evb_transport::{HEAD_BYTES, Message, Received, SendError, Transport, in_process};
+/// use evb_transport::{HEAD_BYTES, Message, Received, SendError, Transport};
 /// use std::time::Duration;
 ///
-/// let mut nodes = in_process::connect(2, 16);
-/// nodes[0].send(NodeId(1), Message { head: [0; HEAD_BYTES], body: "hello".into() })?;
-/// nodes[0].flush();
+/// fn greet(from: &mut impl Transport, to: &mut impl Transport) -> Result<(), SendError> {
+///     from.send(to.local(), Message { head: [0; HEAD_BYTES], body: "hello".into() })?;
+///     from.flush();
 ///
-/// let mut sink = Vec::new();
-/// while nodes[1].receive(1, &mut sink) == 0 {
-///     nodes[1].wait(Duration::from_millis(1));
+///     let mut sink = Vec::new();
+///     while to.receive(1, &mut sink) == 0 {
+///         to.wait(Duration::from_millis(1));
+///     }
+///     assert!(matches!(&sink[0], Received::Message { message, .. } if message.body == "hello"));
+///     Ok(())
 /// }
-/// assert!(matches!(&sink[0], Received::Message { from: NodeId(0), message } if message.body == "hello"));
-/// # Ok::<(), SendError>(())
 /// ```
 pub trait Transport: Send {
     /// The node that this endpoint belongs to.

@@ -44,7 +44,7 @@ pub struct Parker {
 }
 
 impl Parker {
-    /// A rest that nobody has ended.
+    /// A parker that was not called.
     ///
     /// # Errors
     /// The system gives no more files.
@@ -70,7 +70,7 @@ impl Parker {
         asked.extend(files.iter().map(|&(file, wants_room)| PollFd::from_borrowed_fd(file, wanted(wants_room))));
         let longest = Timespec { tv_sec: longest.as_secs() as i64, tv_nsec: longest.subsec_nanos().into() };
         let _ended = poll(&mut asked, Some(&longest));
-        // The flag is set before the byte is written: whoever has read the byte sees the flag next.
+        // The flag is set before the byte is written: a thread that has read the byte sees the flag next.
         if !asked[0].revents().is_empty() {
             let _emptied = (&self.reader).read(&mut [0; 64]);
         }
@@ -104,30 +104,30 @@ mod tests {
 
     #[test]
     fn a_call_is_seen_once_however_often_it_came() {
-        let rest = Parker::new().unwrap();
+        let parker = Parker::new().unwrap();
         let (silent, _other) = UnixStream::pair().unwrap();
-        let waker = rest.waker();
-        assert!(!rest.was_called());
+        let waker = parker.waker();
+        assert!(!parker.was_called());
         for round in 0..1000 {
             (0..3).for_each(|_| waker());
             match round % 2 {
-                0 => rest.sleep(&[(silent.as_fd(), false)], LONG),
-                _ => rest.nap(u32::MAX, LONG),
+                0 => parker.sleep(&[(silent.as_fd(), false)], LONG),
+                _ => parker.nap(u32::MAX, LONG),
             }
-            assert!(rest.was_called() && !rest.was_called());
+            assert!(parker.was_called() && !parker.was_called());
         }
     }
 
     #[test]
     fn a_file_ends_the_sleep_and_so_does_the_time() {
-        let rest = Parker::new().unwrap();
+        let parker = Parker::new().unwrap();
         let (mut writer, reader) = UnixStream::pair().unwrap();
         let start = Instant::now();
-        rest.sleep(&[(reader.as_fd(), false)], Duration::from_millis(3));
+        parker.sleep(&[(reader.as_fd(), false)], Duration::from_millis(3));
         assert!(start.elapsed() >= Duration::from_millis(3));
-        rest.sleep(&[(reader.as_fd(), true)], LONG);
+        parker.sleep(&[(reader.as_fd(), true)], LONG);
         writer.write_all(&[1]).unwrap();
-        rest.sleep(&[(reader.as_fd(), false)], LONG);
-        assert!(start.elapsed() < LONG && !rest.was_called());
+        parker.sleep(&[(reader.as_fd(), false)], LONG);
+        assert!(start.elapsed() < LONG && !parker.was_called());
     }
 }

@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-/// Most bytes of rooms that are kept while nobody uses them.
+/// Most bytes of unused buffers that are kept.
 const IDLE_BYTES: usize = 8 << 20;
 
 /// Rooms whose readers are gone.

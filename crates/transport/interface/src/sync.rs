@@ -1,5 +1,4 @@
-//! The synchronisation primitives of [`doorbell`](crate::doorbell) and of shared memory. The model-checking tests
-//! replace them by those of loom.
+//! The synchronisation primitives of [`doorbell`](crate::doorbell). The model-checking tests replace them by those of loom.
 
 pub(crate) use std::{
     sync::{
@@ -8,6 +7,3 @@ pub(crate) use std::{
     },
     thread::{Thread, current, park_timeout},
 };
-
-#[cfg(target_os = "linux")]
-pub(crate) use std::sync::atomic::AtomicU64;

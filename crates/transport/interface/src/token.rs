@@ -4,7 +4,7 @@ use std::{fmt, str::FromStr};
 
 /// The secret of a run: a peer that does not show it is refused.
 #[derive(Clone, Copy)]
-pub struct Token(pub(crate) [u8; Token::BYTES]);
+pub struct Token([u8; Token::BYTES]);
 
 impl Token {
     /// Length in bytes.
@@ -16,6 +16,12 @@ impl Token {
         Self(bytes)
     }
 
+    /// The secret itself, for keys that are made of it.
+    #[must_use]
+    pub const fn as_bytes(&self) -> &[u8; Self::BYTES] {
+        &self.0
+    }
+
     /// The token as 64 hexadecimal digits, as [`str::parse`] takes them, for another process.
     #[must_use]
     pub fn to_hex(&self) -> String {
@@ -23,7 +29,8 @@ impl Token {
     }
 
     /// Compares in constant time: the duration does not depend on the position of the first difference.
-    pub(crate) fn matches(&self, other: &[u8; Self::BYTES]) -> bool {
+    #[must_use]
+    pub fn matches(&self, other: &[u8; Self::BYTES]) -> bool {
         let difference = self.0.iter().zip(other).fold(0, |all, (mine, theirs)| all | (mine ^ theirs));
         std::hint::black_box(difference) == 0
     }
@@ -45,7 +52,7 @@ impl fmt::Debug for Token {
     }
 }
 
-/// A text is no token.
+/// A text is not a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a token is {digits} hexadecimal digits", digits = 2 * Token::BYTES)]
 pub struct TokenError;

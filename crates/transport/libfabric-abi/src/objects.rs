@@ -9,7 +9,7 @@
 use crate::*;
 use std::ffi::{c_char, c_int, c_void};
 
-/// A function that nobody calls, or one that reads no argument.
+/// A function that is not called, or one that reads no argument.
 pub type Missing = extern "C" fn() -> isize;
 
 /// Arguments of a registration: domain, memory, length, access, offset, requested key, flags.

@@ -9,7 +9,7 @@ const CREDIT_BITS: u32 = 7;
 pub(crate) const MOST_CREDITS: u32 = (1 << CREDIT_BITS) - 1;
 /// The content of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum FrameKind {
     /// Credits only.
     Credit,
     /// Messages in the format of the user.
@@ -22,7 +22,7 @@ pub(crate) enum Kind {
     Goodbye,
 }
 
-impl Kind {
+impl FrameKind {
     const ALL: [Self; 5] = [Self::Credit, Self::Data, Self::Large, Self::Broadcast, Self::Goodbye];
 
     /// The tag of a frame of this kind with `credits`, from the node with this index on its rank.
@@ -48,13 +48,13 @@ mod tests {
     fn tags_carry_kind_credits_and_sender() {
         for sender in [0, 1, 31] {
             for credits in [0, 1, WINDOW] {
-                for kind in Kind::ALL {
+                for kind in FrameKind::ALL {
                     let tag = kind.tag(credits, sender);
-                    assert_eq!(Kind::of_tag(tag), (Some(kind), credits, sender));
+                    assert_eq!(FrameKind::of_tag(tag), (Some(kind), credits, sender));
                     assert!((0..((sender + 1) * TAGS_PER_SENDER) as i32).contains(&tag));
                 }
             }
         }
-        assert_eq!(Kind::of_tag(7).0, None);
+        assert_eq!(FrameKind::of_tag(7).0, None);
     }
 }

@@ -1,11 +1,11 @@
-//! The message layer: a small message is a frame of its own; a frame announces a large one.
+//! The message layer: a small message is its own frame; a frame announces a large one.
 
 use crate::{
     MpiOptions,
     broadcast::{Inbound, Outbound},
     ffi::Receiving,
-    kind::Kind,
-    link::{Arrived, Link, number},
+    kind::FrameKind,
+    link::{Arrived, RankLink, number},
     session::broadcast_comm,
     waiting::Bell,
 };
@@ -19,7 +19,7 @@ use std::{collections::VecDeque, fmt, sync::Arc, time::Duration};
 /// Broadcasts are those of MPI if no two nodes are on one rank. They do not keep their order with the other messages of
 /// a pair, and each must have exactly the announced length.
 pub struct Layer {
-    link: Link,
+    link: RankLink,
     max_bytes: usize,
     /// An empty frame.
     frame: Vec<u8>,
@@ -35,7 +35,7 @@ pub struct Layer {
 }
 
 impl Layer {
-    pub(crate) fn new(link: Link, options: &MpiOptions) -> Self {
+    pub(crate) fn new(link: RankLink, options: &MpiOptions) -> Self {
         Self {
             frame: link.empty_frame(),
             link,
@@ -62,7 +62,7 @@ impl Layer {
 
     fn send_large(&mut self, to: usize, bytes: &[u8]) {
         self.frame.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
-        self.link.send(to, Kind::Large, &mut self.frame);
+        self.link.send(to, FrameKind::Large, &mut self.frame);
         self.link.send_body(to, Bytes::copy_from_slice(bytes));
     }
 
@@ -74,7 +74,7 @@ impl Layer {
                 return self.receive_large(take);
             }
             let Some(Arrived { from, kind }) = self.link.peek() else { return false };
-            if kind == Kind::Data {
+            if kind == FrameKind::Data {
                 take(NodeId(from as u16), self.link.payload());
                 self.link.release();
                 self.link.took(from, 1, 0);
@@ -85,23 +85,23 @@ impl Layer {
     }
 
     /// Takes a frame without a message.
-    fn open(&mut self, from: usize, kind: Kind) {
+    fn open(&mut self, from: usize, kind: FrameKind) {
         let number = number(self.link.payload());
         match kind {
-            Kind::Large => {
+            FrameKind::Large => {
                 let mut room = std::mem::take(&mut self.room);
                 room.resize(number as usize, 0);
                 self.large = Some((from, self.link.receive_body(from, room)));
             }
-            Kind::Broadcast => {
+            FrameKind::Broadcast => {
                 self.outbound.iter_mut().for_each(|outbound| outbound.was_taken(from, number.into()));
                 self.link.moved = true;
             }
-            Kind::Goodbye => {
+            FrameKind::Goodbye => {
                 self.lost.push_back(NodeId(from as u16));
                 self.outbound.iter_mut().for_each(|outbound| outbound.was_taken(from, u64::MAX));
             }
-            Kind::Credit | Kind::Data => {}
+            FrameKind::Credit | FrameKind::Data => {}
         }
         self.link.release();
     }
@@ -174,7 +174,7 @@ impl MessageLayer for Layer {
             return Ok(());
         }
         self.frame.extend_from_slice(bytes);
-        self.link.send(to, Kind::Data, &mut self.frame);
+        self.link.send(to, FrameKind::Data, &mut self.frame);
         Ok(())
     }
 

@@ -21,12 +21,12 @@
 //! [`MessageLayer`]: evb_transport::MessageLayer
 
 mod broadcast;
+mod factory;
 mod ffi;
 mod kind;
 mod layer;
 mod library;
 mod link;
-mod registered;
 mod session;
 mod shares;
 mod transport;

@@ -10,7 +10,7 @@
 //! order.
 //!
 //! A peer may have [`WINDOW`] frames under way, and starts a body as long as fewer than [`BODY_WINDOW`] bytes of bodies
-//! are under way. The receiver returns credits in the tags of its own frames, or in a frame of its own when they are
+//! are under way. The receiver returns credits in the tags of its own frames, or in a separate frame when they are
 //! many. So the memory that MPI needs for a slow receiver is bounded. MPI promises no fairness, and its internal
 //! queues, which all senders share, are short: one sender could fill them again and again while others wait. Hence the
 //! [`Shares`]: when several peers send, the receiver holds some credits of each back, so that all find room.
@@ -18,7 +18,7 @@
 use crate::{
     Mpi,
     ffi::{Comm, Receiving, Route, Sending, Shim},
-    kind::Kind,
+    kind::FrameKind,
     session::{Comms, Places},
     shares::Shares,
 };
@@ -46,11 +46,11 @@ const MOST_SPARE: usize = 2 * WINDOW as usize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Arrived {
     pub(crate) from: usize,
-    pub(crate) kind: Kind,
+    pub(crate) kind: FrameKind,
 }
 
 /// The frames of one node.
-pub(crate) struct Link {
+pub(crate) struct RankLink {
     shim: &'static Shim,
     bodies: Comm,
     pub(crate) local: NodeId,
@@ -95,7 +95,7 @@ struct Peer {
     bodies: VecDeque<Sending>,
 }
 
-impl Link {
+impl RankLink {
     pub(crate) fn new(mpi: Mpi, shim: &'static Shim, comms: &Comms, local: NodeId, places: &Places) -> Self {
         assert!(shim.frame_bytes <= MOST_FRAME_BYTES, "the memory of a node is counted with the longest frame");
         let comm = comms.frames[places.index(local.index())];
@@ -170,13 +170,13 @@ impl Link {
 
     /// Sends the messages in `frame`, and leaves an empty frame there; there must be a credit.
     #[inline]
-    pub(crate) fn send(&mut self, to: usize, kind: Kind, frame: &mut Vec<u8>) {
+    pub(crate) fn send(&mut self, to: usize, kind: FrameKind, frame: &mut Vec<u8>) {
         self.peers[to].credits -= 1;
         self.post(to, kind, frame);
     }
 
     #[inline]
-    fn post(&mut self, to: usize, kind: Kind, frame: &mut Vec<u8>) {
+    fn post(&mut self, to: usize, kind: FrameKind, frame: &mut Vec<u8>) {
         let peer = &mut self.peers[to];
         let credits = self.shares.payable(peer.taken_frames);
         peer.taken_frames -= credits;
@@ -190,7 +190,7 @@ impl Link {
     }
 
     /// Sends a frame with a number only; it needs no credit.
-    fn post_number(&mut self, to: usize, kind: Kind, number: u32) {
+    fn post_number(&mut self, to: usize, kind: FrameKind, number: u32) {
         let mut frame = self.spare.pop().unwrap_or_else(|| self.empty_frame());
         frame.clear();
         frame.extend_from_slice(&number.to_le_bytes());
@@ -269,26 +269,26 @@ impl Link {
     #[inline]
     fn open(&mut self) {
         let status = self.posted[self.head].status;
-        let (kind, credits, sender) = Kind::of_tag(status.tag);
+        let (kind, credits, sender) = FrameKind::of_tag(status.tag);
         let from = self.places.node(status.rank, sender).filter(|&from| self.peers[from].here);
-        // Ranks of one job are one program: what does not fit here is no frame of ours, and is dropped.
+        // Ranks of one job are one program: what does not fit here is not a frame of ours, and is dropped.
         let (Some(kind), Some(from)) = (kind, from) else { return self.release() };
         let peer = &mut self.peers[from];
-        if credits > 0 || kind == Kind::Credit {
+        if credits > 0 || kind == FrameKind::Credit {
             peer.credits += credits;
             self.moved = true;
         }
-        if peer.heard != self.shares.round && kind != Kind::Credit {
+        if peer.heard != self.shares.round && kind != FrameKind::Credit {
             peer.heard = self.shares.round;
             self.shares.heard += 1;
         }
         match kind {
-            Kind::Credit => {
+            FrameKind::Credit => {
                 let bytes = number(self.payload());
                 self.peers[from].body_bytes -= u64::from(bytes);
                 self.release();
             }
-            Kind::Goodbye => {
+            FrameKind::Goodbye => {
                 self.forget(from);
                 self.arrived = Some(Arrived { from, kind });
             }
@@ -325,13 +325,13 @@ impl Link {
     fn send_credit(&mut self, to: usize) {
         // It is less than half a window and a body, and fits.
         let bytes = std::mem::take(&mut self.peers[to].taken_bytes) as u32;
-        self.post_number(to, Kind::Credit, bytes);
+        self.post_number(to, FrameKind::Credit, bytes);
     }
 
     /// Reports to a peer that `count` broadcasts were taken. Few are under way, and these frames need no credit.
     pub(crate) fn took_broadcasts(&mut self, from: usize, count: u32) {
         if self.is_here(from) {
-            self.post_number(from, Kind::Broadcast, count);
+            self.post_number(from, FrameKind::Broadcast, count);
         }
     }
 
@@ -365,11 +365,11 @@ pub(crate) fn number(payload: &[u8]) -> u32 {
     payload.first_chunk().map_or(0, |number| u32::from_le_bytes(*number))
 }
 
-impl Drop for Link {
+impl Drop for RankLink {
     fn drop(&mut self) {
         for peer in 0..self.peers.len() {
             if self.peers[peer].here {
-                self.post_number(peer, Kind::Goodbye, 0);
+                self.post_number(peer, FrameKind::Goodbye, 0);
             }
             let Peer { frames, bodies, .. } = &mut self.peers[peer];
             frames.drain(..).chain(bodies.drain(..)).for_each(Sending::linger);

@@ -4,7 +4,7 @@ use crate::{
     Endpoint, Layer, MpiError, MpiOptions, Threads,
     ffi::{Comm, MOST_BYTES, Shim},
     kind::TAGS_PER_SENDER,
-    link::Link,
+    link::RankLink,
 };
 use evb_core::NodeId;
 use std::{
@@ -49,7 +49,7 @@ struct Session {
 }
 
 impl Mpi {
-    /// Starts MPI, once per process. A process without a launcher is a job of its own.
+    /// Starts MPI, once per process. A process without a launcher is its own job.
     ///
     /// # Errors
     /// [`MpiError`] names what is missing and the remedy.
@@ -132,14 +132,14 @@ impl Mpi {
         Ok(links.into_iter().map(|link| Layer::new(link, options)).collect())
     }
 
-    fn links(&self, placement: &[usize], options: &MpiOptions) -> Result<Vec<Link>, MpiError> {
+    fn links(&self, placement: &[usize], options: &MpiOptions) -> Result<Vec<RankLink>, MpiError> {
         assert!(options.max_body < MOST_BYTES, "bodies of {} bytes are more than MPI counts", options.max_body);
         let shim = self.session.shim;
         let places = Places::new(placement, shim.size, shim.most_tag)?;
         shim.settle();
         let comms = Comms::new(shim, &places);
         let here = (0..placement.len()).filter(|&node| placement[node] == shim.rank);
-        Ok(here.map(|node| Link::new(self.clone(), shim, &comms, NodeId(node as u16), &places)).collect())
+        Ok(here.map(|node| RankLink::new(self.clone(), shim, &comms, NodeId(node as u16), &places)).collect())
     }
 
     /// Lets MPI make progress. Calls of endpoints do that, too. A process that makes none for a long time should call
@@ -283,7 +283,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nodes_of_one_rank_are_told_apart() {
+    fn nodes_of_one_rank_are_distinguished() {
         let places = Places::new(&[1, 0, 1, 1], 2, 32767).unwrap();
         let of_rank = [0, 2, 3];
         let pairs = of_rank.into_iter().flat_map(|to| of_rank.map(|from| places.body_tag(from, to)));

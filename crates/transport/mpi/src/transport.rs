@@ -3,8 +3,8 @@
 use crate::{
     MpiOptions,
     ffi::Receiving,
-    kind::Kind,
-    link::{Arrived, Link},
+    kind::FrameKind,
+    link::{Arrived, RankLink},
     waiting::Bell,
 };
 use evb_core::NodeId;
@@ -18,7 +18,7 @@ const TURN: usize = 64;
 
 /// The endpoint of one node, for whole messages.
 pub struct Endpoint {
-    link: Link,
+    link: RankLink,
     max_body: usize,
     /// The unfinished frame to each peer; empty if there is none.
     begun: Vec<Vec<u8>>,
@@ -60,12 +60,12 @@ impl Item {
 }
 
 /// Returns true if a body of this length does not fit into a frame.
-fn is_large(link: &Link, length: usize) -> bool {
+fn is_large(link: &RankLink, length: usize) -> bool {
     ENTRY_BYTES + length > link.frame_bytes()
 }
 
 impl Endpoint {
-    pub(crate) fn new(link: Link, options: &MpiOptions) -> Self {
+    pub(crate) fn new(link: RankLink, options: &MpiOptions) -> Self {
         let nodes = link.places().len();
         Self {
             link,
@@ -95,7 +95,7 @@ impl Endpoint {
         if frame.is_empty() {
             self.unsent.push(to);
         } else if frame.len() + needed > self.link.frame_bytes() {
-            self.link.send(to, Kind::Data, frame);
+            self.link.send(to, FrameKind::Data, frame);
         }
         if frame.capacity() == 0 {
             *frame = self.link.empty_frame();
@@ -117,7 +117,7 @@ impl Endpoint {
                 return true;
             }
             if link.is_here(to) {
-                link.send(to, Kind::Data, &mut begun[to]);
+                link.send(to, FrameKind::Data, &mut begun[to]);
             }
             begun[to].clear();
             false
@@ -136,7 +136,7 @@ impl Endpoint {
                 self.turns.push_back(from);
             }
             match kind {
-                Kind::Goodbye => self.inboxes[from].push_back(Item::Goodbye),
+                FrameKind::Goodbye => self.inboxes[from].push_back(Item::Goodbye),
                 _ => self.unpack(from),
             }
             count += self.inboxes[from].len() - before;
@@ -153,7 +153,7 @@ impl Endpoint {
         {
             let length = u32::from_le_bytes(*length) as usize;
             if is_large(&self.link, length) {
-                let body = self.link.receive_body(from, self.chunks.room(length));
+                let body = self.link.receive_body(from, self.chunks.buffer(length));
                 inbox.push_back(Item::Large { head, body, ends_frame: after.is_empty() });
                 rest = after;
             } else {
@@ -282,7 +282,7 @@ impl Connect for Endpoint {
     }
 }
 
-fn address(link: &Link, node: usize) -> String {
+fn address(link: &RankLink, node: usize) -> String {
     format!("mpi:{}", link.places().rank(node))
 }
 

@@ -48,10 +48,10 @@ impl Bell {
             let left = timeout.saturating_sub(now - start);
             match steps.next() {
                 _ if left.is_zero() => break,
-                Some(Step::Spin) => hint::spin_loop(),
-                Some(Step::Yield) if yielder.try_yield(now) => {}
-                Some(Step::Yield) => self.doorbell.wait(FIRST_SLEEP.min(left), || false),
-                Some(Step::Sleep(time)) => self.doorbell.wait(time.min(left), || false),
+                Some(WaitStep::Spin) => hint::spin_loop(),
+                Some(WaitStep::Yield) if yielder.try_yield(now) => {}
+                Some(WaitStep::Yield) => self.doorbell.wait(FIRST_SLEEP.min(left), || false),
+                Some(WaitStep::Sleep(time)) => self.doorbell.wait(time.min(left), || false),
                 None => unreachable!("the last step goes on for good"),
             }
         }
@@ -60,15 +60,17 @@ impl Bell {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
+enum WaitStep {
     Spin,
     Yield,
     Sleep(Duration),
 }
 
-fn steps() -> impl Iterator<Item = Step> {
+fn steps() -> impl Iterator<Item = WaitStep> {
     let sleeps = iter::successors(Some(FIRST_SLEEP), |&last| Some((2 * last).min(LONGEST_SLEEP)));
-    iter::repeat_n(Step::Spin, SPINS).chain(iter::repeat_n(Step::Yield, YIELDS)).chain(sleeps.map(Step::Sleep))
+    iter::repeat_n(WaitStep::Spin, SPINS)
+        .chain(iter::repeat_n(WaitStep::Yield, YIELDS))
+        .chain(sleeps.map(WaitStep::Sleep))
 }
 
 #[cfg(test)]
@@ -97,7 +99,7 @@ mod tests {
     #[test]
     fn sleeps_become_longer_up_to_the_limit() {
         let steps: Vec<_> = steps().skip(SPINS + YIELDS).take(20).collect();
-        assert_eq!(steps[..2], [Step::Sleep(FIRST_SLEEP), Step::Sleep(2 * FIRST_SLEEP)]);
-        assert_eq!(steps[19], Step::Sleep(LONGEST_SLEEP));
+        assert_eq!(steps[..2], [WaitStep::Sleep(FIRST_SLEEP), WaitStep::Sleep(2 * FIRST_SLEEP)]);
+        assert_eq!(steps[19], WaitStep::Sleep(LONGEST_SLEEP));
     }
 }

@@ -4,7 +4,7 @@
 //! The program starts itself again as the other side: `serve` and the provider are its arguments then.
 
 use evb_core::NodeId;
-use evb_transport::{Connect, MessageLayer, Refused, tcp::Token};
+use evb_transport::{Connect, EndpointOptions, MessageLayer, Refused, Token};
 use evb_transport_ofi::{OfiLayer, OfiOptions, providers};
 use std::{
     env,
@@ -35,7 +35,7 @@ fn main() {
 }
 
 fn options(provider: &str) -> OfiOptions {
-    OfiOptions { provider: provider.into(), ..OfiOptions::new(2, Token::new([1; Token::BYTES])) }
+    OfiOptions { provider: provider.into(), ..OfiOptions::new(EndpointOptions::new(2, Token::new([1; Token::BYTES]))) }
 }
 
 /// Exchanges the addresses of both sides, one per line.

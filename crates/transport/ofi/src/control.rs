@@ -1,10 +1,9 @@
 //! Control messages between nodes: their identity and their progress.
 
 use evb_core::NodeId;
-use evb_transport::tcp::Token;
+use evb_transport::{Refusal, Token};
 use hmac::{Hmac, Mac as _};
 use sha2::Sha256;
-use std::fmt;
 
 /// Most bytes of a control message.
 pub(crate) const CONTROL_BYTES: usize = 128;
@@ -20,30 +19,6 @@ const STATUS_BYTES: usize = 17;
 const NOTE_BYTES: usize = 32;
 /// Most notes about rooms in one message.
 pub(crate) const NOTES: usize = CONTROL_BYTES / NOTE_BYTES;
-
-/// The reason why a peer refuses this node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
-    /// The peer speaks another version of this protocol.
-    Version,
-    /// The token is not that of the peer's run.
-    Token,
-    /// The peer is another node, or its run has another number of nodes.
-    Node,
-    /// The peer has other limits, or one is a transport and the other a layer.
-    Limits,
-}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Version => "it does not speak this version of the protocol",
-            Self::Token => "the token is not that of its run",
-            Self::Node => "it is another node, or its run has another number of nodes",
-            Self::Limits => "it was told other limits, or is no endpoint of the same kind",
-        })
-    }
-}
 
 /// Parameters that are equal on all nodes of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,7 +56,7 @@ impl Hello {
     /// Writes the message to the start of `room` and returns its length. It has a proof that its sender has the token, not
     /// the token, and a refusal has not even that.
     pub(crate) fn encode(&self, token: &Token, room: &mut [u8]) -> usize {
-        let refusal = self.refusal.map_or(0, |refusal| 1 + refusal as u16);
+        let refusal = self.refusal.map_or(0, Refusal::code);
         let Terms { nodes, credits, frame_bytes, max_bytes, writes } = self.terms;
         let mut bytes = MAGIC.to_vec();
         [VERSION, refusal, self.to.0, nodes, credits, u16::from(writes)]
@@ -109,13 +84,7 @@ impl Hello {
         if small(0) != VERSION {
             return Err(Some(Refusal::Version));
         }
-        let refusal = match small(1) {
-            0 => None,
-            1 => Some(Refusal::Version),
-            2 => Some(Refusal::Token),
-            3 => Some(Refusal::Node),
-            _ => Some(Refusal::Limits),
-        };
+        let refusal = (small(1) != 0).then(|| Refusal::from_code(small(1)).unwrap_or(Refusal::Limits));
         let (said, proof) = bytes.split_at(SAID_BYTES);
         // Takes the same time for all proofs that are wrong.
         if refusal.is_none() && code(token, said).verify_slice(proof).is_err() {
@@ -214,7 +183,7 @@ impl Status {
 
 /// A room for a long message to the sender of this.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Offer {
+pub(crate) struct RoomOffer {
     /// The number of the room.
     pub(crate) room: u32,
     /// Its length; 0 for a refusal.
@@ -228,7 +197,7 @@ pub(crate) struct Offer {
 
 /// The question for a room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Ask {
+pub(crate) struct RoomRequest {
     /// The least length of the room.
     pub(crate) bytes: u64,
     /// The room that is given back for it.
@@ -237,12 +206,12 @@ pub(crate) struct Ask {
 
 /// Something about rooms. A message has one or more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Note {
-    Offer(Offer),
-    Ask(Ask),
+pub(crate) enum RoomNote {
+    RoomOffer(RoomOffer),
+    RoomRequest(RoomRequest),
 }
 
-impl Note {
+impl RoomNote {
     /// Writes at most [`NOTES`] notes into one message and returns its length.
     pub(crate) fn encode_all(notes: &[Self], room: &mut [u8]) -> usize {
         let parts = room[..CONTROL_BYTES].chunks_exact_mut(NOTE_BYTES);
@@ -258,8 +227,10 @@ impl Note {
     /// The first byte has the purpose (1 offer, 2 question), the second one a yes or no.
     fn encode(&self, room: &mut [u8]) {
         let (purpose, flag, number, words) = match *self {
-            Self::Offer(Offer { room, bytes, address, key, answers }) => (1, answers, room, [bytes, address, key]),
-            Self::Ask(Ask { bytes, back }) => (2, back.is_some(), back.unwrap_or(0), [bytes, 0, 0]),
+            Self::RoomOffer(RoomOffer { room, bytes, address, key, answers }) => {
+                (1, answers, room, [bytes, address, key])
+            }
+            Self::RoomRequest(RoomRequest { bytes, back }) => (2, back.is_some(), back.unwrap_or(0), [bytes, 0, 0]),
         };
         room[..4].copy_from_slice(&[purpose, u8::from(flag), 0, 0]);
         room[4..8].copy_from_slice(&number.to_le_bytes());
@@ -273,8 +244,14 @@ impl Note {
         let (flag, number) = (bytes[1] == 1, u32::from_le_bytes([bytes[4], bytes[5], bytes[6], bytes[7]]));
         let (bytes, purpose) = (word(8), bytes[0]);
         match purpose {
-            1 => Some(Self::Offer(Offer { room: number, bytes, address: word(16), key: word(24), answers: flag })),
-            2 => Some(Self::Ask(Ask { bytes, back: flag.then_some(number) })),
+            1 => Some(Self::RoomOffer(RoomOffer {
+                room: number,
+                bytes,
+                address: word(16),
+                key: word(24),
+                answers: flag,
+            })),
+            2 => Some(Self::RoomRequest(RoomRequest { bytes, back: flag.then_some(number) })),
             _ => None,
         }
     }
@@ -336,21 +313,24 @@ mod tests {
 
     #[test]
     fn messages_about_rooms_come_back() {
-        let offer = Offer { room: 7, bytes: 1 << 40, address: u64::MAX, key: 3, answers: true };
+        let offer = RoomOffer { room: 7, bytes: 1 << 40, address: u64::MAX, key: 3, answers: true };
         let notes = [
-            Note::Offer(offer),
-            Note::Offer(Offer { answers: false, bytes: 0, ..offer }),
-            Note::Ask(Ask { bytes: 5, back: Some(0) }),
-            Note::Ask(Ask { bytes: 1 << 50, back: None }),
+            RoomNote::RoomOffer(offer),
+            RoomNote::RoomOffer(RoomOffer { answers: false, bytes: 0, ..offer }),
+            RoomNote::RoomRequest(RoomRequest { bytes: 5, back: Some(0) }),
+            RoomNote::RoomRequest(RoomRequest { bytes: 1 << 50, back: None }),
         ];
         let mut room = [0xff; CONTROL_BYTES + 1];
         for count in 1..=notes.len() {
-            let length = Note::encode_all(&notes[..count], &mut room);
-            assert_eq!(Note::decode_all(&room[..length]).as_deref(), Some(&notes[..count]));
-            assert_eq!((Note::decode_all(&room[..length - 1]), Note::decode_all(&room[..length + 1])), (None, None));
+            let length = RoomNote::encode_all(&notes[..count], &mut room);
+            assert_eq!(RoomNote::decode_all(&room[..length]).as_deref(), Some(&notes[..count]));
+            assert_eq!(
+                (RoomNote::decode_all(&room[..length - 1]), RoomNote::decode_all(&room[..length + 1])),
+                (None, None)
+            );
         }
         room[0] = 3;
-        assert_eq!((Note::decode_all(&[]), Note::decode_all(&room)), (None, None));
+        assert_eq!((RoomNote::decode_all(&[]), RoomNote::decode_all(&room)), (None, None));
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! The formats of a transport's messages. Short ones are records in a frame, one after another: length of the body, head and
-//! body. A long one has a room of its own: number, length and head, then the body.
+//! body. A long one has its own room: number, length and head, then the body.
 
 use evb_transport::HEAD_BYTES;
 

@@ -6,7 +6,7 @@
 use crate::{
     OfiError, OfiOptions,
     ffi::Posted,
-    links::{Large, Links},
+    links::{Links, LongReceives},
 };
 use evb_core::NodeId;
 use evb_transport::{Connect, JoinError, MessageLayer, Refused, Take};
@@ -36,9 +36,9 @@ impl OfiLayer {
     /// [`OfiError`] if there is no library or no such provider, or if the provider opens no endpoint.
     ///
     /// # Panics
-    /// If `local` is not below `options.nodes`.
+    /// If `local` is not below `options.endpoint.nodes`.
     pub fn open(local: NodeId, options: OfiOptions) -> Result<Self, OfiError> {
-        let large = Large::Buffers { count: LARGE_BUFFERS, bytes: options.max_bytes };
+        let large = LongReceives::Buffers { count: LARGE_BUFFERS, bytes: options.max_bytes };
         // A queue with a file to sleep on costs a call of the system for each message.
         let links = Links::open(local, options, large, false)?;
         let at_once = INJECTS_AT_ONCE.contains(&links.provider().as_str());

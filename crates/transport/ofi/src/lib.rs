@@ -8,6 +8,7 @@
 
 mod control;
 mod error;
+mod factory;
 mod ffi;
 mod frame;
 mod layer;
@@ -15,15 +16,12 @@ mod links;
 mod options;
 mod outbox;
 mod peer;
-mod registered;
 mod rooms;
 mod tags;
 mod transport;
 
-pub use control::Refusal;
 pub use error::OfiError;
 pub use ffi::providers;
 pub use layer::OfiLayer;
-pub use links::ConnectError;
 pub use options::OfiOptions;
 pub use transport::Ofi;

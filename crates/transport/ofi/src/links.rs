@@ -20,8 +20,6 @@ use evb_core::NodeId;
 use evb_transport::{Parker, Yielder};
 use std::{collections::VecDeque, time::Instant};
 
-pub use join::ConnectError;
-
 /// Longest message that is received into a shared buffer. With its header it fits into the 48 KiB up to which `ofi_rxm`
 /// sends a message without asking the receiver. Messages as long as a segment of TCP (64 KiB on the loopback) make a sender
 /// that has few under way wait for delayed acknowledgements: it had a twentieth of the rate of others.
@@ -39,7 +37,7 @@ const LEAST_CREDITS: usize = 2;
 
 /// The purpose of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Role {
+enum BufferRole {
     /// Receives from anybody.
     Receive { large: bool },
     /// Sends its own memory.
@@ -58,11 +56,11 @@ enum Role {
 
 /// The way of receiving large messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Large {
+pub(crate) enum LongReceives {
     /// Into `count` buffers of `bytes` bytes, from any peer.
     Buffers { count: usize, bytes: usize },
     /// Into rooms that were offered to the peer, written by it if the provider can do that and the options allow it.
-    ReceiveBuffers,
+    Rooms,
 }
 
 /// A node's endpoint, its peers and its buffers.
@@ -73,7 +71,7 @@ pub(crate) struct Links {
     tags: Tags,
     terms: Terms,
     pub(crate) peers: Vec<Option<Box<Peer>>>,
-    roles: Vec<Role>,
+    roles: Vec<BufferRole>,
     /// Receives that are not posted, by size.
     idle_receives: [Vec<Operation>; 2],
     /// Free slots to send from, small and large; the limit and the number of slots.
@@ -87,7 +85,7 @@ pub(crate) struct Links {
     noting: VecDeque<u16>,
     /// Hellos of nodes that the user has not named yet.
     early: Vec<Option<Hello>>,
-    pub(crate) rest: Parker,
+    pub(crate) parker: Parker,
     yielder: Yielder,
     /// True if something arrived or left since the flag was cleared.
     pub(crate) moved: bool,
@@ -101,15 +99,20 @@ pub(crate) struct Links {
 }
 
 impl Links {
-    pub(crate) fn open(local: NodeId, options: OfiOptions, large: Large, sleeps: bool) -> Result<Self, OfiError> {
-        assert!(local.0 < options.nodes, "{local} is not one of {} nodes", options.nodes);
-        let writes = large == Large::ReceiveBuffers && options.writes;
+    pub(crate) fn open(
+        local: NodeId,
+        options: OfiOptions,
+        large: LongReceives,
+        sleeps: bool,
+    ) -> Result<Self, OfiError> {
+        assert!(local.0 < options.endpoint.nodes, "{local} is not one of {} nodes", options.endpoint.nodes);
+        let writes = large == LongReceives::Rooms && options.writes;
         let endpoint = Endpoint::open(&options.provider, options.source(), sleeps, writes)?;
         let tags = Tags::new(endpoint.limits().tag_format).ok_or_else(|| OfiError::Option {
             reason: format!("the tags of {} have too few bits", endpoint.provider()),
         })?;
-        let nodes = usize::from(options.nodes);
-        let rest = Parker::new().map_err(|error| OfiError::Call { call: "socketpair", reason: error.to_string() })?;
+        let nodes = usize::from(options.endpoint.nodes);
+        let parker = Parker::new().map_err(|error| OfiError::Call { call: "socketpair", reason: error.to_string() })?;
         let mut new = Self {
             local,
             terms: terms(&options, &endpoint, large)?,
@@ -124,7 +127,7 @@ impl Links {
             owing: VecDeque::new(),
             noting: VecDeque::new(),
             early: vec![None; nodes],
-            rest,
+            parker,
             yielder: Yielder::default(),
             moved: false,
             blocked: false,
@@ -138,29 +141,29 @@ impl Links {
         Ok(new)
     }
 
-    fn add_buffers(&mut self, large: Large) -> Result<(), OfiError> {
+    fn add_buffers(&mut self, large: LongReceives) -> Result<(), OfiError> {
         let peers = self.peers.len() - 1;
         let receives = peers * (usize::from(self.terms.credits) + SPARE_BUFFERS_PER_PEER) + SPARE_BUFFERS;
         let small = self.frame_bytes().max(CONTROL_BYTES);
-        self.idle_receives[0] = self.add(receives, small, Role::Receive { large: false })?;
-        self.controls = self.add(2 * peers + 2, CONTROL_BYTES, Role::Free)?;
-        if let Large::Buffers { count, bytes } = large {
-            self.idle_receives[1] = self.add(count, bytes, Role::Receive { large: true })?;
-            self.slots[1] = self.add(count, bytes, Role::Free)?;
+        self.idle_receives[0] = self.add(receives, small, BufferRole::Receive { large: false })?;
+        self.controls = self.add(2 * peers + 2, CONTROL_BYTES, BufferRole::Free)?;
+        if let LongReceives::Buffers { count, bytes } = large {
+            self.idle_receives[1] = self.add(count, bytes, BufferRole::Receive { large: true })?;
+            self.slots[1] = self.add(count, bytes, BufferRole::Free)?;
         }
         self.post_receives();
         Ok(())
     }
 
-    fn add(&mut self, count: usize, bytes: usize, role: Role) -> Result<Vec<Operation>, OfiError> {
+    fn add(&mut self, count: usize, bytes: usize, role: BufferRole) -> Result<Vec<Operation>, OfiError> {
         let operations = self.endpoint.add_slab(count, bytes)?;
         operations.iter().for_each(|&operation| self.set_role(operation, role));
         Ok(operations)
     }
 
-    fn set_role(&mut self, operation: Operation, role: Role) {
+    fn set_role(&mut self, operation: Operation, role: BufferRole) {
         if self.roles.len() <= operation.index() {
-            self.roles.resize(operation.index() + 1, Role::Free);
+            self.roles.resize(operation.index() + 1, BufferRole::Free);
         }
         self.roles[operation.index()] = role;
     }
@@ -200,23 +203,23 @@ impl Links {
 
 /// Parameters that all nodes compute alike. There are as many credits as requested, or as there can be receives: a
 /// provider keeps a message without a receive at the cost of a copy, and `shm` of libfabric 1.17 never finds it again.
-fn terms(options: &OfiOptions, endpoint: &Endpoint, large: Large) -> Result<Terms, OfiError> {
+fn terms(options: &OfiOptions, endpoint: &Endpoint, large: LongReceives) -> Result<Terms, OfiError> {
     let inject = endpoint.limits().inject_bytes;
     let frame = if inject >= LEAST_INJECT { FRAME_BYTES.min(inject) } else { FRAME_BYTES };
     let frame = frame.min(endpoint.limits().max_bytes);
     let receives = endpoint.limits().receives * SMALL_RECEIVES.0 / SMALL_RECEIVES.1;
-    let for_each = receives.saturating_sub(SPARE_BUFFERS) / usize::from(options.nodes - 1).max(1);
+    let for_each = receives.saturating_sub(SPARE_BUFFERS) / usize::from(options.endpoint.nodes - 1).max(1);
     let credits = for_each.saturating_sub(SPARE_BUFFERS_PER_PEER);
     let credits = credits.min(options.credits.into());
     if credits < LEAST_CREDITS {
-        let (nodes, provider) = (options.nodes, endpoint.provider());
+        let (nodes, provider) = (options.endpoint.nodes, endpoint.provider());
         let reason = format!("{credits} credits for {nodes} nodes over {provider} are less than {LEAST_CREDITS}");
         return Err(OfiError::Option { reason });
     }
     let max_bytes = match large {
-        Large::ReceiveBuffers => options.max_body as u64,
-        Large::Buffers { bytes, .. } => Terms::LAYER | bytes as u64,
+        LongReceives::Rooms => options.endpoint.max_body as u64,
+        LongReceives::Buffers { bytes, .. } => Terms::LAYER | bytes as u64,
     };
     let (credits, frame_bytes, writes) = (credits as u16, frame as u32, endpoint.limits().writes);
-    Ok(Terms { nodes: options.nodes, credits, frame_bytes, max_bytes, writes })
+    Ok(Terms { nodes: options.endpoint.nodes, credits, frame_bytes, max_bytes, writes })
 }

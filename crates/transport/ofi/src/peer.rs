@@ -1,10 +1,11 @@
 //! The state of one peer: progress of both sides, arrived messages, and liveness.
 
 use crate::{
-    control::{Acquaintance, Note, Refusal},
+    control::{Acquaintance, RoomNote},
     ffi::Operation,
     rooms::{Given, Held},
 };
+use evb_transport::Refusal;
 use std::time::{Duration, Instant};
 
 /// A message that has arrived, in the memory of a receive.
@@ -32,8 +33,8 @@ pub(crate) struct Peer {
     /// Rooms of the peer for long messages to it, and rooms for those from it.
     pub(crate) held: Held,
     pub(crate) given: Given,
-    /// What the peer is to be told about rooms.
-    pub(crate) notes: Vec<Note>,
+    /// What the peer is to be notified about rooms.
+    pub(crate) notes: Vec<RoomNote>,
 
     /// The number of the next message for the user, and the arrived messages from there on, by number modulo length.
     pub(crate) expected: u64,

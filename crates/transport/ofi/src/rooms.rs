@@ -11,7 +11,7 @@
 //! A sender has four rooms. With two, events of 2 x 2 units over `tcp` were built at 0.9 of that rate, with eight at
 //! 0.8, likely because more was under way than the caches hold.
 
-use crate::control::{Ask, Offer};
+use crate::control::{RoomOffer, RoomRequest};
 
 /// Most rooms of one sender at a receiver.
 pub(crate) const ROOMS: usize = 4;
@@ -37,7 +37,7 @@ enum Asking {
 /// The sender's account: the rooms that it may use, in bytes with heads.
 #[derive(Debug, Default)]
 pub(crate) struct Held {
-    rooms: Vec<Offer>,
+    rooms: Vec<RoomOffer>,
     /// Rooms that were granted: those held, those in use, and the one asked for.
     granted: usize,
     asking: Asking,
@@ -45,19 +45,19 @@ pub(crate) struct Held {
 
 impl Held {
     /// Takes the smallest room that a message of this length fits into.
-    pub(crate) fn take(&mut self, bytes: usize) -> Option<Offer> {
+    pub(crate) fn take(&mut self, bytes: usize) -> Option<RoomOffer> {
         let fitting = self.rooms.iter().enumerate().filter(|(_, room)| room.bytes >= bytes as u64);
         let (index, _) = fitting.rev().min_by_key(|(_, room)| room.bytes)?;
         Some(self.rooms.remove(index))
     }
 
     /// Puts a room back that was not used.
-    pub(crate) fn put_back(&mut self, room: Offer) {
+    pub(crate) fn put_back(&mut self, room: RoomOffer) {
         self.rooms.push(room);
     }
 
     /// The question for a room of this length, if it is to be asked now. Call this when [`take`](Self::take) finds no room.
-    pub(crate) fn ask(&mut self, bytes: usize) -> Option<Ask> {
+    pub(crate) fn ask(&mut self, bytes: usize) -> Option<RoomRequest> {
         let is_full = self.granted >= (ROOMS_BYTES / bytes.max(1)).clamp(1, ROOMS);
         let back = match self.asking {
             Asking::Open => return None,
@@ -70,7 +70,7 @@ impl Held {
         };
         self.granted += usize::from(back.is_none());
         self.asking = Asking::Open;
-        Some(Ask { bytes: bytes as u64, back })
+        Some(RoomRequest { bytes: bytes as u64, back })
     }
 
     fn shortest(&mut self) -> Option<u32> {
@@ -79,7 +79,7 @@ impl Held {
     }
 
     /// Takes note of an offer. Returns false if the receiver breaks the protocol.
-    pub(crate) fn hear(&mut self, offer: Offer) -> bool {
+    pub(crate) fn hear(&mut self, offer: RoomOffer) -> bool {
         let is_expected = self.granted > self.rooms.len() && (!offer.answers || self.asking == Asking::Open);
         if !is_expected {
             return false;
@@ -144,8 +144,8 @@ mod tests {
     struct Pair {
         held: Held,
         given: Given,
-        asks: VecDeque<Ask>,
-        offers: VecDeque<Offer>,
+        asks: VecDeque<RoomRequest>,
+        offers: VecDeque<RoomOffer>,
         written: VecDeque<(u32, usize)>,
         /// Lengths of the rooms that are the sender's.
         rooms: BTreeMap<u32, usize>,
@@ -176,7 +176,7 @@ mod tests {
                 self.rooms.insert(self.offered, bytes);
             });
             let (room, bytes) = (self.offered, granted.unwrap_or(0) as u64);
-            self.offers.push_back(Offer { room, bytes, address: 0, key: 0, answers });
+            self.offers.push_back(RoomOffer { room, bytes, address: 0, key: 0, answers });
             self.most = (self.most.0.max(self.rooms.len()), self.most.1.max(self.rooms.values().sum()));
         }
 
@@ -259,14 +259,14 @@ mod tests {
     }
 
     #[test]
-    fn offers_that_nobody_waits_for_break_the_protocol() {
-        let (mut held, offer) = (Held::default(), Offer { room: 1, bytes: 10, address: 0, key: 0, answers: true });
+    fn unexpected_offers_break_the_protocol() {
+        let (mut held, offer) = (Held::default(), RoomOffer { room: 1, bytes: 10, address: 0, key: 0, answers: true });
         assert!(!held.hear(offer));
-        assert_eq!(held.ask(5), Some(Ask { bytes: 5, back: None }));
+        assert_eq!(held.ask(5), Some(RoomRequest { bytes: 5, back: None }));
         assert_eq!(held.ask(5), None, "one question at a time");
         assert!(held.hear(offer) && !held.hear(offer));
         assert_eq!((held.take(11), held.take(10)), (None, Some(offer)));
         assert!(!held.hear(offer), "nothing was asked");
-        assert!(held.hear(Offer { answers: false, ..offer }), "another one for the one that was used");
+        assert!(held.hear(RoomOffer { answers: false, ..offer }), "another one for the one that was used");
     }
 }

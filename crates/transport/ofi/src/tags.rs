@@ -14,12 +14,12 @@ const LEAST_NUMBER_BITS: u32 = 24;
 
 /// The kind of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum TagKind {
     /// A numbered message of the user.
     Data,
     /// The progress of the sender: see [`Status`](crate::control::Status).
     Status,
-    /// Rooms for long messages: see [`Note`](crate::control::Note).
+    /// Rooms for long messages: see [`RoomNote`](crate::control::RoomNote).
     Room,
     /// The identity of the sender, with the token; the only kind without a key.
     Hello,
@@ -28,7 +28,7 @@ pub(crate) enum Kind {
 /// A decoded tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Tag {
-    pub(crate) kind: Kind,
+    pub(crate) kind: TagKind,
     pub(crate) large: bool,
     pub(crate) from: NodeId,
     /// Key and number.
@@ -62,10 +62,10 @@ impl Tags {
     pub(crate) fn decode(self, tag: u64) -> Tag {
         let high = tag >> self.number_bits >> SENDER_BITS;
         let kind = match high & 3 {
-            0 => Kind::Data,
-            1 => Kind::Status,
-            2 => Kind::Room,
-            _ => Kind::Hello,
+            0 => TagKind::Data,
+            1 => TagKind::Status,
+            2 => TagKind::Room,
+            _ => TagKind::Hello,
         };
         let from = NodeId((tag >> self.number_bits) as u16);
         Tag { kind, large: high >> KIND_BITS & 1 == 1, from, low: self.low(tag) }
@@ -92,7 +92,7 @@ mod tests {
     fn tags_come_back_in_as_many_bits_as_there_are() {
         for format in [u64::MAX, 0xaaaa_aaaa_aaaa_aaaa, (1 << 48) - 1] {
             let tags = Tags::new(format).unwrap();
-            for kind in [Kind::Data, Kind::Status, Kind::Room, Kind::Hello] {
+            for kind in [TagKind::Data, TagKind::Status, TagKind::Room, TagKind::Hello] {
                 for (large, from) in [(false, 0), (true, 0xffff), (true, 0x8001)] {
                     let tag = Tag { kind, large, from: NodeId(from), low: tags.low(0x1234_5678_9abc_def0) };
                     let bits = tags.encode(tag);

@@ -6,13 +6,13 @@
 //! [`peer_timeout`](OfiOptions::peer_timeout), or its peers take it for dead.
 
 use crate::{
-    ConnectError, OfiError, OfiOptions,
+    OfiError, OfiOptions,
     frame::Record,
-    links::{Large, Links},
+    links::{Links, LongReceives},
     outbox::Outbox,
 };
 use evb_core::NodeId;
-use evb_transport::{ChunkPool, Connect, JoinError, Message, Received, SendError, Transport, Waker};
+use evb_transport::{ChunkPool, Connect, ConnectError, JoinError, Message, Received, SendError, Transport, Waker};
 use std::time::{Duration, Instant};
 
 /// Most messages from one peer before the next has its turn.
@@ -41,11 +41,11 @@ impl Ofi {
     /// [`OfiError`] if there is no library or no such provider, or if the provider opens no endpoint.
     ///
     /// # Panics
-    /// If `local` is not below `options.nodes`.
+    /// If `local` is not below `options.endpoint.nodes`.
     pub fn open(local: NodeId, options: OfiOptions) -> Result<Self, OfiError> {
-        let nodes = usize::from(options.nodes);
+        let nodes = usize::from(options.endpoint.nodes);
         Ok(Self {
-            links: Links::open(local, options, Large::ReceiveBuffers, true)?,
+            links: Links::open(local, options, LongReceives::Rooms, true)?,
             outboxes: (0..nodes).map(|_| Outbox::default()).collect(),
             offsets: vec![0; nodes],
             chunks: ChunkPool::default(),
@@ -118,7 +118,7 @@ impl Ofi {
         }
         let frame = &self.links.memory(arrival.operation)[self.offsets[from]..arrival.bytes];
         let Some((Record { head, body }, length)) = Record::decode(frame) else {
-            return Some(Err("it sent what is no message"));
+            return Some(Err("it sent something that is not a message"));
         };
         let (body, more) = (self.chunks.copy(body), length < frame.len());
         self.offsets[from] = if more { self.offsets[from] + length } else { 0 };
@@ -150,7 +150,7 @@ impl Transport for Ofi {
     }
 
     fn send(&mut self, to: NodeId, message: Message) -> Result<(), SendError> {
-        let (index, length, limit) = (to.index(), message.body.len(), self.links.options.max_body);
+        let (index, length, limit) = (to.index(), message.body.len(), self.links.options.endpoint.max_body);
         if length > limit {
             return Err(SendError::TooLarge { length, limit });
         }
@@ -212,7 +212,7 @@ impl Transport for Ofi {
     }
 
     fn waker(&self) -> Waker {
-        self.links.rest.waker()
+        self.links.parker.waker()
     }
 }
 

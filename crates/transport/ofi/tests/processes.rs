@@ -1,4 +1,4 @@
-//! Nodes in processes of their own: the conformance suite, where node 0 is here and the others are remote-controlled, and
+//! Nodes in their own processes: the conformance suite, where node 0 is here and the others are remote-controlled, and
 //! a node that is killed.
 //!
 //! The program starts itself again as a node: it runs the test `serve`, and finds its parent by an environment variable.
@@ -14,18 +14,22 @@ use evb_transport::{
 use evb_transport_ofi::{Ofi, OfiOptions};
 use process::Process;
 use std::time::{Duration, Instant};
-use support::{PROVIDERS, options, there_is};
+use support::{PROVIDERS, options, there_is, with};
 
 const MAX_BODY: usize = 1 << 20;
 
-/// The other processes, which are no test; without a parent there is nothing to do.
+/// The other processes, which are not tests; without a parent there is nothing to do.
 #[test]
 fn serve() {
     process::serve(node_options);
 }
 
 fn node_options(provider: &str, nodes: u16, peer_timeout: Duration) -> OfiOptions {
-    OfiOptions { max_body: MAX_BODY, nodes, peer_timeout, ..options(provider) }
+    with(&options(provider), |endpoint| {
+        endpoint.max_body = MAX_BODY;
+        endpoint.nodes = nodes;
+        endpoint.peer_timeout = peer_timeout;
+    })
 }
 
 /// Node 0 is of this process, the others have their own.

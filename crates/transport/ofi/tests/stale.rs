@@ -1,4 +1,4 @@
-//! Files of a killed process with the number of this one must not stand in the way. Alone in its process, since the files
+//! Files of a killed process with the number of this one must not be in the way. Alone in its process, since the files
 //! are looked for before the first endpoint.
 
 mod support;

@@ -5,9 +5,9 @@ mod link;
 use evb_transport::{
     Connect, Layer, LayerOptions, MemoryOfNode, NodeOptions, Nodes, OpenError, OverTransport, Parameter, Setting,
     SettingValue, Settings, Transport, TransportFactory, TransportInfo, UseEndpoint, UseLayer,
-    bond::{Bond, BondOptions, Stripe},
 };
-use link::{Link, links};
+use evb_transport_bond::{Bond, BondOptions, Stripe};
+use link::{BondLink, links};
 
 /// Several links as one.
 #[derive(Debug)]
@@ -92,12 +92,12 @@ fn open(settings: &Settings, options: &NodeOptions) -> Result<AnyBond, OpenError
     let names = links.iter().map(ToString::to_string).collect();
     let members =
         links.iter().zip(0..).map(|(link, place)| open_link(link, place, options)).collect::<Result<_, _>>()?;
-    let bond = BondOptions { stripe, ..BondOptions::new(names, options.max_body) };
+    let bond = BondOptions { stripe, ..BondOptions::new(names, options.endpoint.max_body) };
     Bond::new(members, bond).map_err(OpenError::new)
 }
 
 /// The endpoint of a node on a link.
-fn open_link(link: &Link, place: u16, options: &NodeOptions) -> Result<Box<dyn Endpoint>, OpenError> {
+fn open_link(link: &BondLink, place: u16, options: &NodeOptions) -> Result<Box<dyn Endpoint>, OpenError> {
     let listen = link.listen(options.node, options.listen, place)?;
     let endpoint = crate::open(&link.transport(options.node), NodeOptions { listen, ..options.clone() }, Boxed);
     endpoint.map_err(|error| link.explain(error))

@@ -6,15 +6,15 @@ use serde::{Deserialize, Serialize};
 
 /// One of the transports, with settings.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(try_from = "Written", into = "Written")]
+#[serde(try_from = "StoredTransport", into = "StoredTransport")]
 pub struct TransportChoice {
-    about: &'static TransportInfo,
+    info: &'static TransportInfo,
     settings: Settings,
 }
 
 /// The form that is written.
 #[derive(Serialize, Deserialize)]
-struct Written {
+struct StoredTransport {
     name: String,
     settings: Settings,
 }
@@ -22,14 +22,14 @@ struct Written {
 impl TransportChoice {
     /// The transport with these settings; those that are not there have their defaults.
     #[must_use]
-    pub const fn new(about: &'static TransportInfo, settings: Settings) -> Self {
-        Self { about, settings }
+    pub const fn new(info: &'static TransportInfo, settings: Settings) -> Self {
+        Self { info, settings }
     }
 
     /// The transport's own description.
     #[must_use]
-    pub const fn about(&self) -> &'static TransportInfo {
-        self.about
+    pub const fn info(&self) -> &'static TransportInfo {
+        self.info
     }
 
     /// The settings of the transport.
@@ -41,24 +41,24 @@ impl TransportChoice {
 
 impl PartialEq for TransportChoice {
     fn eq(&self, other: &Self) -> bool {
-        self.about.name == other.about.name && self.settings == other.settings
+        self.info.name == other.info.name && self.settings == other.settings
     }
 }
 
 impl Eq for TransportChoice {}
 
-impl From<TransportChoice> for Written {
-    fn from(TransportChoice { about, settings }: TransportChoice) -> Self {
-        Self { name: about.name.to_owned(), settings }
+impl From<TransportChoice> for StoredTransport {
+    fn from(TransportChoice { info, settings }: TransportChoice) -> Self {
+        Self { name: info.name.to_owned(), settings }
     }
 }
 
-impl TryFrom<Written> for TransportChoice {
+impl TryFrom<StoredTransport> for TransportChoice {
     type Error = String;
 
-    fn try_from(Written { name, settings }: Written) -> Result<Self, String> {
-        let about = find(&name).ok_or_else(|| format!("there is no transport {name:?}"))?;
-        Ok(Self { about, settings })
+    fn try_from(StoredTransport { name, settings }: StoredTransport) -> Result<Self, String> {
+        let info = find(&name).ok_or_else(|| format!("there is no transport {name:?}"))?;
+        Ok(Self { info, settings })
     }
 }
 

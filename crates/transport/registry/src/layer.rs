@@ -7,7 +7,7 @@ use std::{fmt, str::FromStr};
 
 /// A message layer that can be measured, with the settings of its transport.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(try_from = "Written", into = "Written")]
+#[serde(try_from = "StoredLayer", into = "StoredLayer")]
 pub struct LayerChoice {
     layer: &'static Layer,
     transport: TransportChoice,
@@ -15,7 +15,7 @@ pub struct LayerChoice {
 
 /// The form that is written.
 #[derive(Serialize, Deserialize)]
-struct Written {
+struct StoredLayer {
     layer: String,
     transport: TransportChoice,
 }
@@ -24,8 +24,8 @@ impl LayerChoice {
     /// The layer of a transport, with its settings: the one of the same name, or its first; `None` if it has none.
     #[must_use]
     pub fn of(transport: &TransportChoice) -> Option<Self> {
-        let about = transport.about();
-        let layer = about.layers.iter().find(|layer| layer.name == about.name).or(about.layers.first())?;
+        let info = transport.info();
+        let layer = info.layers.iter().find(|layer| layer.name == info.name).or(info.layers.first())?;
         Some(Self { layer, transport: transport.clone() })
     }
 
@@ -36,12 +36,12 @@ impl LayerChoice {
             note if notes && !note.is_empty() => format!("{} ({note})", layer.usage),
             _ => layer.usage.to_owned(),
         };
-        ALL.iter().flat_map(|about| about.layers).map(one).collect::<Vec<_>>().join(", ")
+        ALL.iter().flat_map(|info| info.layers).map(one).collect::<Vec<_>>().join(", ")
     }
 
     /// The layer's own description.
     #[must_use]
-    pub const fn about(&self) -> &'static Layer {
+    pub const fn info(&self) -> &'static Layer {
         self.layer
     }
 
@@ -54,7 +54,7 @@ impl LayerChoice {
     /// True when its nodes are threads of one process.
     #[must_use]
     pub const fn is_one_process(&self) -> bool {
-        self.transport.about().is_one_process()
+        self.transport.info().is_one_process()
     }
 
     /// True when its time is that of a simulation: it is the same in each launch and on any machine.
@@ -82,17 +82,17 @@ impl fmt::Display for LayerChoice {
     }
 }
 
-impl From<LayerChoice> for Written {
+impl From<LayerChoice> for StoredLayer {
     fn from(LayerChoice { layer, transport }: LayerChoice) -> Self {
         Self { layer: layer.name.to_owned(), transport }
     }
 }
 
-impl TryFrom<Written> for LayerChoice {
+impl TryFrom<StoredLayer> for LayerChoice {
     type Error = String;
 
-    fn try_from(Written { layer, transport }: Written) -> Result<Self, String> {
-        let found = transport.about().layers.iter().find(|known| known.name == layer);
+    fn try_from(StoredLayer { layer, transport }: StoredLayer) -> Result<Self, String> {
+        let found = transport.info().layers.iter().find(|known| known.name == layer);
         found.map(|layer| Self { layer, transport }).ok_or_else(|| format!("there is no message layer {layer:?}"))
     }
 }
@@ -102,10 +102,10 @@ impl FromStr for LayerChoice {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let (name, value) = text.split_once(':').map_or((text, None), |(name, value)| (name, Some(value)));
-        let unknown = || format!("{text:?} is no message layer: use {}", Self::usage(false));
+        let unknown = || format!("{text:?} is not a message layer: use {}", Self::usage(false));
         let is_it = |layer: &&Layer| layer.name == name || layer.aliases.contains(&name);
-        let of_transport = ALL.iter().find_map(|about| Some((*about, about.layers.iter().find(is_it)?)));
-        let (about, layer) = of_transport.ok_or_else(unknown)?;
+        let of_transport = ALL.iter().find_map(|info| Some((*info, info.layers.iter().find(is_it)?)));
+        let (info, layer) = of_transport.ok_or_else(unknown)?;
         let setting = match (&layer.parameter, value) {
             (None, None) => None,
             (Some(of), None) => Some((of.setting.name.to_owned(), of.setting.value.to_string())),
@@ -113,7 +113,7 @@ impl FromStr for LayerChoice {
             (_, Some(_)) => return Err(unknown()),
         };
         let stands_for = layer.stands_for.map(|(setting, value)| (setting.name.to_owned(), value.to_owned()));
-        Ok(Self { layer, transport: TransportChoice::new(about, setting.into_iter().chain(stands_for).collect()) })
+        Ok(Self { layer, transport: TransportChoice::new(info, setting.into_iter().chain(stands_for).collect()) })
     }
 }
 
@@ -131,7 +131,6 @@ mod tests {
             "mpi",
             "ofi:shm",
             "ethernet:eth0",
-            "ethernet-xdp:eth0",
             "velo-rtl",
             "velo-rtl:96",
             "bond:tcp@10.0.0.1+ethernet:eth0",
@@ -163,22 +162,20 @@ mod tests {
     fn a_name_stands_for_a_setting() {
         let named = |name: &str| name.parse::<LayerChoice>().unwrap().transport().clone();
         let setting = |name, setting: &str| named(name).settings().get(setting).cloned();
-        for (name, key, value) in [
-            ("bond-size:tcp+tcp", "stripe", "size"),
-            ("bond-destination:tcp+tcp", "stripe", "destination"),
-            ("ethernet-xdp:eth0", "socket", "xdp"),
-        ] {
+        for (name, key, value) in
+            [("bond-size:tcp+tcp", "stripe", "size"), ("bond-destination:tcp+tcp", "stripe", "destination")]
+        {
             assert_eq!(setting(name, key).as_deref(), Some(value), "{name}");
         }
-        assert_eq!((setting("bond:tcp+tcp", "stripe"), setting("ethernet:eth0", "socket")), (None, None));
+        assert_eq!(setting("bond:tcp+tcp", "stripe"), None);
     }
 
     #[test]
-    fn people_are_told_all_names() {
+    fn errors_list_all_names() {
         let names = "threads, shm, tcp, udp, mpi, ofi:PROVIDER such as ofi:tcp or ofi:shm, ethernet:INTERFACE such \
-                     as ethernet:eth0, ethernet-xdp:.., bond:LINK+LINK such as bond:ethernet:eth0+ethernet:eth1, \
+                     as ethernet:eth0, bond:LINK+LINK such as bond:ethernet:eth0+ethernet:eth1, \
                      bond-size:.., bond-destination:.., velo-rtl or velo-rtl:WIRES";
-        assert_eq!("rtl".parse::<LayerChoice>(), Err(format!("\"rtl\" is no message layer: use {names}")));
+        assert_eq!("rtl".parse::<LayerChoice>(), Err(format!("\"rtl\" is not a message layer: use {names}")));
         assert!(LayerChoice::usage(true).contains("shm (the VELO engine), tcp"));
     }
 }

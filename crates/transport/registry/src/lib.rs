@@ -20,12 +20,12 @@ macro_rules! transports {
         /// All transports, in the order in which people see them. The first is the default.
         pub const ALL: &[&TransportInfo] = &[$(&<$transport as TransportFactory>::INFO),+];
 
-        transports!(@open open, UseEndpoint, NodeOptions, $($transport),+);
-        transports!(@open open_threads, UseEndpoints, ThreadOptions, $($transport),+);
-        transports!(@open open_layer, UseLayer, LayerOptions, $($transport),+);
-        transports!(@open open_layers, UseLayers, LayersOptions, $($transport),+);
+        transports!(@open open, UseEndpoint, NodeOptions, TransportInfo::between_processes, $($transport),+);
+        transports!(@open open_threads, UseEndpoints, ThreadOptions, name_of, $($transport),+);
+        transports!(@open open_layer, UseLayer, LayerOptions, name_of, $($transport),+);
+        transports!(@open open_layers, UseLayers, LayersOptions, name_of, $($transport),+);
     };
-    (@open $open:ident, $user:ident, $options:ty, $($transport:ty),+) => {
+    (@open $open:ident, $user:ident, $options:ty, $name:path, $($transport:ty),+) => {
         #[doc = concat!("Calls [`TransportFactory::", stringify!($open), "`] of a transport.")]
         ///
         /// # Errors
@@ -35,7 +35,7 @@ macro_rules! transports {
             options: $options,
             user: V,
         ) -> Result<V::Output, V::Error> {
-            let (name, settings) = (transport.about().name, transport.settings());
+            let (name, settings) = ($name(transport.info()), transport.settings());
             $(if name == <$transport as TransportFactory>::INFO.name {
                 return <$transport as TransportFactory>::$open(settings, options, user);
             })+
@@ -45,9 +45,9 @@ macro_rules! transports {
 }
 
 transports![
-    evb_transport::in_process::InProcess,
-    evb_transport::shm::Shm,
-    evb_transport::tcp::Tcp,
+    evb_transport_shm::in_process::InProcess,
+    evb_transport_shm::Shm,
+    evb_transport_tcp::Tcp,
     evb_transport_mpi::Endpoint,
     evb_transport_ofi::Ofi,
     evb_transport_ethernet::Ethernet,
@@ -55,10 +55,14 @@ transports![
     evb_velo_rtl::RtlLayer,
 ];
 
+const fn name_of(transport: &TransportInfo) -> &'static str {
+    transport.name
+}
+
 /// The transport of this name.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static TransportInfo> {
-    ALL.iter().copied().find(|about| about.name == name)
+    ALL.iter().copied().find(|info| info.name == name)
 }
 
 #[cfg(test)]
@@ -69,13 +73,13 @@ mod tests {
     #[test]
     fn names_are_there_once_and_those_between_processes_exist() {
         let mut seen = BTreeSet::new();
-        for about in ALL {
-            assert!(seen.insert(about.name), "{} twice", about.name);
-            let other = find(about.between_processes()).expect("a transport");
-            assert!(!other.is_one_process() || other.name == about.name, "{}", about.name);
+        for info in ALL {
+            assert!(seen.insert(info.name), "{} twice", info.name);
+            let other = find(info.between_processes()).expect("a transport");
+            assert!(!other.is_one_process() || other.name == info.name, "{}", info.name);
         }
         let mut seen = BTreeSet::new();
-        for layer in ALL.iter().flat_map(|about| about.layers) {
+        for layer in ALL.iter().flat_map(|info| info.layers) {
             assert!([layer.name].iter().chain(layer.aliases).all(|name| seen.insert(*name)), "{} twice", layer.name);
         }
     }

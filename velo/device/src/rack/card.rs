@@ -5,7 +5,7 @@ use super::{
     frame::{self, Begun, CARD_BYTES, HEAD_BYTES, Step},
     free,
     layout::{self as at, MAGIC},
-    slot, state, told,
+    read_layout, slot, state,
     watch::Watch,
 };
 use crate::{
@@ -55,7 +55,7 @@ impl Card {
         let unknown = || DeviceError::Unknown(name.to_owned());
         let rack = directory::find(name)?.ok_or_else(unknown)?;
         let shared: Shared = rack.map(MAGIC)?;
-        let (nodes, map, ring) = told(&shared).ok_or_else(unknown)?;
+        let (nodes, map, ring) = read_layout(&shared).ok_or_else(unknown)?;
         let node = (0..nodes).find(|&node| claim(&shared, node)).ok_or(DeviceError::Taken(nodes))?;
         let head = shared.word(at::of(node, at::HEAD_AT)).load(Ordering::Acquire);
         let (put, quiet, recombiner, begun) = (0, 0, Recombiner::new(), vec![Begun::default(); nodes]);
@@ -161,7 +161,7 @@ impl Card {
         peer < self.nodes && state(&self.shared, peer) != CardState::Left
     }
 
-    /// Returns true if nothing comes any more: the program of the rack has ended or stands still, or the hardware has
+    /// Returns true if nothing comes any more: the program of the rack has ended or stalls, or the hardware has
     /// delivered what no card has sent. [`poll`](Self::poll) finds out, after some empty polls.
     pub fn is_lost(&self) -> bool {
         self.is_lost

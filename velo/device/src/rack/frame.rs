@@ -25,7 +25,7 @@ pub(crate) fn encode(envelope: &Envelope, spans: &[Span]) -> Vec<u8> {
     bytes
 }
 
-/// Words of the bus for so many bytes: a command and the data of each line.
+/// Words of the bus for this many bytes: a command and the data of each line.
 pub(crate) const fn bus_words(bytes: usize) -> usize {
     bytes.div_ceil(LINE_BYTES) + bytes.div_ceil(8)
 }

@@ -2,7 +2,7 @@
 
 use evb_velo::mailbox;
 
-/// The first word of the segment, with the version of this layout in its last byte. The nonce stands where that of a device is.
+/// The first word of the segment, with the version of this layout in its last byte. The nonce is where that of a device is.
 pub(crate) const MAGIC: u64 = u64::from_be_bytes(*b"evbrack\x01");
 /// Words: the number of nodes, the bits `n` and `t` of the addresses, and the pages of a mailbox.
 pub(crate) const NODES_AT: usize = 16;

@@ -1,8 +1,8 @@
-//! How a card finds out that the program of its rack stands still, though its process lives.
+//! How a card finds out that the program of its rack stalls, though its process lives.
 
 use std::time::{Duration, Instant};
 
-/// Longest time for which the program may stand still.
+/// Longest time for which the program may stall.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Longest time that counts between two looks: the process of the card may itself have been stopped.
 const MOST_COUNTED: Duration = Duration::from_secs(1);

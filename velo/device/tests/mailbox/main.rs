@@ -124,7 +124,7 @@ impl Owner {
     }
 }
 
-/// Runs a case with so many preemptions, which are enough to find the faults, and keep the search short.
+/// Runs a case with this many preemptions, which are enough to find the faults, and keep the search short.
 fn model(preemptions: usize, case: impl Fn() + Send + Sync + 'static) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(preemptions);

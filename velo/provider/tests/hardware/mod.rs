@@ -29,7 +29,7 @@ pub(crate) struct Report {
 }
 
 impl Hardware {
-    /// Hardware with a name of its own, whose nodes can be opened; none, and says why, if it cannot be simulated here.
+    /// Hardware with its own name, whose nodes can be opened; `None`, with a message, if it cannot be simulated here.
     pub(crate) fn start(nodes: usize) -> Option<Self> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let name = format!("test-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
@@ -75,7 +75,7 @@ impl Hardware {
 
 impl Drop for Hardware {
     fn drop(&mut self) {
-        // An end that came before is no error here.
+        // An end that came before is not an error here.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

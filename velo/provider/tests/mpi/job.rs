@@ -65,13 +65,13 @@ impl Job {
         Some(Self { folder, mpirun, hardware: None })
     }
 
-    /// Runs the program with so many ranks.
+    /// Runs the program with this many ranks.
     pub(crate) fn run(&self, ranks: &str, arguments: &[&str]) -> Output {
         let (_turn, child) = self.start(ranks, arguments);
         child.wait_with_output().unwrap()
     }
 
-    /// Starts the program with so many ranks, in its turn.
+    /// Starts the program with this many ranks, in its turn.
     pub(crate) fn start(&self, ranks: &str, arguments: &[&str]) -> (MutexGuard<'static, ()>, Child) {
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let mut command = Command::new(&self.mpirun);

@@ -1,4 +1,4 @@
-//! Cards over the model of the hardware, in a service of its own thread.
+//! Cards over the model of the hardware, in a separate service thread.
 
 use super::*;
 use crate::fake::Fake;
@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A service with a name of its own, and its thread.
+/// A service with its own name, and its thread.
 fn service(test: &str, nodes: usize) -> (String, JoinHandle<Result<ServiceReport, RtlError>>) {
     let name = format!("{test}-{}", std::process::id());
     let service =
@@ -83,7 +83,7 @@ fn a_full_mailbox_holds_up_its_senders_until_its_card_has_left() {
 }
 
 #[test]
-fn a_service_that_nobody_uses_ends() {
+fn an_unused_service_ends() {
     let name = format!("nobody-{}", std::process::id());
     let service = Service::of(Box::new(Fake::new(2)), &name, 2, &RtlOptions::default()).expect("a service");
     let taken = Service::of(Box::new(Fake::new(2)), &name, 2, &RtlOptions::default());

@@ -24,7 +24,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<bool, Failure> {
 fn memory_table(plan: &Plan, bound: &MemoryBound) -> String {
     let config = &plan.building;
     let of = if plan.link == Link::None { String::new() } else { format!(" of event builder {:?}", plan.name) };
-    let mut table = format!("\n# Memory{of}, at most, over transport {:?}:\n#\n", plan.transport.about().name);
+    let mut table = format!("\n# Memory{of}, at most, over transport {:?}:\n#\n", plan.transport.info().name);
     table += "#                        events    messages    together\n";
     let mut line = |name: &str, count: u16, NodeMemory { events, transport }: NodeMemory| {
         let (all, name) = (events.saturating_add(transport), format!("{count} x {name}"));

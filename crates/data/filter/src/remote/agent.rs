@@ -6,7 +6,8 @@ use super::{
     relay::{End, serve},
 };
 use crate::Code;
-use evb_transport::{Token, secure::Channel};
+use evb_transport::Token;
+use evb_transport_secure::Channel;
 use rustix::net::sockopt::set_tcp_user_timeout;
 use std::{
     io,

@@ -1,11 +1,11 @@
 //! The messages that open the connection of a filter unit: both sides prove that they have the token of the run
-//! (`evb_transport::secure`), and the builder says in one sealed byte whether it has a place.
+//! (`evb_transport_secure`), and the builder says in one sealed byte whether it has a place. `docs/filters.md` has the
+//! bytes.
+//!
 //! `docs/reference/filter-wire.md` has the bytes.
 
-use evb_transport::{
-    Token,
-    secure::{self, Channel, DialError, Opener, Purpose, SEAL_BYTES, Sealer, dial},
-};
+use evb_transport::Token;
+use evb_transport_secure::{self as secure, Channel, DialError, Opener, Purpose, SEAL_BYTES, Sealer, dial};
 use std::{
     fmt,
     io::{self, ErrorKind, Read as _},

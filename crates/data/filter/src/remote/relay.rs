@@ -5,7 +5,7 @@ use crate::{
     units::{Pipes, is_not_yet},
     wire::{HEAD, body_length, encode_alive, encode_failed, is_end, program_message},
 };
-use evb_transport::secure::Channel;
+use evb_transport_secure::Channel;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::{
     io::{self, ErrorKind, Read, Write},

@@ -4,7 +4,7 @@
 use super::{Reason, spawn::spawn};
 use crate::{Incoming, Received, area::Area, code::Code, wire::encode_end};
 use evb_core::Span;
-use evb_transport::secure::Channel;
+use evb_transport_secure::Channel;
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     fs::{OFlags, fcntl_getfl, fcntl_setfl},

@@ -12,7 +12,7 @@ use crate::{
 use bytes::Bytes;
 use evb_core::Span;
 use evb_protocol::Built;
-use evb_transport::secure::Channel;
+use evb_transport_secure::Channel;
 use std::{net::TcpStream, time::Instant};
 
 /// The way by which events went to a filter unit.

@@ -6,10 +6,8 @@ use crate::{
     Hello, UnitsPlan,
     remote::handshake::{self, Refusal},
 };
-use evb_transport::{
-    Token,
-    secure::{AcceptResult, Acceptor, Arrived, Channel, Purpose, Session},
-};
+use evb_transport::Token;
+use evb_transport_secure::{AcceptResult, Acceptor, Arrived, Channel, Purpose, Session};
 use rustix::net::{Shutdown, shutdown};
 use std::{
     io,

@@ -36,7 +36,7 @@ pub(super) struct Receiver {
     arrived: Option<Arrived>,
     /// Messages for the user, each with the frame in which it ends.
     inbox: VecDeque<(Message, u64)>,
-    told: u64,
+    advertised: u64,
     pub(super) due: Due,
     pub(super) failure: Option<String>,
     /// Frames that came twice or without credit.
@@ -54,7 +54,7 @@ impl Receiver {
             records: Records::default(),
             arrived: is_layer.then(Arrived::default),
             inbox: VecDeque::new(),
-            told: window.into(),
+            advertised: window.into(),
             due: Due::Never,
             failure: None,
             repeated: 0,
@@ -144,8 +144,8 @@ impl Receiver {
     }
 
     /// Notes that expected frame and limit are on their way to the peer.
-    pub(super) fn note_told(&mut self) {
-        self.told = self.limit();
+    pub(super) fn note_advertised(&mut self) {
+        self.advertised = self.limit();
         self.due = Due::Never;
     }
 
@@ -177,7 +177,7 @@ impl Receiver {
 
     /// Tells the peer when it has much more credit than it knows.
     fn tell_credit(&mut self) {
-        if self.limit() >= self.told + (self.window / 4).max(1) {
+        if self.limit() >= self.advertised + (self.window / 4).max(1) {
             self.due = Due::Now;
         }
     }

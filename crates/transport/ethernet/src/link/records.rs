@@ -12,7 +12,7 @@ pub(crate) const GOODBYE: u32 = u32::MAX;
 /// Length up to which a body is put together in memory that is used again, and then copied.
 const COPY_UP_TO: usize = 64 << 10;
 
-/// What stands at the end of a payload, and goes on in the next one.
+/// The last record of a payload, if it continues in the next one.
 #[derive(Debug, Default)]
 pub(super) struct Records {
     /// Bytes of a record whose length and head are not complete.
@@ -35,7 +35,7 @@ impl Records {
     /// Takes the next payload, and gives the messages that end in it.
     ///
     /// # Errors
-    /// The reason why this is no stream of records.
+    /// The reason why this is not a stream of records.
     pub(super) fn feed(
         &mut self,
         mut payload: &[u8],

@@ -26,7 +26,7 @@ const AFTER_LOSS: f64 = 0.7;
 const BURST: u64 = 16;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum FrameState {
     UnderWay,
     Lost,
     Arrived,
@@ -36,7 +36,7 @@ enum State {
 #[derive(Debug)]
 struct Frame {
     bytes: Vec<u8>,
-    state: State,
+    state: FrameState,
     /// Order and time of its last transmission, and whether it was the only one.
     order: u64,
     at: Time,
@@ -186,10 +186,10 @@ impl Sender {
     /// Chooses the first lost frame.
     #[cold]
     fn again(&mut self, now: Time) -> u64 {
-        let place = self.frames.iter().position(|frame| frame.state == State::Lost).expect("one is lost");
+        let place = self.frames.iter().position(|frame| frame.state == FrameState::Lost).expect("one is lost");
         (self.order, self.lost, self.repeated) = (self.order + 1, self.lost - 1, self.repeated + 1);
         let frame = &mut self.frames[place];
-        (frame.state, frame.order, frame.at, frame.is_first) = (State::UnderWay, self.order, now, false);
+        (frame.state, frame.order, frame.at, frame.is_first) = (FrameState::UnderWay, self.order, now, false);
         self.base + place as u64
     }
 
@@ -222,7 +222,7 @@ impl Sender {
             self.waiting.pop_front();
         }
         self.order += 1;
-        self.frames.push_back(Frame { bytes, state: State::UnderWay, order: self.order, at: now, is_first: true });
+        self.frames.push_back(Frame { bytes, state: FrameState::UnderWay, order: self.order, at: now, is_first: true });
         self.next_number() - 1
     }
 
@@ -292,11 +292,11 @@ impl Sender {
     fn arrive(&mut self, place: usize, now: Time) -> bool {
         let frame = &mut self.frames[place];
         match frame.state {
-            State::Arrived => return false,
-            State::UnderWay => self.flight -= 1,
-            State::Lost => self.lost -= 1,
+            FrameState::Arrived => return false,
+            FrameState::UnderWay => self.flight -= 1,
+            FrameState::Lost => self.lost -= 1,
         }
-        frame.state = State::Arrived;
+        frame.state = FrameState::Arrived;
         self.newest = self.newest.max((frame.order, frame.at));
         if frame.is_first {
             self.trip.measure(now.since(frame.at));
@@ -316,11 +316,11 @@ impl Sender {
         let ((order, at), trip) = (self.newest, self.trip.mean());
         let is_lost = |frame: &Frame| {
             let is_overtaken = frame.order + REORDERED <= order || frame.order < order && at.since(frame.at) > trip;
-            frame.state == State::UnderWay && is_overtaken
+            frame.state == FrameState::UnderWay && is_overtaken
         };
         let mut last = None;
         for (place, frame) in self.frames.iter_mut().enumerate().filter(|(_, frame)| is_lost(frame)) {
-            frame.state = State::Lost;
+            frame.state = FrameState::Lost;
             (self.flight, self.lost) = (self.flight - 1, self.lost + 1);
             last = Some(self.base + place as u64);
         }
@@ -360,8 +360,8 @@ impl Sender {
     pub(super) fn time_out(&mut self, now: Time) -> bool {
         self.in_vain = self.in_vain.saturating_add(1);
         self.timer = None;
-        if let Some(frame) = self.frames.iter_mut().find(|frame| frame.state == State::UnderWay) {
-            frame.state = State::Lost;
+        if let Some(frame) = self.frames.iter_mut().find(|frame| frame.state == FrameState::UnderWay) {
+            frame.state = FrameState::Lost;
             (self.flight, self.lost) = (self.flight - 1, self.lost + 1);
         }
         self.arm(now);

@@ -44,7 +44,7 @@ impl Stream {
     }
 }
 
-/// What stands at the front of arrived bytes.
+/// What is at the front of arrived bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Front {
     /// A message of this length, which is complete.

@@ -5,7 +5,7 @@ use crate::{
     frame::{Header, Mac, ethernet},
     hello::{Hello, Terms},
     keys::{NONCE_BYTES, Nonce, Pair},
-    link::{Bounds, Link, Names},
+    link::{LinkLimits, PeerLink, SessionNames},
 };
 use evb_core::{NodeId, Span, Time};
 
@@ -83,7 +83,7 @@ impl Machine {
     }
 
     fn terms(&self, knows: bool, refuses: bool) -> Terms {
-        let (nodes, payload) = (self.options.nodes, self.payload() as u16);
+        let (nodes, payload) = (self.options.endpoint.nodes, self.payload() as u16);
         Terms { nodes, payload, window: self.window(), knows, refuses, is_layer: self.is_layer }
     }
 
@@ -92,7 +92,7 @@ impl Machine {
         let Some(hello) = Hello::decode(payload).filter(|hello| hello.is_signed(&self.keys, from, self.local)) else {
             return self.counts.foreign += 1;
         };
-        let does_fit = hello.terms.nodes == self.options.nodes && hello.terms.is_layer == self.is_layer;
+        let does_fit = hello.terms.nodes == self.options.endpoint.nodes && hello.terms.is_layer == self.is_layer;
         let Some(joining) = self.joining.get_mut(from.index()).and_then(Option::as_deref_mut) else {
             // It may be expected in a moment, unless its terms do not fit.
             return if !does_fit {
@@ -143,23 +143,23 @@ impl Machine {
     fn open(&mut self, now: Time, peer: NodeId, mac: Mac, hello: &Hello) {
         let Some(mine) = self.joining[peer.index()].as_deref().map(|joining| joining.nonce) else { return };
         let session = |nodes, nonces| self.keys.session(&Pair { nodes, nonces });
-        let names = Names {
+        let names = SessionNames {
             run: self.run,
             local: self.local,
             peer,
             outward: session([self.local, peer], [mine, hello.nonce]),
             inward: session([peer, self.local], [hello.nonce, mine]),
         };
-        let bounds = Bounds {
+        let bounds = LinkLimits {
             payload: self.payload().min(hello.terms.payload.max(LEAST_PAYLOAD).into()),
             granted: hello.terms.window.max(LEAST_WINDOW),
             window: self.window(),
-            max_body: self.options.max_body,
+            max_body: self.options.endpoint.max_body,
             is_layer: self.is_layer,
             pace: self.pace(),
         };
         let ethernet = ethernet(mac, self.port.mac, self.options.priority);
-        self.links[peer.index()] = Some(Box::new(Link::new(now, names, ethernet, &bounds)));
+        self.links[peer.index()] = Some(Box::new(PeerLink::new(now, names, ethernet, &bounds)));
     }
 
     /// Sends a frame of the session, which shows the peer that this node knows it.

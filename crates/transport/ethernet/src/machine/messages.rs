@@ -13,7 +13,7 @@ const LAYER_QUEUE_BYTES: usize = 256 << 10;
 impl Machine {
     /// Queues a message.
     pub(crate) fn send(&mut self, to: NodeId, message: Message) -> Result<(), SendError> {
-        let (length, limit) = (message.body.len(), self.options.max_body);
+        let (length, limit) = (message.body.len(), self.options.endpoint.max_body);
         if length > limit {
             return Err(SendError::TooLarge { length, limit });
         }
@@ -37,7 +37,7 @@ impl Machine {
     /// Queues a message of a layer.
     #[inline]
     pub(crate) fn send_bytes(&mut self, to: NodeId, bytes: &[u8]) -> Result<(), Refused> {
-        let limit = self.options.max_body;
+        let limit = self.options.endpoint.max_body;
         if bytes.len() > limit {
             return Err(Refused::TooLarge { limit });
         }

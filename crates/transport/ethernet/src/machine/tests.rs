@@ -1,7 +1,7 @@
 //! The machines of two nodes in virtual time, through losses, doubles, swaps and harm.
 
 use super::*;
-use evb_transport::{HEAD_BYTES, Message, Received, Token};
+use evb_transport::{EndpointOptions, HEAD_BYTES, Message, Received, Token};
 use std::collections::BTreeMap;
 
 const SEEDS: u64 = 60;
@@ -32,7 +32,7 @@ struct Pair {
 impl Pair {
     fn new(seed: u64, faults: u64) -> Self {
         let node = |node: u16| {
-            let options = EthernetOptions::new(2, Token::new([3; Token::BYTES]));
+            let options = EthernetOptions::new(EndpointOptions::new(2, Token::new([3; Token::BYTES])));
             let port = Port { mac: Mac([2, 0, 0, 0, 0, node as u8]), mtu: 500, frames: 64 };
             let mut machine = Machine::new(NodeId(node), options, port, false);
             machine.expect(Time::ZERO, NodeId(1 - node), [node as u8 + 1; 16]);
@@ -254,7 +254,7 @@ fn frames_of_another_session_or_run_change_nothing() {
 #[test]
 fn a_stranger_does_not_join() {
     let mut pair = Pair::new(2, 0);
-    let options = EthernetOptions::new(2, Token::new([4; Token::BYTES]));
+    let options = EthernetOptions::new(EndpointOptions::new(2, Token::new([4; Token::BYTES])));
     let mut stranger = Machine::new(NodeId(1), options, Port { mac: Mac([9; 6]), mtu: 500, frames: 64 }, false);
     stranger.expect(Time::ZERO, NodeId(0), [7; 16]);
     pair.nodes[1] = stranger;

@@ -31,7 +31,7 @@ pub(super) fn program(Address { local, run }: Address) -> [Instruction; 8] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frame::{HEADER_BYTES, Header, Kind, Mac, ethernet};
+    use crate::frame::{FrameKind, HEADER_BYTES, Header, Mac, ethernet};
     use evb_core::NodeId;
 
     /// Runs the program as the kernel does.
@@ -65,7 +65,7 @@ mod tests {
                 to,
                 from: NodeId(7),
                 length: 0,
-                kind: Kind::Hello,
+                kind: FrameKind::Hello,
                 asks: false,
                 session: 0,
                 number: 0,

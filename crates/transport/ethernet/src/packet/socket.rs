@@ -28,7 +28,7 @@ pub(crate) struct Socket {
 
 /// An interface of the machine.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Found {
+pub(crate) struct InterfaceProperties {
     pub(crate) index: c_int,
     pub(crate) mac: Mac,
     pub(crate) mtu: usize,
@@ -51,7 +51,7 @@ impl Socket {
     }
 
     /// Finds an interface by its name.
-    pub(crate) fn find(&self, name: &str) -> io::Result<Found> {
+    pub(crate) fn find(&self, name: &str) -> io::Result<InterfaceProperties> {
         let mut request = ifreq(name)?;
         let index = self.ask(libc::SIOCGIFINDEX, &mut request, |answer| {
             // SAFETY: this request fills that field.
@@ -66,10 +66,15 @@ impl Socket {
             unsafe { answer.ifr_ifru.ifru_hwaddr }
         })?;
         if ![libc::ARPHRD_ETHER, libc::ARPHRD_LOOPBACK].contains(&address.sa_family) {
-            return Err(io::Error::new(io::ErrorKind::Unsupported, "it is no Ethernet interface"));
+            return Err(io::Error::new(io::ErrorKind::Unsupported, "it is not an Ethernet interface"));
         }
         let mac = Mac(std::array::from_fn(|at| address.sa_data[at] as u8));
-        Ok(Found { index, mac, mtu: mtu as usize, is_loopback: address.sa_family == libc::ARPHRD_LOOPBACK })
+        Ok(InterfaceProperties {
+            index,
+            mac,
+            mtu: mtu as usize,
+            is_loopback: address.sa_family == libc::ARPHRD_LOOPBACK,
+        })
     }
 
     fn ask<T>(

@@ -2,7 +2,11 @@
 #![allow(dead_code, reason = "not every test file uses all of it")]
 
 use evb_core::NodeId;
-use evb_transport::{Connect, OverLayer, Token, Transport, bond::Stripe, conformance::bonds};
+use evb_transport::{
+    Connect, EndpointOptions, OverLayer, Token, Transport,
+    conformance::{boxed, changed},
+};
+use evb_transport_bond::{Bond, Stripe};
 use evb_transport_ethernet::{Endpoint, EndpointLayer, EthernetOptions, Mac, Port, Wire};
 use rustix::{
     event::{EventfdFlags, eventfd},
@@ -19,13 +23,16 @@ use std::{
 pub(crate) const TOKEN: Token = Token::new([5; Token::BYTES]);
 
 pub(crate) fn options(nodes: usize) -> EthernetOptions {
-    EthernetOptions::new(nodes as u16, TOKEN)
+    EthernetOptions::new(EndpointOptions::new(nodes as u16, TOKEN))
 }
 
 /// Nodes of this process, joined from one thread each.
 pub(crate) fn join<W: Wire>(wires: Vec<W>, options: &EthernetOptions) -> Vec<Box<dyn Transport>> {
     let count = wires.len() as u16;
-    let options = EthernetOptions { nodes: count, ..options.clone() };
+    let options = EthernetOptions {
+        endpoint: changed(options.endpoint.clone(), |endpoint| endpoint.nodes = count),
+        ..options.clone()
+    };
     let joining = wires.into_iter().zip(0..).map(|(wire, node)| {
         let options = options.clone();
         thread::spawn(move || {
@@ -42,14 +49,16 @@ pub(crate) fn join<W: Wire>(wires: Vec<W>, options: &EthernetOptions) -> Vec<Box
 /// Bonds of links, each with the wires of all nodes.
 pub(crate) fn bond<W: Wire>(links: Vec<Vec<W>>, stripe: Stripe, options: &EthernetOptions) -> Vec<Box<dyn Transport>> {
     let links = links.into_iter().map(|wires| join(wires, options)).collect();
-    let bonds = bonds(links, stripe, options.max_body).into_iter();
-    bonds.map(|bond| Box::new(bond) as Box<dyn Transport>).collect()
+    boxed(Bond::of_connected(links, stripe, options.endpoint.max_body))
 }
 
 /// The same over the layer.
 pub(crate) fn join_layers<W: Wire>(wires: Vec<W>, options: &EthernetOptions) -> Vec<Box<dyn Transport>> {
     let count = wires.len() as u16;
-    let options = EthernetOptions { nodes: count, ..options.clone() };
+    let options = EthernetOptions {
+        endpoint: changed(options.endpoint.clone(), |endpoint| endpoint.nodes = count),
+        ..options.clone()
+    };
     let joining = wires.into_iter().zip(0..).map(|(wire, node)| {
         let options = options.clone();
         thread::spawn(move || {

@@ -1,4 +1,4 @@
-//! Messages for several nodes: they arrive once, in order with all others, and hold nobody up.
+//! Messages for several nodes: they arrive once, in order with all others, and hold no other node up.
 
 use super::{
     PATIENCE, Subject,
@@ -146,7 +146,7 @@ impl Traffic {
         self.nodes[node].receive(limit, &mut sink);
         assert!(sink.len() <= limit, "receive gave more than was asked for");
         for item in sink {
-            let Received::Message { from, message } = item else { panic!("nobody left, but {item:?}") };
+            let Received::Message { from, message } = item else { panic!("no peer left, but {item:?}") };
             let number = verify(from, &message);
             assert_eq!(Some(number), self.expected[from.index()][node].pop_front(), "from {from} to node {node}");
         }
@@ -253,7 +253,7 @@ pub(super) fn ends_wait(subject: &Subject<'_>) {
     for number in 0..BROADCASTS {
         assert_eq!(broadcast(&mut *sender, &[1, 2], message(NodeId(0), number, 64)), []);
         for _ in &receivers {
-            let Received::Message { from, message } = wait_for_one(&mut *sender) else { panic!("nobody left") };
+            let Received::Message { from, message } = wait_for_one(&mut *sender) else { panic!("no peer left") };
             assert_eq!(verify(from, &message), number);
         }
     }

@@ -155,7 +155,7 @@ impl Traffic {
         let (limit, mut sink) = (self.draws.below(40), Vec::new());
         self.nodes[node].receive(limit, &mut sink);
         for item in sink {
-            let Received::Message { from, message } = item else { panic!("nobody left, but {item:?}") };
+            let Received::Message { from, message } = item else { panic!("no peer left, but {item:?}") };
             let next = &mut self.received[from.index()][node];
             assert_eq!(verify(from, &message), *next, "number of the message from {from} to node {node}");
             *next += 1;

@@ -78,7 +78,7 @@ pub(super) fn fairness(subject: &Subject<'_>) {
         }
         receiver.receive(128, &mut sink);
         for item in sink.drain(..) {
-            let Received::Message { from, .. } = item else { panic!("nobody left, but {item:?}") };
+            let Received::Message { from, .. } = item else { panic!("no peer left, but {item:?}") };
             counts[from.index() - 1] += 1;
         }
         let sum: usize = counts.iter().sum();

@@ -2,7 +2,7 @@
 //!
 //! A test describes its transport with a [`Subject`] and calls [`run_all`], or the [`CASES`] one by one. A case panics
 //! with what went wrong; random cases name their seed. Nothing depends on speed, only on an end within [`PATIENCE`].
-//! For nodes that each need a process of their own, [`remote`] reaches those of the others.
+//! For nodes that each need their own process, [`remote`] reaches those of the others.
 
 mod broadcast;
 mod delivery;
@@ -12,12 +12,9 @@ mod life;
 mod lifetime;
 pub mod remote;
 
-use crate::{
-    Transport,
-    bond::{Bond, BondOptions, Stripe},
-};
+use crate::{Connect, EndpointOptions, Transport};
 use evb_core::NodeId;
-use std::time::Duration;
+use std::{thread, time::Duration};
 
 /// Time after which a case that makes no progress has failed.
 pub const PATIENCE: Duration = Duration::from_secs(60);
@@ -42,7 +39,7 @@ pub const CASES: &[Case] = &[
     ("receive gives at most what was asked for", delivery::receive_keeps_its_limit),
     ("random broadcasts arrive, in order with other messages", broadcast::random_traffic),
     ("a full queue holds up a broadcast, and loses none", broadcast::full_queue),
-    ("a lost receiver of broadcasts holds up nobody", broadcast::lost_receiver),
+    ("a lost receiver of broadcasts holds up no other node", broadcast::lost_receiver),
     ("broadcasts of a node that leaves come before its loss", broadcast::lost_sender),
     ("broadcasts to nobody, to unknown nodes, and too large ones", broadcast::no_receivers),
     ("a broadcast ends a wait", broadcast::ends_wait),
@@ -67,7 +64,7 @@ pub type LifeCase = (&'static str, fn(&Subject<'_>, Duration));
 pub const LIFE_CASES: &[LifeCase] = &[
     ("a node that is never idle is not given up", life::busy_node),
     ("a node that was away for less than the timeout is not given up", life::absent_node),
-    ("a node that was away itself gives nobody up", life::absent_observer),
+    ("a node that was away itself gives no peer up", life::absent_observer),
 ];
 
 /// Runs all cases of slow nodes and prints their names. The nodes of the subject give up peers after a silence of
@@ -104,20 +101,28 @@ pub fn run_all_but(subject: &Subject<'_>, but: &[&str]) {
     }
 }
 
-/// Makes bonds of connected links, each of which is given as the endpoints of all nodes.
+/// The options after a change.
+#[must_use]
+pub fn changed(mut options: EndpointOptions, change: impl FnOnce(&mut EndpointOptions)) -> EndpointOptions {
+    change(&mut options);
+    options
+}
+
+/// Puts the nodes behind pointers, as a [`Subject`] wants them.
+pub fn boxed<T: Transport + 'static>(nodes: Vec<T>) -> Vec<Box<dyn Transport>> {
+    nodes.into_iter().map(|node| Box::new(node) as Box<dyn Transport>).collect()
+}
+
+/// Connects these nodes, which have ids from 0 on, with each other, each in its own thread.
 ///
 /// # Panics
-/// If links have different numbers of nodes, or the system refuses a file.
-pub fn bonds<T: Transport + 'static>(links: Vec<Vec<T>>, stripe: Stripe, max_body: usize) -> Vec<Bond<T>> {
-    let names: Vec<_> = (0..links.len()).map(|link| format!("link {link}")).collect();
-    let mut links: Vec<_> = links.into_iter().map(Vec::into_iter).collect();
-    let nodes = links[0].len() as u16;
-    let bond = |node| {
-        let members = links.iter_mut().map(|link| link.next().expect("an endpoint for each node")).collect();
-        let options = BondOptions { stripe, ..BondOptions::new(names.clone(), max_body) };
-        let mut bond = Bond::new(members, options).expect("a bond");
-        bond.expect((0..nodes).filter(|&peer| peer != node).map(NodeId));
-        bond
+/// If a node cannot join its peers.
+pub fn joined<T: Connect + Send + 'static>(nodes: Vec<T>) -> Vec<T> {
+    let addresses: Vec<_> = (0..).map(NodeId).zip(nodes.iter().map(Connect::address)).collect();
+    let join = |(mut node, local): (T, u16)| {
+        let peers: Vec<_> = addresses.iter().filter(|peer| peer.0.0 != local).cloned().collect();
+        thread::spawn(move || node.connect(&peers).map(|()| node).unwrap_or_else(|error| panic!("{error}")))
     };
-    (0..nodes).map(bond).collect()
+    let joining: Vec<_> = nodes.into_iter().zip(0..).map(join).collect();
+    joining.into_iter().map(|node| node.join().expect("a thread that joins")).collect()
 }

@@ -1,7 +1,7 @@
 //! An endpoint in another process as a transport of this one, for the tests of transports that connect processes.
 //!
 //! The process with the endpoint calls [`serve`], and a test uses it through a [`Remote`]. A call is a line with a word
-//! and numbers, followed by bytes; so is its answer. The waker is called over a connection of its own, since other calls
+//! and numbers, followed by bytes; so is its answer. The waker is called over its own connection, since other calls
 //! wait.
 
 use crate::{HEAD_BYTES, Message, Received, SendError, Transport, Waker};
@@ -149,7 +149,7 @@ impl Remote {
             ("full", &[length]) => Err(SendError::Full(self.calls.message(length)?)),
             ("lost", []) => Err(SendError::Lost),
             ("large", &[length, limit]) => Err(SendError::TooLarge { length, limit }),
-            _ => panic!("{word} {numbers:?} is no answer"),
+            _ => panic!("{word} {numbers:?} is not an answer"),
         })
     }
 
@@ -262,6 +262,6 @@ fn serve_one(endpoint: &mut impl Transport, wire: &mut Wire, word: &str, numbers
             endpoint.wait(Duration::from_nanos(nanoseconds as u64));
             wire.put("done")
         }
-        _ => panic!("{word} {numbers:?} is no call"),
+        _ => panic!("{word} {numbers:?} is not a call"),
     }
 }

@@ -2,12 +2,12 @@
 //!
 //! # Invariants
 //! - **The signatures below are those of `shim/evb_mpi.c`.** The opened library was compiled from the source in this
-//!   binary: a hash of the source is in its name, and nobody else can write it.
+//!   binary: a hash of the source is in its name, and no other user can write it.
 //! - **Calls do not overlap.** All go through [`Shim::call`]. With [`Threads::Many`] it holds a lock. With
 //!   [`Threads::One`] it refuses every thread but the one that has the turn, which only that thread can pass on.
 //! - **No call comes before the start or after the end.** A [`Shim`] exists after `init` only, and calls after
 //!   [`Shim::end`] do nothing: its flag is read and written where calls do not overlap.
-//! - **The bytes of an active request stay in place and are touched by nobody else.** [`Sending`] and [`Receiving`] own
+//! - **The bytes of an active request stay in place and are touched by no other code.** [`Sending`] and [`Receiving`] own
 //!   both the request and the buffer, whose bytes are on the heap (or static), and release the buffer only when MPI has
 //!   reported the end of the request. If they are dropped before, the buffer is never freed.
 //! - **Lengths fit.** A length is that of the buffer, and all are at most [`MOST_BYTES`].
@@ -36,7 +36,7 @@ use std::{
 
 /// Longest transfer in bytes: MPI counts in C integers.
 pub(crate) const MOST_BYTES: usize = i32::MAX as usize;
-/// Longest wait at the end for sends that nobody has taken yet.
+/// Longest wait at the end for sends that were not taken yet.
 const LINGER: Duration = Duration::from_secs(2);
 /// Most bytes of the name of an MPI.
 const VERSION_BYTES: usize = 256;
@@ -173,7 +173,7 @@ impl Shim {
         }))
     }
 
-    /// Returns true if this thread may call MPI. It takes the turn if nobody has it.
+    /// Returns true if this thread may call MPI. It takes the turn if no other thread has it.
     #[inline]
     pub(crate) fn is_callable(&self) -> bool {
         let Some(caller) = &self.caller else { return true };

@@ -6,7 +6,7 @@ use super::{Calls, Comm, MOST_BYTES, Route, Shim, Status, lock};
 use bytes::Bytes;
 use std::mem::ManuallyDrop;
 
-/// Attempts to end a receive that nobody wants any more.
+/// Attempts to end a receive that is not wanted any more.
 const CANCEL_TRIES: usize = 100;
 
 /// The bytes of a send.
@@ -63,7 +63,7 @@ impl Sending {
         if self.request.is_some() {
             return None;
         }
-        // A buffer without bytes stands in for what is taken: it is freed as any other.
+        // A buffer without bytes replaces what is taken: it is freed as any other.
         match std::mem::replace(&mut *self.outgoing, Outgoing::Body(Bytes::new())) {
             Outgoing::Buffer(buffer) => Some(buffer),
             Outgoing::Body(_) => None,
@@ -76,7 +76,7 @@ impl Sending {
         lock(&shim.lingering).0.push(self);
     }
 
-    /// Leaves the bytes to MPI for good: nobody will take them any more.
+    /// Leaves the bytes to MPI for good: they will not be taken any more.
     pub(crate) fn abandon(self) {
         drop(self);
     }
@@ -85,7 +85,7 @@ impl Sending {
 impl Drop for Sending {
     fn drop(&mut self) {
         if self.request.is_none() {
-            // SAFETY: MPI has said that it needs the bytes no more, and nobody has taken them out.
+            // SAFETY: MPI has said that it needs the bytes no more, and they were not taken out.
             unsafe { ManuallyDrop::drop(&mut self.outgoing) };
         }
     }

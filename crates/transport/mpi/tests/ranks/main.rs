@@ -87,7 +87,7 @@ fn be_a_rank(case: &str) -> ExitCode {
             let _never = mpi.share(&[]);
             std::thread::sleep(launch::PATIENCE);
         }
-        _ => println!("{case} is no case"),
+        _ => println!("{case} is not a case"),
     }
     mpi.finish();
     ExitCode::SUCCESS

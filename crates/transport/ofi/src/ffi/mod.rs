@@ -7,7 +7,7 @@
 //! 3. An operation that was given to the provider is *busy* until its completion was read or the endpoint is closed.
 //!    Memory and context of a busy operation stay in place, and only the provider uses them. A room that was offered to a
 //!    peer is busy, too ([`rooms`]).
-//! 4. Objects are not shared: an endpoint has a domain of its own, and `&mut` serialises its calls, as
+//! 4. Objects are not shared: an endpoint has its own domain, and `&mut` serialises its calls, as
 //!    `FI_THREAD_DOMAIN` demands. Any thread may call.
 
 mod endpoint;
@@ -24,4 +24,4 @@ pub(crate) use endpoint::{BATCH, Completion, Endpoint, Posted};
 pub use info::providers;
 pub(crate) use library::PATH_VARIABLE;
 pub(crate) use memory::Operation;
-pub(crate) use rooms::Place;
+pub(crate) use rooms::RoomAddress;

@@ -57,7 +57,7 @@ impl Objects {
     ///
     /// The provider `shm` lets endpoints of one process use each other's own mapping of their memory. A close removes
     /// that mapping while the others may still write there (seen with libfabric 1.17). Between processes each endpoint
-    /// has a mapping of its own.
+    /// has its own mapping.
     pub(super) fn part(self, shares: bool) {
         if !shares {
             return drop(self);

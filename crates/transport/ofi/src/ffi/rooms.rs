@@ -37,7 +37,7 @@ impl AsRef<[u8]> for Room {
 
 /// A room of a peer: its address, the key to it, and its number, which the peer hears when the room was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct RoomAddress {
     pub(crate) address: u64,
     pub(crate) key: u64,
     pub(crate) room: u32,
@@ -120,7 +120,7 @@ impl Endpoint {
 
     /// Writes the first bytes of one operation, and then of another, to a room of a peer. The completion is that of the last
     /// one.
-    pub(crate) fn write(&mut self, parts: [(Operation, usize); PIECES], to: u64, place: Place) -> Posted {
+    pub(crate) fn write(&mut self, parts: [(Operation, usize); PIECES], to: u64, place: RoomAddress) -> Posted {
         let entries = &self.objects.entries;
         let pieces = parts.map(|(operation, bytes)| {
             let entry = &entries[operation.index()];

@@ -1,6 +1,6 @@
 //! An endpoint that talks to itself.
 
-use super::{Place, endpoint::*, info::InfoList};
+use super::{RoomAddress, endpoint::*, info::InfoList};
 use bytes::Bytes;
 use std::time::{Duration, Instant};
 
@@ -37,14 +37,14 @@ fn both(endpoint: &mut Endpoint, room: super::Operation, sending: super::Operati
     }
 }
 
-/// A write that tells the number of no room is told without an operation.
+/// A write with the number of no room is reported without an operation.
 fn wrong_writes(endpoint: &mut Endpoint, me: u64, message: super::Operation, last: super::Operation) {
     let room = endpoint.room(110_000).unwrap();
     assert_eq!(room, last);
     let (address, key) = endpoint.open_to_writes(room);
     endpoint.release(room);
     let other = endpoint.share(Bytes::from(vec![9; 100])).unwrap();
-    let place = Place { address, key, room: room.index() as u32 + 1000 };
+    let place = RoomAddress { address, key, room: room.index() as u32 + 1000 };
     assert_eq!(endpoint.write([(message, 64), (other, 100)], me, place), Posted::Yes);
     let start = Instant::now();
     let (mut strays, mut sent) = (0, 0);
@@ -83,7 +83,7 @@ fn talk_to_oneself(endpoint: &mut Endpoint) {
     for _ in 0..3 {
         let (room, sending) = (endpoint.room(110_000).unwrap(), endpoint.share(body.clone()).unwrap());
         let (address, key) = endpoint.open_to_writes(room);
-        let place = Place { address, key, room: room.index() as u32 };
+        let place = RoomAddress { address, key, room: room.index() as u32 };
         assert!(endpoint.is_busy(room));
         assert_eq!(endpoint.write([(slab[1], 64), (sending, body.len())], me, place), Posted::Yes);
         assert!(endpoint.is_busy(slab[1]) && endpoint.is_busy(sending));

@@ -1,13 +1,14 @@
 //! Identity and progress of peers, and the clock.
 
-use super::{Links, Role};
+use super::{BufferRole, Links};
 use crate::{
-    control::{Hello, Refusal, Status},
+    control::{Hello, Status},
     ffi::{Operation, Posted},
     peer::Peer,
-    tags::{Kind, Tag},
+    tags::{Tag, TagKind},
 };
 use evb_core::NodeId;
+use evb_transport::Refusal;
 use std::time::{Duration, Instant};
 
 /// Number of checks in the longest silence. A peer is given up after one more check without a sign of life.
@@ -38,7 +39,7 @@ impl Links {
 
     pub(super) fn hear_hello(&mut self, operation: Operation, bytes: usize, from: NodeId) {
         let bytes = &self.endpoint.memory(operation)[..bytes];
-        match Hello::decode(bytes, &self.options.token) {
+        match Hello::decode(bytes, &self.options.endpoint.token) {
             Ok(Hello { refusal: Some(refusal), .. }) => match self.peer(from.index()) {
                 Some(peer) if !peer.accepted => peer.refused = Some(refusal),
                 _ => self.rejected += 1,
@@ -89,8 +90,8 @@ impl Links {
         let Some((key, met)) = self.peer(to).map(|peer| (peer.key, peer.acquaintance)) else { return Posted::Again };
         let (nonce, echo) = (met.nonce, met.echo());
         let hello = Hello { to: NodeId(to as u16), terms: self.terms, key, nonce, echo, refusal };
-        let token = self.options.token;
-        let tag = Tag { kind: Kind::Hello, large: false, from: self.local, low: 0 };
+        let token = self.options.endpoint.token;
+        let tag = Tag { kind: TagKind::Hello, large: false, from: self.local, low: 0 };
         let posted = self.send_control(to, tag, |room| hello.encode(&token, room));
         if posted == Posted::Yes
             && refusal.is_none()
@@ -113,7 +114,7 @@ impl Links {
         let bytes = write(self.endpoint.memory_mut(operation));
         let result = self.endpoint.send(operation, bytes, address, self.tags.encode(tag));
         if result == Posted::Yes {
-            self.set_role(operation, Role::Control { to: to as u16 });
+            self.set_role(operation, BufferRole::Control { to: to as u16 });
             self.peer(to).into_iter().for_each(|peer| peer.outstanding += 1);
         } else {
             self.controls.push(operation);
@@ -147,7 +148,7 @@ impl Links {
         let local = self.local;
         let Some(peer) = self.peer(to).filter(|peer| peer.known) else { return Posted::Yes };
         let status = Status { consumed: peer.expected, sent: peer.sent, leaving };
-        let tag = Tag { kind: Kind::Status, large: false, from: local, low: peer.their_key };
+        let tag = Tag { kind: TagKind::Status, large: false, from: local, low: peer.their_key };
         let result = self.send_control(to, tag, |room| status.encode(room));
         if result == Posted::Yes
             && let Some(peer) = self.peer(to)
@@ -158,11 +159,11 @@ impl Links {
     }
 
     pub(super) fn tick_interval(&self) -> Duration {
-        self.options.peer_timeout / LOOKS
+        self.options.endpoint.peer_timeout / LOOKS
     }
 
     /// Checks the clock: sends signs of life, and gives up peers that were silent for too long. Unread data from a peer
-    /// count as heard: they are read before. Checks count instead of time, so a node that was away itself blames nobody
+    /// count as heard: they are read before. Checks count instead of time, so a node that was away itself blames no peer
     /// for that.
     pub(crate) fn tick(&mut self, now: Instant) {
         self.polls = 0;

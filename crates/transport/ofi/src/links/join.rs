@@ -1,69 +1,16 @@
 //! Joining of peers: both send a hello to the other's address, and each hears that it was accepted.
 
 use super::Links;
-use crate::{
-    control::{Acquaintance, Refusal},
-    ffi::Posted,
-    peer::Peer,
-};
+use crate::{control::Acquaintance, ffi::Posted, peer::Peer};
 use evb_core::NodeId;
+use evb_transport::{ConnectError, JoinDeadline};
 use std::{
-    sync::atomic::Ordering,
     thread,
     time::{Duration, Instant},
 };
 
 /// Pause between two checks for peers that do not answer yet.
 const LOOK_AGAIN: Duration = Duration::from_micros(100);
-
-/// The reason why a node cannot join its peers.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ConnectError {
-    /// Some peers did not appear in time.
-    #[error("no connection with {} within {timeout:?}", list(.missing))]
-    Timeout {
-        /// The peers that are missing, in ascending order.
-        missing: Vec<NodeId>,
-        /// The limit.
-        timeout: Duration,
-    },
-    /// The flag `stop` is set.
-    #[error("stopped before all peers were there")]
-    Stopped,
-    /// A peer refuses this node.
-    #[error("{peer} refuses this node: {refusal}")]
-    Refused {
-        /// The peer.
-        peer: NodeId,
-        /// The reason.
-        refusal: Refusal,
-    },
-    /// A peer failed while it was joined.
-    #[error("{peer} is gone: {reason}")]
-    Lost {
-        /// The peer.
-        peer: NodeId,
-        /// The reason.
-        reason: String,
-    },
-    /// The list of peers names a node that is no peer of this one, or one twice.
-    #[error("{0} in the list of peers is this node itself, not a node of the run, or there already")]
-    Peer(NodeId),
-    /// A text is no address.
-    #[error("{text:?} is no address of {peer}: {reason}")]
-    Address {
-        /// The peer.
-        peer: NodeId,
-        /// Its address.
-        text: String,
-        /// The reason.
-        reason: String,
-    },
-}
-
-fn list(nodes: &[NodeId]) -> String {
-    nodes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
-}
 
 impl Links {
     /// This node's address: the provider's full name, a slash, and the provider's own address in hexadecimal digits.
@@ -120,7 +67,7 @@ impl Links {
     }
 
     fn greet_all(&mut self, peers: &[(NodeId, String)]) -> Result<(), ConnectError> {
-        let (timeout, start) = (self.options.connect_timeout, Instant::now());
+        let deadline = JoinDeadline::new(&self.options.endpoint);
         let mut ungreeted: Vec<_> = peers.iter().map(|(peer, _)| peer.index()).collect();
         loop {
             ungreeted.retain(|&index| self.send_hello(index, None) == Posted::Again);
@@ -129,8 +76,8 @@ impl Links {
             ungreeted.sort_unstable();
             ungreeted.dedup();
             let mut missing = Vec::new();
-            for (node, _) in peers {
-                if !self.is_there(*node)? {
+            for (node, address) in peers {
+                if !self.is_there(*node, address)? {
                     missing.push(*node);
                 }
             }
@@ -138,21 +85,16 @@ impl Links {
                 self.last_tick = Instant::now();
                 return Ok(());
             }
-            if self.options.stop.load(Ordering::Relaxed) {
-                return Err(ConnectError::Stopped);
-            }
-            if start.elapsed() >= timeout {
-                missing.sort_unstable();
-                return Err(ConnectError::Timeout { missing, timeout });
-            }
+            missing.sort_unstable();
+            deadline.check(missing, || None)?;
             thread::sleep(LOOK_AGAIN);
         }
     }
 
-    fn is_there(&mut self, node: NodeId) -> Result<bool, ConnectError> {
+    fn is_there(&mut self, node: NodeId, address: &str) -> Result<bool, ConnectError> {
         let Some(peer) = self.peer(node.index()) else { return Ok(false) };
         match (&peer.refused, &peer.failure) {
-            (Some(refusal), _) => Err(ConnectError::Refused { peer: node, refusal: *refusal }),
+            (Some(refusal), _) => Err(ConnectError::Refused { peer: node, address: address.into(), refusal: *refusal }),
             (None, Some(reason)) => Err(ConnectError::Lost { peer: node, reason: reason.clone() }),
             _ => Ok(peer.known && peer.accepted),
         }

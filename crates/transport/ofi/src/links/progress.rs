@@ -1,6 +1,6 @@
 //! Progress: completions of the provider, and rests when there are none.
 
-use super::{Links, Role};
+use super::{BufferRole, Links};
 use crate::ffi::{BATCH, Completion};
 use std::{
     hint,
@@ -61,27 +61,27 @@ impl Links {
         // A write into a room that was not offered.
         let Some(operation) = operation else { return self.rejected += 1 };
         match self.roles[operation.index()] {
-            Role::Receive { .. } => self.arrived(operation, tag, bytes),
-            Role::Slot { to, large } => {
+            BufferRole::Receive { .. } => self.arrived(operation, tag, bytes),
+            BufferRole::Slot { to, large } => {
                 self.slots[usize::from(large)].push(operation);
                 let frame = self.frame_bytes();
                 self.is_out(to, frame);
             }
-            Role::Control { to } => {
+            BufferRole::Control { to } => {
                 self.controls.push(operation);
                 self.is_out(to, 0);
             }
-            Role::Long { to, bytes } => {
+            BufferRole::Long { to, bytes } => {
                 let first = self.endpoint.take_joined(operation);
                 self.end_long(operation, first);
                 self.is_out(to, bytes);
             }
-            Role::Room { from } => self.room_filled(operation, from, (!self.terms.writes).then_some(bytes)),
-            Role::Orphan => {
-                self.roles[operation.index()] = Role::Free;
+            BufferRole::Room { from } => self.room_filled(operation, from, (!self.terms.writes).then_some(bytes)),
+            BufferRole::Orphan => {
+                self.roles[operation.index()] = BufferRole::Free;
                 self.endpoint.keep(operation);
             }
-            Role::Free => {}
+            BufferRole::Free => {}
         }
     }
 
@@ -100,17 +100,19 @@ impl Links {
         let (Some(operation), Some(error)) = (failure.operation, failure.error) else { return };
         match self.roles[operation.index()] {
             // Something too long, from a stranger.
-            Role::Receive { .. } => {
+            BufferRole::Receive { .. } => {
                 self.rejected += 1;
                 self.recycle(operation);
                 return;
             }
-            Role::Slot { to, .. } | Role::Control { to } | Role::Long { to, .. } => self.fail(usize::from(to), error),
-            Role::Room { from } => {
+            BufferRole::Slot { to, .. } | BufferRole::Control { to } | BufferRole::Long { to, .. } => {
+                self.fail(usize::from(to), error)
+            }
+            BufferRole::Room { from } => {
                 self.fail(usize::from(from), error);
                 return self.end_room(operation);
             }
-            Role::Orphan | Role::Free => {}
+            BufferRole::Orphan | BufferRole::Free => {}
         }
         self.complete(failure);
     }
@@ -126,7 +128,7 @@ impl Links {
         loop {
             self.blocked = false;
             self.poll();
-            if work(self) || self.rest.was_called() {
+            if work(self) || self.parker.was_called() {
                 return;
             }
             let left = timeout.saturating_sub(start.elapsed());
@@ -148,7 +150,7 @@ impl Links {
         match idle.checked_sub(SPINS) {
             None => hint::spin_loop(),
             Some(0..YIELDS) if self.yielder.try_yield(Instant::now()) => {}
-            Some(more) => self.rest.nap(more.saturating_sub(YIELDS), longest),
+            Some(more) => self.parker.nap(more.saturating_sub(YIELDS), longest),
         }
     }
 
@@ -162,7 +164,7 @@ impl Links {
         };
         let start = Instant::now();
         let Some(file) = self.endpoint.may_sleep() else { return Duration::ZERO };
-        self.rest.sleep(&[(file, false)], longest);
+        self.parker.sleep(&[(file, false)], longest);
         let end = Instant::now();
         self.tick(end);
         end - start

@@ -1,10 +1,10 @@
 //! Incoming messages: their order and their buffers.
 
-use super::{Links, Role};
+use super::{BufferRole, Links};
 use crate::{
     ffi::{Operation, Posted},
     peer::Arrival,
-    tags::{Kind, Tag},
+    tags::{Tag, TagKind},
 };
 
 impl Links {
@@ -38,7 +38,7 @@ impl Links {
     #[inline]
     pub(super) fn arrived(&mut self, operation: Operation, tag: u64, bytes: usize) {
         let Tag { kind, from, low, .. } = self.tags.decode(tag);
-        if kind == Kind::Data
+        if kind == TagKind::Data
             && let Some(peer) = self.peers.get_mut(from.index()).and_then(Option::as_deref_mut)
         {
             let ahead = self.tags.low(low.wrapping_sub(peer.key).wrapping_sub(peer.expected));
@@ -50,10 +50,10 @@ impl Links {
             }
         }
         match kind {
-            Kind::Data => self.rejected += 1,
-            Kind::Status => self.hear_status(operation, bytes, from, low),
-            Kind::Room => self.hear_notes(operation, bytes, from, low),
-            Kind::Hello => self.hear_hello(operation, bytes, from),
+            TagKind::Data => self.rejected += 1,
+            TagKind::Status => self.hear_status(operation, bytes, from, low),
+            TagKind::Room => self.hear_notes(operation, bytes, from, low),
+            TagKind::Hello => self.hear_hello(operation, bytes, from),
         }
         self.recycle(operation);
         self.post_receives();
@@ -64,10 +64,10 @@ impl Links {
     #[inline]
     pub(super) fn recycle(&mut self, operation: Operation) {
         match self.roles[operation.index()] {
-            Role::Receive { large } => {
+            BufferRole::Receive { large } => {
                 self.idle_receives[usize::from(large)].push(operation);
             }
-            Role::Room { .. } => self.end_room(operation),
+            BufferRole::Room { .. } => self.end_room(operation),
             _ => {}
         }
     }

@@ -1,12 +1,12 @@
 //! Long messages: their rooms on both sides, and their way into them.
 
-use super::{Links, Role};
+use super::{BufferRole, Links};
 use crate::{
-    control::{Ask, NOTES, Note, Offer},
-    ffi::{Operation, Place, Posted},
+    control::{NOTES, RoomNote, RoomOffer, RoomRequest},
+    ffi::{Operation, Posted, RoomAddress},
     frame::{LONG_BYTES, Long},
     peer::Arrival,
-    tags::{Kind, Tag},
+    tags::{Tag, TagKind},
 };
 use bytes::Bytes;
 use evb_core::NodeId;
@@ -21,7 +21,7 @@ impl Links {
         let Some(offer) = peer.held.take(bytes) else {
             let ask = peer.held.ask(bytes);
             if let Some(ask) = ask {
-                self.tell(to, Note::Ask(ask));
+                self.tell(to, RoomNote::RoomRequest(ask));
                 self.send_notes();
             }
             return Posted::Again;
@@ -34,24 +34,24 @@ impl Links {
     }
 
     /// Fills an offered room: by a write in place, or if the provider has none by a tagged copy.
-    fn put(&mut self, to: usize, offer: Offer, message: &Message) -> Posted {
+    fn put(&mut self, to: usize, offer: RoomOffer, message: &Message) -> Posted {
         let Some(peer) = self.peer(to) else { return Posted::Failed(0) };
         let (address, their_key, sent) = (peer.address, peer.their_key, peer.sent);
         let (low, bytes) = (self.tags.low(their_key.wrapping_add(sent)), message.body.len());
         let Some((operation, first)) = self.long_operations(&message.body) else { return Posted::Again };
         let head = Long { low, length: bytes as u64, head: message.head };
         head.encode(self.endpoint.memory_mut(first.unwrap_or(operation)));
-        let Offer { room, address: start, key, .. } = offer;
+        let RoomOffer { room, address: start, key, .. } = offer;
         let result = if let Some(first) = first {
-            let place = Place { address: start, key, room };
+            let place = RoomAddress { address: start, key, room };
             self.endpoint.write([(first, LONG_BYTES), (operation, bytes)], address, place)
         } else {
             let low = their_key.wrapping_add(room.into());
-            let tag = Tag { kind: Kind::Data, large: true, from: self.local, low };
+            let tag = Tag { kind: TagKind::Data, large: true, from: self.local, low };
             self.endpoint.send(operation, LONG_BYTES + bytes, address, self.tags.encode(tag))
         };
         if result == Posted::Yes {
-            self.set_role(operation, Role::Long { to: to as u16, bytes });
+            self.set_role(operation, BufferRole::Long { to: to as u16, bytes });
             if let Some(peer) = self.peer(to) {
                 (peer.sent, peer.outstanding, peer.spoke) = (sent + 1, peer.outstanding + 1, true);
             }
@@ -81,7 +81,7 @@ impl Links {
 
     /// Frees the operations of a long message that has left, or that was not sent.
     pub(super) fn end_long(&mut self, operation: Operation, first: Option<Operation>) {
-        self.set_role(operation, Role::Free);
+        self.set_role(operation, BufferRole::Free);
         match first {
             Some(first) => {
                 self.give_back(first, false);
@@ -95,7 +95,7 @@ impl Links {
     pub(crate) fn take_long(&mut self, from: usize) -> Option<Message> {
         let Arrival { operation, bytes } = self.peers[from].as_deref_mut()?.pop()?;
         let long = Long::decode(self.endpoint.memory(operation))?;
-        self.set_role(operation, Role::Free);
+        self.set_role(operation, BufferRole::Free);
         let room = self.endpoint.bytes(operation);
         let body = self.endpoint.lend(operation, LONG_BYTES..bytes);
         let peer = self.peers[from].as_deref_mut()?;
@@ -110,7 +110,7 @@ impl Links {
 
     /// Returns true if an arrived message is a long one.
     pub(crate) fn is_long(&self, operation: Operation) -> bool {
-        matches!(self.roles[operation.index()], Role::Room { .. })
+        matches!(self.roles[operation.index()], BufferRole::Room { .. })
     }
 
     /// Handles a room that a peer has filled. `told` is the length, if the provider tells it.
@@ -144,21 +144,21 @@ impl Links {
     /// Takes back a room that is not busy, and is not its peer's any more.
     pub(super) fn end_room(&mut self, operation: Operation) {
         let bytes = self.endpoint.bytes(operation);
-        if let Role::Room { from } = self.roles[operation.index()]
+        if let BufferRole::Room { from } = self.roles[operation.index()]
             && let Some(peer) = self.peer(usize::from(from))
         {
             peer.given.end(bytes);
         }
-        self.set_role(operation, Role::Free);
+        self.set_role(operation, BufferRole::Free);
         self.endpoint.keep(operation);
     }
 
     /// Offers a peer a room for messages like one of this length, or refuses it.
     fn offer(&mut self, to: usize, message: usize, answers: bool) {
-        let longest = LONG_BYTES + self.options.max_body;
+        let longest = LONG_BYTES + self.options.endpoint.max_body;
         let Some(peer) = self.peer(to).filter(|peer| peer.is_there()) else { return };
         let granted = peer.given.grant(message, longest);
-        let refusal = Offer { room: 0, bytes: 0, address: 0, key: 0, answers };
+        let refusal = RoomOffer { room: 0, bytes: 0, address: 0, key: 0, answers };
         let offer = match granted.map(|bytes| (bytes, self.endpoint.room(bytes))) {
             None => refusal,
             Some((bytes, Err(_))) => {
@@ -167,23 +167,23 @@ impl Links {
             Some((_, Ok(operation))) => {
                 let room = self.endpoint.bytes(operation);
                 self.peer(to).into_iter().for_each(|peer| peer.given.give(room));
-                self.set_role(operation, Role::Room { from: to as u16 });
-                Offer { room: operation.index() as u32, bytes: room as u64, ..refusal }
+                self.set_role(operation, BufferRole::Room { from: to as u16 });
+                RoomOffer { room: operation.index() as u32, bytes: room as u64, ..refusal }
             }
         };
-        self.tell(to, Note::Offer(offer));
+        self.tell(to, RoomNote::RoomOffer(offer));
     }
 
     pub(super) fn hear_notes(&mut self, operation: Operation, bytes: usize, from: NodeId, low: u64) {
-        let notes = Note::decode_all(&self.endpoint.memory(operation)[..bytes]);
+        let notes = RoomNote::decode_all(&self.endpoint.memory(operation)[..bytes]);
         let (tags, index) = (self.tags, from.index());
         let Some(peer) = self.peer(index).filter(|peer| tags.low(peer.key) == low) else { return self.rejected += 1 };
         peer.hear();
         self.moved = true;
         let holds = notes.is_some_and(|notes| {
             notes.into_iter().all(|note| match note {
-                Note::Offer(offer) => self.peer(index).is_some_and(|peer| peer.held.hear(offer)),
-                Note::Ask(ask) => self.hear_ask(index, ask),
+                RoomNote::RoomOffer(offer) => self.peer(index).is_some_and(|peer| peer.held.hear(offer)),
+                RoomNote::RoomRequest(ask) => self.hear_ask(index, ask),
             })
         });
         if !holds {
@@ -192,8 +192,8 @@ impl Links {
     }
 
     /// Answers a question for a room. Returns false if the peer had no right to ask.
-    fn hear_ask(&mut self, from: usize, ask: Ask) -> bool {
-        let longest = LONG_BYTES + self.options.max_body;
+    fn hear_ask(&mut self, from: usize, ask: RoomRequest) -> bool {
+        let longest = LONG_BYTES + self.options.endpoint.max_body;
         let Some(bytes) = usize::try_from(ask.bytes).ok().filter(|bytes| (1..=longest).contains(bytes)) else {
             return false;
         };
@@ -212,7 +212,7 @@ impl Links {
     /// The room of this number, if this peer may write into it.
     fn offered(&self, to: usize, room: u32) -> Option<Operation> {
         let operation = self.endpoint.operation(room)?;
-        let is_theirs = self.roles.get(operation.index()) == Some(&Role::Room { from: to as u16 });
+        let is_theirs = self.roles.get(operation.index()) == Some(&BufferRole::Room { from: to as u16 });
         (is_theirs && self.endpoint.is_busy(operation)).then_some(operation)
     }
 
@@ -231,12 +231,12 @@ impl Links {
     /// change anything else.
     fn abandon(&mut self, operation: Operation) {
         let bytes = self.endpoint.bytes(operation);
-        if let Role::Room { from } = self.roles[operation.index()]
+        if let BufferRole::Room { from } = self.roles[operation.index()]
             && let Some(peer) = self.peer(usize::from(from))
         {
             peer.given.end(bytes);
         }
-        self.set_role(operation, Role::Orphan);
+        self.set_role(operation, BufferRole::Orphan);
         if !self.terms.writes {
             self.endpoint.cancel(operation);
         }
@@ -245,7 +245,7 @@ impl Links {
     /// Abandons all rooms of a peer that is gone.
     pub(super) fn abandon_rooms(&mut self, index: usize) {
         for number in 0..self.roles.len() {
-            if self.roles[number] == (Role::Room { from: index as u16 })
+            if self.roles[number] == (BufferRole::Room { from: index as u16 })
                 && let Some(operation) = self.endpoint.operation(number as u32)
             {
                 if self.endpoint.is_busy(operation) {
@@ -259,10 +259,11 @@ impl Links {
 
     /// Queues something about rooms for a peer. Offers in place of used rooms wait for each other, up to half of the rooms.
     /// So there is one message for two of them, and the peer always has another room, or fills those that are to be read.
-    fn tell(&mut self, to: usize, note: Note) {
+    fn tell(&mut self, to: usize, note: RoomNote) {
         let Some(peer) = self.peer(to) else { return };
         peer.notes.push(note);
-        let may_wait = |note: &Note| matches!(note, Note::Offer(offer) if !offer.answers && offer.bytes > 0);
+        let may_wait =
+            |note: &RoomNote| matches!(note, RoomNote::RoomOffer(offer) if !offer.answers && offer.bytes > 0);
         if !peer.notes.iter().all(may_wait) || 2 * peer.notes.len() >= peer.given.rooms {
             self.noting.push_back(to as u16);
         }
@@ -279,12 +280,12 @@ impl Links {
             };
             let count = peer.notes.len().min(NOTES);
             let (low, mut notes) = (peer.their_key, peer.notes.drain(..count).collect::<Vec<_>>());
-            let tag = Tag { kind: Kind::Room, large: false, from: self.local, low };
+            let tag = Tag { kind: TagKind::Room, large: false, from: self.local, low };
             let sent = notes.iter_mut().all(|note| self.open_room(index, note))
-                && self.send_control(index, tag, |room| Note::encode_all(&notes, room)) != Posted::Again;
+                && self.send_control(index, tag, |room| RoomNote::encode_all(&notes, room)) != Posted::Again;
             let Some(peer) = self.peer(index) else { continue };
             if sent {
-                let answers = notes.iter().any(|note| matches!(note, Note::Offer(offer) if offer.answers));
+                let answers = notes.iter().any(|note| matches!(note, RoomNote::RoomOffer(offer) if offer.answers));
                 peer.given.owes_answer &= !answers;
             } else {
                 peer.notes.splice(..0, notes);
@@ -296,8 +297,8 @@ impl Links {
     }
 
     /// Makes the room of an offer ready. Returns false if the provider has no room for its receive.
-    fn open_room(&mut self, to: usize, note: &mut Note) -> bool {
-        let Note::Offer(offer) = note else { return true };
+    fn open_room(&mut self, to: usize, note: &mut RoomNote) -> bool {
+        let RoomNote::RoomOffer(offer) = note else { return true };
         let Some(operation) = self.endpoint.operation(offer.room).filter(|_| offer.bytes > 0) else { return true };
         if self.endpoint.is_busy(operation) {
             return true;
@@ -308,7 +309,7 @@ impl Links {
         }
         let Some(key) = self.peer(to).map(|peer| peer.key) else { return true };
         let low = key.wrapping_add(offer.room.into());
-        let tag = Tag { kind: Kind::Data, large: true, from: NodeId(to as u16), low };
+        let tag = Tag { kind: TagKind::Data, large: true, from: NodeId(to as u16), low };
         let result = self.endpoint.receive(operation, self.tags.encode(tag), 0);
         self.note(to, result) == Posted::Yes
     }

@@ -1,9 +1,9 @@
 //! Outgoing messages: from slots, injected or as bodies, and the handling of a full provider.
 
-use super::{Links, Role};
+use super::{BufferRole, Links};
 use crate::{
     ffi::{Operation, Posted},
-    tags::{Kind, Tag},
+    tags::{Tag, TagKind},
 };
 
 /// Number of slots that are added at a time.
@@ -15,7 +15,7 @@ impl Links {
     pub(crate) fn slot(&mut self, large: bool, more: bool) -> Option<Operation> {
         if self.slots[usize::from(large)].is_empty() && more && !large {
             let (count, bytes) = (MORE_SLOTS, self.frame_bytes());
-            self.slots[0] = self.add(count, bytes, Role::Free).ok()?;
+            self.slots[0] = self.add(count, bytes, BufferRole::Free).ok()?;
         }
         self.slots[usize::from(large)].pop()
     }
@@ -39,13 +39,13 @@ impl Links {
     #[inline]
     pub(crate) fn send(&mut self, to: usize, slot: Operation, bytes: usize, large: bool) -> Posted {
         let Some(peer) = self.peers[to].as_deref_mut() else { return Posted::Failed(0) };
-        let tag = Tag { kind: Kind::Data, large, from: self.local, low: peer.their_key.wrapping_add(peer.sent) };
+        let tag = Tag { kind: TagKind::Data, large, from: self.local, low: peer.their_key.wrapping_add(peer.sent) };
         let result = self.endpoint.send(slot, bytes, peer.address, self.tags.encode(tag));
         if result == Posted::Yes {
             peer.sent += 1;
             peer.outstanding += 1;
             peer.spoke = true;
-            self.roles[slot.index()] = Role::Slot { to: to as u16, large };
+            self.roles[slot.index()] = BufferRole::Slot { to: to as u16, large };
         }
         self.note(to, result)
     }
@@ -55,7 +55,7 @@ impl Links {
     pub(crate) fn inject(&mut self, to: usize, bytes: &[u8]) -> Posted {
         let Some(peer) = self.peers[to].as_deref_mut() else { return Posted::Failed(0) };
         let low = peer.their_key.wrapping_add(peer.sent);
-        let tag = Tag { kind: Kind::Data, large: false, from: self.local, low };
+        let tag = Tag { kind: TagKind::Data, large: false, from: self.local, low };
         let result = self.endpoint.inject(bytes, peer.address, self.tags.encode(tag));
         if result == Posted::Yes {
             peer.sent += 1;

@@ -1,4 +1,4 @@
-//! Nodes in processes of their own: this program starts itself again as a node, which finds its parent by an environment
+//! Nodes in their own processes: this program starts itself again as a node, which finds its parent by an environment
 //! variable.
 
 use evb_core::NodeId;

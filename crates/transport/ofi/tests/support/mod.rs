@@ -2,9 +2,12 @@
 #![allow(dead_code, reason = "not every test file uses all of it")]
 
 use evb_core::NodeId;
-use evb_transport::{Connect, Transport, tcp::Token};
+use evb_transport::{
+    EndpointOptions, Token,
+    conformance::{changed, joined},
+};
 use evb_transport_ofi::{Ofi, OfiLayer, OfiOptions, providers};
-use std::{thread, time::Duration};
+use std::time::Duration;
 
 pub(crate) const TOKEN: Token = Token::new([5; Token::BYTES]);
 
@@ -14,7 +17,13 @@ pub(crate) const PROVIDERS: [&str; 3] = ["tcp", "net", "shm"];
 
 pub(crate) fn options(provider: &str) -> OfiOptions {
     let connect_timeout = Duration::from_secs(60);
-    OfiOptions { provider: provider.into(), connect_timeout, ..OfiOptions::new(2, TOKEN) }
+    let endpoint = EndpointOptions { connect_timeout, ..EndpointOptions::new(2, TOKEN) };
+    OfiOptions { provider: provider.into(), ..OfiOptions::new(endpoint) }
+}
+
+/// The options with another endpoint.
+pub(crate) fn with(options: &OfiOptions, change: impl FnOnce(&mut EndpointOptions)) -> OfiOptions {
+    OfiOptions { endpoint: changed(options.endpoint.clone(), change), ..options.clone() }
 }
 
 /// Returns true if the provider exists; prints the reason for a skipped test if not.
@@ -32,17 +41,13 @@ pub(crate) fn there_is(provider: &str) -> bool {
     }
 }
 
-pub(crate) fn boxed<T: Transport + 'static>(nodes: Vec<T>) -> Vec<Box<dyn Transport>> {
-    nodes.into_iter().map(|node| Box::new(node) as Box<dyn Transport>).collect()
-}
-
 /// Nodes of this process, joined from one thread each.
-pub(crate) fn joined(count: usize, options: &OfiOptions) -> Vec<Ofi> {
-    join(open(count, options, Ofi::open))
+pub(crate) fn joined_nodes(count: usize, options: &OfiOptions) -> Vec<Ofi> {
+    joined(open(count, options, Ofi::open))
 }
 
 pub(crate) fn joined_layers(count: usize, options: &OfiOptions) -> Vec<OfiLayer> {
-    join(open(count, options, OfiLayer::open))
+    joined(open(count, options, OfiLayer::open))
 }
 
 pub(crate) fn open<T, E: std::fmt::Display>(
@@ -50,18 +55,7 @@ pub(crate) fn open<T, E: std::fmt::Display>(
     options: &OfiOptions,
     open: impl Fn(NodeId, OfiOptions) -> Result<T, E>,
 ) -> Vec<T> {
-    let options = OfiOptions { nodes: count as u16, ..options.clone() };
+    let options = with(options, |endpoint| endpoint.nodes = count as u16);
     let nodes = (0..count as u16).map(NodeId);
     nodes.map(|node| open(node, options.clone()).unwrap_or_else(|error| panic!("{error}"))).collect()
-}
-
-pub(crate) fn join<T: Connect + Send + 'static>(nodes: Vec<T>) -> Vec<T> {
-    let addresses: Vec<_> =
-        nodes.iter().enumerate().map(|(index, node)| (NodeId(index as u16), node.address())).collect();
-    let joining = nodes.into_iter().enumerate().map(|(index, mut node)| {
-        let peers: Vec<_> = addresses.iter().filter(|peer| peer.0.index() != index).cloned().collect();
-        thread::spawn(move || node.connect(&peers).map(|()| node).unwrap_or_else(|error| panic!("{error}")))
-    });
-    let joining: Vec<_> = joining.collect();
-    joining.into_iter().map(|node| node.join().expect("joining does not fail")).collect()
 }

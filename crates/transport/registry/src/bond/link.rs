@@ -9,7 +9,7 @@ use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket},
 };
 
-/// What stands between two links.
+/// What is between two links.
 const SEPARATOR: char = '+';
 /// What stands for the number of the node.
 const NODE: &str = "{node}";
@@ -19,13 +19,13 @@ const MOST_LINKS: usize = 16;
 
 /// A link: a transport, and the place of the node there.
 #[derive(Clone, Debug)]
-pub(super) struct Link {
+pub(super) struct BondLink {
     layer: LayerChoice,
     place: Option<String>,
 }
 
 /// The links of a text.
-pub(super) fn links(text: &str) -> Result<Vec<Link>, OpenError> {
+pub(super) fn links(text: &str) -> Result<Vec<BondLink>, OpenError> {
     let links: Vec<_> = text.split(SEPARATOR).map(|link| read(link.trim())).collect::<Result<_, _>>()?;
     match links.len() {
         2..=MOST_LINKS => Ok(links),
@@ -34,33 +34,33 @@ pub(super) fn links(text: &str) -> Result<Vec<Link>, OpenError> {
     }
 }
 
-fn read(text: &str) -> Result<Link, OpenError> {
+fn read(text: &str) -> Result<BondLink, OpenError> {
     let wrong = |why: String| {
-        OpenError::new(format!("{text:?} is no link: {why}"))
+        OpenError::new(format!("{text:?} is not a link: {why}"))
             .hint("links are such as tcp@10.1.0.0/24, tcp@192.0.2.1, ethernet:eth0 or ofi:tcp@10.1.0.0/24")
     };
     let (layer, place) = text.split_once('@').map_or((text, None), |(layer, place)| (layer, Some(place.to_owned())));
     let layer: LayerChoice = layer.parse().map_err(wrong)?;
-    let about = layer.transport().about();
-    if layer.is_one_process() || about.name == Bonded::INFO.name || layer.about().name != about.name {
+    let info = layer.transport().info();
+    if layer.is_one_process() || info.name == Bonded::INFO.name || layer.info().name != info.name {
         return Err(wrong("only transports between processes can be links".into()));
-    } else if layer.about().has_launcher {
+    } else if layer.info().has_launcher {
         return Err(wrong("a launcher starts its processes".into()));
     }
     if let Some(place) = &place {
-        Place::read(&place.replace(NODE, "0"))
-            .ok_or_else(|| wrong(format!("{place:?} is no address and no network")))?;
+        LinkAddress::read(&place.replace(NODE, "0"))
+            .ok_or_else(|| wrong(format!("{place:?} is neither an address nor a network")))?;
     }
-    Ok(Link { layer, place })
+    Ok(BondLink { layer, place })
 }
 
-impl Link {
+impl BondLink {
     /// The transport, for a node.
     pub(super) fn transport(&self, node: NodeId) -> TransportChoice {
         let choice = self.layer.transport();
         let settings = choice.settings().iter();
         let settings = settings.map(|(key, value)| (key.clone(), value.replace(NODE, &node.0.to_string())));
-        TransportChoice::new(choice.about(), settings.collect())
+        TransportChoice::new(choice.info(), settings.collect())
     }
 
     /// The address of a node on the link at this place of a bond; by default that at which the node listens. With a port,
@@ -69,13 +69,15 @@ impl Link {
         let port = if listen.port() == 0 { 0 } else { listen.port().saturating_add(place) };
         let Some(text) = &self.place else { return Ok((listen.ip(), port).into()) };
         let text = text.replace(NODE, &node.0.to_string());
-        let address = match Place::read(&text) {
-            Some(Place::Address(address)) => address,
-            Some(Place::Network(network)) => network.own_address().ok_or_else(|| {
+        let address = match LinkAddress::read(&text) {
+            Some(LinkAddress::Address(address)) => address,
+            Some(LinkAddress::Network(network)) => network.own_address().ok_or_else(|| {
                 OpenError::new(format!("the link {self}: this machine has no address in the network {text}"))
                     .hint("`ip address` lists its addresses; is the interface up?")
             })?,
-            None => return Err(OpenError::new(format!("the link {self}: {text:?} is no address and no network"))),
+            None => {
+                return Err(OpenError::new(format!("the link {self}: {text:?} is neither an address nor a network")));
+            }
         };
         Ok((address, port).into())
     }
@@ -92,7 +94,7 @@ impl Link {
     }
 }
 
-impl fmt::Display for Link {
+impl fmt::Display for BondLink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let place = self.place.iter().map(|place| format!("@{place}")).collect::<String>();
         write!(f, "{}{place}", self.layer)
@@ -101,12 +103,12 @@ impl fmt::Display for Link {
 
 /// The place of a node on a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum LinkAddress {
     Address(IpAddr),
     Network(Network),
 }
 
-impl Place {
+impl LinkAddress {
     fn read(text: &str) -> Option<Self> {
         match text.split_once('/') {
             None => text.parse().ok().map(Self::Address),
@@ -158,7 +160,7 @@ mod tests {
 
     const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 7)), 0);
 
-    fn link(text: &str) -> Link {
+    fn link(text: &str) -> BondLink {
         read(text).unwrap_or_else(|error| panic!("{error}"))
     }
 
@@ -172,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_link_is_told() {
+    fn invalid_links_are_rejected() {
         for wrong in ["", "threads", "udp", "bond:tcp+tcp", "mpi", "tcp@eth0", "tcp@10.0.0.0/33", "tcp@", "velo-rtl"] {
             assert!(read(wrong).is_err(), "{wrong}");
         }

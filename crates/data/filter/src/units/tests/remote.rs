@@ -5,7 +5,8 @@ use crate::{
     remote::handshake,
     wire::{encode_alive, encode_end, encode_failed, encode_ready, encode_verdicts},
 };
-use evb_transport::{Token, secure::Channel};
+use evb_transport::Token;
+use evb_transport_secure::Channel;
 use std::{
     io::{Read, Write},
     net::{SocketAddr, TcpListener, TcpStream},

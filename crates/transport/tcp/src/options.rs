@@ -1,0 +1,39 @@
+//! Options of a TCP endpoint.
+
+use evb_transport::EndpointOptions;
+use std::net::{Ipv4Addr, SocketAddr};
+
+/// Options of a TCP endpoint. A node must call [`receive`](evb_transport::Transport::receive),
+/// [`flush`](evb_transport::Transport::flush) or [`wait`](evb_transport::Transport::wait) more often than every half of
+/// `endpoint.peer_timeout`.
+#[derive(Clone, Debug)]
+pub struct TcpOptions {
+    /// What all transports have in common.
+    pub endpoint: EndpointOptions,
+    /// Address to listen on; port 0 lets the system choose the port.
+    pub listen: SocketAddr,
+    /// Seals all frames. All nodes of a run must do the same.
+    pub encrypt: bool,
+    /// Most bytes that wait for one peer, headers included. One message always fits.
+    pub send_queue_bytes: usize,
+    /// Size of the system's socket buffers in bytes; `None` leaves them to the system, which lets them grow. Below 64
+    /// KiB a loopback connection may stall for seconds: the system drops segments that do not fit.
+    pub socket_buffer_bytes: Option<usize>,
+}
+
+impl TcpOptions {
+    /// Default of `send_queue_bytes`.
+    pub const SEND_QUEUE_BYTES: usize = 4 << 20;
+
+    /// The defaults: this machine only, in clear, 4 MiB waiting for each peer.
+    #[must_use]
+    pub fn new(endpoint: EndpointOptions) -> Self {
+        Self {
+            endpoint,
+            listen: (Ipv4Addr::LOCALHOST, 0).into(),
+            encrypt: false,
+            send_queue_bytes: Self::SEND_QUEUE_BYTES,
+            socket_buffer_bytes: None,
+        }
+    }
+}
