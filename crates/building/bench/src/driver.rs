@@ -14,11 +14,10 @@ use crate::{
     clock::Clock,
     error::BenchError,
     idle_policy::IdlePolicy,
-    measurement::CONTROL_BYTES,
     offers::Offers,
     peers::Peers,
     samples::Samples,
-    wire::Content,
+    wire::{CONTROL_BYTES, Content},
     work::{Sizes, Work},
 };
 use counts::Mark;

@@ -12,8 +12,8 @@ use crate::{
     cores,
     counters::{Counters, growth, losses},
     error::BenchError,
+    idle_policy::Wait,
     launch::{LaunchedNodes, Place},
-    measurement::Wait,
 };
 use evb_core::{NodeId, Span};
 use evb_record::{LinkSpeed, LinkVerdict, PairOfNodes, Qualification, RecordKind};

@@ -1,10 +1,6 @@
 //! The measurements of a suite.
 
-use crate::{
-    measurement::{Benchmark, Measurement, Wait},
-    times::times,
-    wire::SMALLEST_BYTES,
-};
+use crate::{benchmark::Benchmark, idle_policy::Wait, measurement::Measurement, times::times, wire::SMALLEST_BYTES};
 use evb_core::Span;
 use evb_transport_registry::LayerChoice;
 

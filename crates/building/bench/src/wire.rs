@@ -9,6 +9,9 @@ pub const SMALLEST_BYTES: usize = 8;
 /// Shortest message that can carry when it was due, in bytes.
 pub const SMALLEST_STAMPED: usize = 16;
 
+/// Length of messages that carry no data: such as requests (ATLAS DAQ note 77, section 2: 64 bytes).
+pub const CONTROL_BYTES: usize = 64;
+
 /// The content of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Content {

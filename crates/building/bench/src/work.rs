@@ -1,7 +1,7 @@
 //! The work of the nodes of a launch: the traffic of a plan.
 
 use crate::{
-    measurement::Wait,
+    idle_policy::Wait,
     member::LONGEST_BYTES,
     wire::{SMALLEST_BYTES, SMALLEST_STAMPED},
 };

@@ -3,6 +3,7 @@
 use crate::control::{Detail, Instruction, NodeError, Notice, Order};
 use crate::core_binding::CoreBinding;
 use crate::heap;
+use crate::idle_ladder::{IdleAction, IdleLadder};
 use crate::link::{Arrived, BATCH, Link};
 use bytes::Bytes;
 use evb_core::{NodeId, Span, Time, Transmit};
@@ -277,7 +278,9 @@ struct Worker<'a, T> {
 
 impl<T: Transport> Worker<'_, T> {
     fn run(mut self, spins: u32, mut rest: impl FnMut(&mut [Node<T>], Duration)) -> Left {
-        let (clock, mut idle, mut yielder) = (Clock::start(), 0_u32, Yielder::default());
+        let clock = Clock::start();
+        let mut ladder = IdleLadder::new(spins, YIELDS);
+        let mut yielder = Yielder::default();
         loop {
             // One look at the clock for all nodes: it costs as much as handling a fragment.
             let instant = Instant::now();
@@ -288,16 +291,14 @@ impl<T: Transport> Worker<'_, T> {
                 return self.left;
             }
             self.report(now);
-            idle = match moved {
-                true => 0,
-                false if self.is_helped() => idle.saturating_add(1).max(spins + YIELDS - FEW_YIELDS),
-                false => idle.saturating_add(1),
-            };
-            match idle {
-                0 => {}
-                _ if idle <= spins => std::hint::spin_loop(),
-                _ if idle <= spins + YIELDS && yielder.try_yield(instant) => {}
-                _ => match self.longest_rest(now) {
+            if !moved && self.is_helped() {
+                ladder.skip_to_last_yields(FEW_YIELDS);
+            }
+            match ladder.after(moved) {
+                None => {}
+                Some(IdleAction::Spin) => std::hint::spin_loop(),
+                Some(IdleAction::Yield) if yielder.try_yield(instant) => {}
+                Some(IdleAction::Yield | IdleAction::Sleep) => match self.longest_rest(now) {
                     Duration::ZERO => std::thread::yield_now(),
                     wait => rest(&mut self.nodes, wait),
                 },

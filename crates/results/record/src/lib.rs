@@ -17,11 +17,12 @@ mod stages;
 pub mod steady;
 
 pub use benchmark::{
-    Benchmark, BenchmarkSamples, Calibration, CoreToCore, CpuLoad, Launches, Origin, Parameters, SIMULATED, Times,
+    Benchmark, BenchmarkSamples, BenchmarkSettings, Calibration, CoreToCore, CpuLoad, Launches, Origin, Parameters,
+    SIMULATED, Times,
 };
 pub use broadcast::Broadcast;
 pub use bundles::Bundles;
-pub use comparison::{Change, Comparison, Interval, RunComparison};
+pub use comparison::{Change, Comparison, Difference, Interval, RunComparison};
 pub use filtering::{Filtering, Given, Stream};
 pub use finding::{Effect, Finding, FindingKind};
 pub use hardware::HardwareMeasurement;

@@ -3,8 +3,7 @@
 use super::{BATCH, Node, Phase, Timing};
 use crate::{
     error::BenchError,
-    measurement::CONTROL_BYTES,
-    wire::{Content, fill, is_whole, read_stamp, write_stamp},
+    wire::{CONTROL_BYTES, Content, fill, is_whole, read_stamp, write_stamp},
 };
 use evb_core::{Machine, NodeId, NodeRange};
 use evb_patterns::{TrafficCommand, TrafficMessage};

@@ -4,8 +4,9 @@ use super::Pair;
 use crate::{
     driver::{NodeResult, RECEIVED_BYTES},
     error::BenchError,
+    idle_policy::Wait,
     launch::LaunchedNodes,
-    measurement::{Wait, saturating},
+    measurement::saturating,
     statistics::times,
     work::Work,
 };

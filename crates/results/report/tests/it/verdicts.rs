@@ -87,7 +87,7 @@ impl Verdicts {
         for _ in 0..PAIRS {
             let old = old.record(before, 1.0, &mut random);
             let new = new.record(now, factor, &mut random);
-            let which = match compare(&[old], &[new], TOLERANCE)[0].verdict {
+            let which = match compare(&[old], &[new], TOLERANCE)[0].difference.verdict {
                 Change::Same => &mut found.same,
                 Change::Faster => &mut found.faster,
                 Change::Slower => &mut found.slower,
@@ -160,7 +160,7 @@ fn what_could_have_been_seen_is_seen() {
     let mut random = stream(SEED, NodeId(0), 1);
     let seen_from = |random: &mut _| {
         let [old, new] = [6, 6].map(|count| Normal(0.1).record(count, 1.0, random));
-        compare(&[old], &[new], TOLERANCE)[0].seen_from_percent.expect("there are launches enough")
+        compare(&[old], &[new], TOLERANCE)[0].difference.seen_from_percent.expect("there are launches enough")
     };
     let mean = (0..PAIRS).map(|_| seen_from(&mut random)).sum::<f64>() / f64::from(PAIRS) * 0.01;
     let seen = |times: f64| Verdicts::of((Normal(0.1), Normal(0.1)), (6, 6), 1.0 + times * mean).slower;
