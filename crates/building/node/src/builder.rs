@@ -1,6 +1,7 @@
 //! A builder unit as a node: the unit and its event files.
 
-use crate::control::{NodeError, Notice, Order};
+use crate::control::{Notice, Order};
+use crate::error::NodeError;
 use crate::filter;
 use crate::sample::{Sample, Sampling};
 use crate::storage::Storage;

@@ -1,5 +1,6 @@
 //! Messages between run control and nodes, which are threads or processes.
 
+use crate::error::NodeError;
 use crate::sample::Sample;
 pub(crate) use evb_control::Order;
 use evb_core::NodeId;
@@ -112,45 +113,4 @@ pub(crate) enum Notice {
         /// The reason, as text for people.
         reason: String,
     },
-}
-
-/// The error of a node that cannot go on.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
-#[error("{message}")]
-pub struct NodeError {
-    /// The error, with place and value.
-    pub message: String,
-    /// The way out, if there is one.
-    pub hint: Option<String>,
-}
-
-impl NodeError {
-    pub(crate) fn new(message: impl ToString) -> Self {
-        Self { message: message.to_string(), hint: None }
-    }
-
-    /// The user has stopped the run before it began.
-    pub(crate) fn stopped() -> Self {
-        Self::new("stopped before the run began")
-    }
-
-    /// The error and its way out, in one line.
-    pub(crate) fn with_hint(&self) -> String {
-        match &self.hint {
-            Some(hint) => format!("{} ({hint})", self.message),
-            None => self.message.clone(),
-        }
-    }
-
-    /// The same error, with the name of its node if it does not say it.
-    pub(crate) fn of(self, name: &str) -> Self {
-        match self.message.contains(name) {
-            true => self,
-            false => Self { message: format!("{name}: {}", self.message), ..self },
-        }
-    }
-
-    pub(crate) fn hint(self, hint: impl ToString) -> Self {
-        Self { hint: Some(hint.to_string()), ..self }
-    }
 }

@@ -4,8 +4,7 @@
 //! from one node to another take the same way, and keep their order. A thread serves the second transport, since a node can
 //! sleep in one transport only.
 
-use crate::link::{BATCH, report_links};
-use crate::outbox::Outbox;
+use crate::outbox::{BATCH, Outbox, report_links};
 use evb_core::{NodeId, NodeRange};
 use evb_protocol::Config;
 use evb_transport::{Broadcasts, Connect, Message as Envelope, Received, Transport, Waker};

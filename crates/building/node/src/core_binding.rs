@@ -1,6 +1,6 @@
 //! The cores of workers: where `run.placement` binds them.
 
-use crate::{control::NodeError, placement};
+use crate::{error::NodeError, placement};
 use evb_core::NodeId;
 use evb_experiment::{Cores, Plan};
 use evb_os::cores;

@@ -1,6 +1,6 @@
 //! The endpoints of a node in a process of its own, as the plan defines them.
 
-use crate::control::NodeError;
+use crate::error::NodeError;
 use crate::control_lane::ControlEndpoint;
 use crate::join::JoinOptions;
 use crate::worker::Left;

@@ -1,6 +1,6 @@
 //! The filter units of a builder node: their start, their files, and their part of the report.
 
-use crate::control::NodeError;
+use crate::error::NodeError;
 use crate::storage::StreamSummary;
 use evb_experiment::Plan;
 use evb_filter::{Hello, Memory, RemoteListener, Units, UnitsPlan, UnitsReport};

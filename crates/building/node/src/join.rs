@@ -1,6 +1,7 @@
 //! One node in a process of its own: it joins run control and takes part in its runs.
 
-use crate::control::{Detail, Instruction, NodeError, Notice, Order, Setup, ToNode};
+use crate::control::{Detail, Instruction, Notice, Order, Setup, ToNode};
+use crate::error::NodeError;
 use crate::control_lane::{ControlEndpoint, ControlLane};
 use crate::core_binding::{CoreBinding, CoreBindings};
 use crate::endpoint::{self, UseEndpoints};

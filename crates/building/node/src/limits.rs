@@ -1,6 +1,6 @@
 //! Limits that the system sets to a process, with a way out for each.
 
-use crate::control::NodeError;
+use crate::error::NodeError;
 use evb_experiment::{Keep, Plan};
 use rustix::{
     io::Errno,

@@ -1,7 +1,7 @@
 //! The node's side of its transport: incoming and outgoing messages.
 
 use crate::control_lane::ControlLane;
-use crate::outbox::Outbox;
+use crate::outbox::{BATCH, Outbox, report_links};
 use bytes::Bytes;
 use evb_core::{NodeId, NodeRange, Transmit};
 use evb_protocol::{
@@ -9,11 +9,8 @@ use evb_protocol::{
     wire::{self, Body},
 };
 use evb_record::Broadcast;
-use evb_transport::{Broadcasts, Message as Envelope, Received, Transport, bond};
+use evb_transport::{Broadcasts, Message as Envelope, Received, Transport};
 use evb_unit::DeadLink;
-
-/// Largest number of messages taken from the transport at once.
-pub(crate) const BATCH: usize = 256;
 
 /// An input from the link to its node.
 pub(crate) enum Arrived {
@@ -169,10 +166,4 @@ impl<T: Transport> Link<T> {
         }
         std::mem::take(&mut self.sent)
     }
-}
-
-/// Dead links of a transport, for a report.
-pub(crate) fn report_links(links: &[bond::DeadLink]) -> impl Iterator<Item = DeadLink> {
-    let report = |bond::DeadLink { link, peer, reason }| DeadLink { link, peer, reason };
-    links.iter().cloned().map(report)
 }

@@ -1,6 +1,7 @@
 //! The event manager as a node: the unit and the clock of the trigger.
 
-use crate::control::{NodeError, Notice, Order};
+use crate::control::{Notice, Order};
+use crate::error::NodeError;
 use crate::worker::Role;
 use bytes::Bytes;
 use evb_core::{NodeId, Span, Time, Transmit};

@@ -1,8 +1,12 @@
 //! Outgoing messages, and those that wait for a slow peer.
 
 use evb_core::{NodeId, NodeRange};
-use evb_transport::{Message as Envelope, SendError, Transport};
+use evb_transport::{Message as Envelope, SendError, Transport, bond};
+use evb_unit::DeadLink;
 use std::collections::VecDeque;
+
+/// Largest number of messages taken from the transport at once.
+pub(crate) const BATCH: usize = 256;
 
 /// A transport, and the messages that it did not take yet: a slow peer holds up nobody else. The credits of the protocol
 /// bound their number.
@@ -86,4 +90,10 @@ impl<T: Transport> Outbox<T> {
             }
         }
     }
+}
+
+/// Dead links of a transport, for a report.
+pub(crate) fn report_links(links: &[bond::DeadLink]) -> impl Iterator<Item = DeadLink> {
+    let report = |bond::DeadLink { link, peer, reason }| DeadLink { link, peer, reason };
+    links.iter().cloned().map(report)
 }

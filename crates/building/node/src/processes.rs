@@ -3,11 +3,13 @@
 //! A node is known by its role, such as `ru0`, and stays through all runs and plans. A lost node may join again.
 
 use crate::children::Children;
-use crate::control::{Detail, Instruction, NodeError, Notice, Order, Setup, ToNode};
+use crate::control::{Detail, Instruction, Notice, Order, Setup, ToNode};
+use crate::error::NodeError;
 use crate::limits;
 use crate::lines::{Lines, Writer, pump, welcome};
 use crate::machine::NodeMachine;
-use crate::session::{Blueprint, Nodes, Observer};
+use crate::node_group::{Blueprint, NodeGroup};
+use crate::observer::Observer;
 use crate::wire_control::{Answer, Hello};
 use evb_core::NodeId;
 use evb_experiment::{Cores, Plan};
@@ -317,7 +319,7 @@ fn setup(node: NodeId, blueprint: &Blueprint, here: Vec<NodeId>) -> Box<Setup> {
     Box::new(Setup { node, plan: plan.clone(), text: text.clone(), here })
 }
 
-impl Nodes for ProcessNodes<'_> {
+impl NodeGroup for ProcessNodes<'_> {
     fn gather(
         &mut self,
         blueprint: &Arc<Blueprint>,

@@ -3,11 +3,11 @@
 //! Rank 0 is run control as well as node 0. It sends its address to the others by MPI. From then on they are nodes like
 //! those that join by hand, and talk over MPI or another transport of the plan.
 
-use crate::control::NodeError;
+use crate::error::{NodeError, RunError};
 use crate::join::{JoinOptions, join};
 use crate::limits;
 use crate::processes::{ProcessOptions, Start, rank_name};
-use crate::session::{RunError, Session};
+use crate::session::Session;
 use evb_core::NodeId;
 use evb_experiment::Plan;
 use evb_transport::Token;

@@ -1,6 +1,7 @@
 //! A readout unit as a node: the unit and the bytes of its fragments.
 
-use crate::control::{NodeError, Order};
+use crate::control::Order;
+use crate::error::NodeError;
 use crate::pool::{Extent, Pool};
 use crate::worker::Role;
 use bytes::Bytes;

@@ -1,7 +1,7 @@
 //! The role of a node, and the files that it needs on its machine.
 
 use crate::builder::BuilderNode;
-use crate::control::NodeError;
+use crate::error::NodeError;
 use crate::filter;
 use crate::manager::ManagerNode;
 use crate::readout::{ReadoutNode, source_error};

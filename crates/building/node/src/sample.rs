@@ -3,7 +3,7 @@
 //! A builder makes one when it is time and an event is there, and sends it beside its reports. Nobody waits for a sample, so
 //! monitoring cannot slow a run by more than the copies.
 
-use crate::storage::fragment_ref;
+use crate::fragment_ref::fragment_ref;
 use bytes::Bytes;
 use evb_core::{Span, Time};
 use evb_protocol::Built;

@@ -3,9 +3,10 @@
 //! The second stage begins first, since its readout units listen for the builders of the first. The operator stops the first
 //! stage only: the end of its data ends the second.
 
-use crate::control::NodeError;
+use crate::error::{NodeError, RunError};
 use crate::run_number::RunNumbers;
-use crate::session::{Observer, RunError, Session};
+use crate::observer::Observer;
+use crate::session::Session;
 use evb_control::{Command, RunState};
 use evb_experiment::Plan;
 use evb_record::Record;

@@ -1,7 +1,7 @@
 //! The storage of a builder: it drops finished events, or hands them to the thread that writes.
 
 use crate::VERSION;
-use crate::control::NodeError;
+use crate::error::NodeError;
 use crate::limits;
 use bytes::Bytes;
 use evb_core::{Bandwidth, EventId, NodeId, SourceId, Time};
@@ -11,14 +11,16 @@ use evb_filter::{Question, Route, StreamId, Units};
 use evb_protocol::{Built, FragmentStatus, Region};
 use evb_transport::Waker;
 use evb_unit::{Store, SuperFragmentSender};
+use event_file::{EventFile, RoutedEvent};
+pub(crate) use event_file::storage_error;
 use exchange::Exchange;
 use forward::Forward;
 use pace::Pace;
-use std::{io::ErrorKind, path::PathBuf, sync::Arc, thread::JoinHandle, time::Duration};
+use std::{path::PathBuf, sync::Arc, thread::JoinHandle, time::Duration};
 use streams::Streams;
-pub(crate) use writer::fragment_ref;
-use writer::{EventFile, EventWriter};
+use writer::EventWriter;
 
+mod event_file;
 mod exchange;
 mod forward;
 mod pace;
@@ -52,9 +54,6 @@ pub(crate) struct Storage {
     pub(crate) filter: Option<Units>,
 }
 
-/// An event with its streams.
-pub(crate) type Kept = (Route, Built<Bytes>);
-
 /// The stored events of one stream.
 pub(crate) struct StreamSummary {
     pub(crate) name: String,
@@ -71,7 +70,7 @@ struct Line {
     /// Number of events that were handed over and have not come back.
     away: usize,
     /// Events that are not handed over yet.
-    fresh: Vec<Kept>,
+    fresh: Vec<RoutedEvent>,
     /// The node has announced the end of its events.
     finishing: bool,
 }
@@ -338,19 +337,4 @@ fn source_names(plan: &Plan, unit: u16) -> impl Iterator<Item = String> {
 
 fn link_error(builder: u16, error: &WriteError) -> NodeError {
     NodeError::new(format!("builder unit {builder} cannot reach its readout unit in the second stage: {error}"))
-}
-
-pub(crate) fn storage_error(builder: u16, error: &WriteError) -> NodeError {
-    let base = NodeError::new(format!("builder unit {builder}: {error}"));
-    match error {
-        WriteError::Write { source, .. } if source.kind() == ErrorKind::StorageFull => {
-            base.hint("free some space, or write elsewhere with `--set storage.directory=DIR`, or keep less with `--set storage.keep.one_in=N`; what was stored before is valid")
-        }
-        WriteError::Write { source, .. } if source.kind() == ErrorKind::FileTooLarge => {
-            base.hint("no file may grow further: raise the limit (`ulimit -f`), or begin new files earlier with `--set storage.file_size=SIZE`; what was stored before is valid")
-        }
-        WriteError::Write { source, .. } if limits::hint(source).is_some() => base.hint(limits::MORE_FILES),
-        WriteError::Write { .. } => base.hint("what was stored before is valid; `--set storage.directory=DIR` writes elsewhere"),
-        _ => base,
-    }
 }

@@ -1,10 +1,12 @@
 //! A worker: one thread that carries one or more nodes.
 
-use crate::control::{Detail, Instruction, NodeError, Notice, Order};
+use crate::control::{Detail, Instruction, Notice, Order};
+use crate::error::NodeError;
 use crate::core_binding::CoreBinding;
 use crate::heap;
 use crate::idle_ladder::{IdleAction, IdleLadder};
-use crate::link::{Arrived, BATCH, Link};
+use crate::link::{Arrived, Link};
+use crate::outbox::BATCH;
 use bytes::Bytes;
 use evb_core::{NodeId, Span, Time, Transmit};
 use evb_protocol::Message;

@@ -3,10 +3,10 @@
 //! The slots of the builder bound both directions: the slot of an event comes back when the event is stored.
 
 use super::{
-    Kept,
+    event_file::RoutedEvent,
     write_lease::{LeaseState, WriteLease, now},
 };
-use crate::control::NodeError;
+use crate::error::NodeError;
 use bytes::Bytes;
 use evb_events::WriteSummary;
 use evb_protocol::Built;
@@ -45,7 +45,7 @@ enum End {
 }
 
 struct State {
-    queue: Vec<Kept>,
+    queue: Vec<RoutedEvent>,
     stored: Vec<Built<Bytes>>,
     end: End,
     /// The writer sleeps.
@@ -78,7 +78,7 @@ impl Exchange {
     // The node's side.
 
     /// Hands events over, in this order.
-    pub(super) fn hand_over(&self, events: &mut Vec<Kept>) {
+    pub(super) fn hand_over(&self, events: &mut Vec<RoutedEvent>) {
         self.change(|state| match state.outcome.is_none() && self.gate.way(now()) != LeaseState::Fenced {
             true => state.queue.append(events),
             false => events.clear(),
@@ -144,7 +144,7 @@ impl Exchange {
     // The writer's side.
 
     /// Waits for a task, and moves all events that were handed over into `waiting`.
-    pub(super) fn next(&self, waiting: &mut VecDeque<Kept>) -> Task {
+    pub(super) fn next(&self, waiting: &mut VecDeque<RoutedEvent>) -> Task {
         let (mut state, mut rested) = (self.state(), false);
         loop {
             waiting.extend(state.queue.drain(..));

@@ -3,7 +3,7 @@
 //! A readout unit that is gone does not come back. The second stage knows that it is gone, and misses its super-fragments. So
 //! they are dropped from then on, and the first stage goes on for all other readout units.
 
-use super::writer::EventFile;
+use super::event_file::EventFile;
 use bytes::Bytes;
 use evb_events::{WriteError, WriteSummary};
 use evb_filter::StreamId;

@@ -3,15 +3,13 @@
 //! The thread takes the queued events, writes them, hands them to the kernel at once, and gives them back. A slow disk
 //! thus costs its builder slots, but never a turn of its node.
 
+use super::event_file::{EventFile, RoutedEvent, storage_error};
 use super::exchange::{Exchange, Task};
 use super::pace::Pace;
-use super::{Kept, storage_error};
-use crate::control::NodeError;
+use crate::error::NodeError;
 use bytes::Bytes;
-use evb_core::SourceId;
-use evb_events::{FragmentRef, Status, WriteError, WriteSummary, Writer};
-use evb_filter::StreamId;
-use evb_protocol::{Built, Fragment, FragmentStatus};
+use evb_events::WriteError;
+use evb_protocol::Built;
 use evb_transport::Waker;
 use std::{
     collections::VecDeque,
@@ -24,29 +22,6 @@ use std::{
 const BATCH_BYTES: u64 = 4 << 20;
 /// Time after which a batch is handed to the kernel, so that a builder with a slow disk shows progress.
 const BATCH_TIME: Duration = Duration::from_millis(100);
-
-/// The destination of events: event files, or in tests a file that stops and fails on purpose.
-pub(super) trait EventFile: Send + Sized + 'static {
-    type Place: Clone + Send;
-    fn append(&mut self, stream: StreamId, event: &Built<Bytes>) -> Result<(), WriteError>;
-    fn flush(&mut self) -> Result<(), WriteError>;
-    fn place(&self) -> Self::Place;
-    fn go_back(&mut self, place: Self::Place) -> Result<bool, WriteError>;
-    /// Events and bytes of each stream.
-    fn by_stream(&self) -> Vec<WriteSummary>;
-    fn finish(self) -> Result<Vec<WriteSummary>, WriteError>;
-
-    /// Bytes stored in all streams.
-    fn stored_bytes(&self) -> u64 {
-        self.by_stream().iter().map(|stream| stream.bytes).sum()
-    }
-}
-
-/// Appends an event to the files of one stream.
-pub(super) fn append(file: &mut Writer, event: &Built<Bytes>) -> Result<(), WriteError> {
-    let fragments: Vec<_> = event.wanted().map(fragment_ref).collect();
-    file.append(event.event, &fragments)
-}
 
 /// The writer of one builder.
 pub(super) struct EventWriter<F: EventFile> {
@@ -116,7 +91,7 @@ impl<F: EventFile> EventWriter<F> {
     fn write_batch(
         &mut self,
         rested: bool,
-        waiting: &mut VecDeque<Kept>,
+        waiting: &mut VecDeque<RoutedEvent>,
         batch: &mut Vec<Built<Bytes>>,
     ) -> Result<(), WriteError> {
         let (began, before, mut bytes) = (Instant::now(), self.file.stored_bytes(), 0);
@@ -146,26 +121,4 @@ impl<F: EventFile> EventWriter<F> {
 
 fn payload(event: &Built<Bytes>) -> u64 {
     event.fragments.iter().flatten().map(|fragment| fragment.payload.len() as u64).sum()
-}
-
-/// The payload of a missing fragment.
-static NOTHING: Bytes = Bytes::new();
-
-/// A fragment of an event as event files have it; one that is not there is missing.
-pub(crate) fn fragment_ref((source, fragment): (SourceId, Option<&Fragment<Bytes>>)) -> FragmentRef<'_> {
-    match fragment {
-        Some(fragment) => FragmentRef {
-            source: fragment.source,
-            status: match fragment.status {
-                FragmentStatus::Good => Status::Good,
-                FragmentStatus::Corrupted => Status::Corrupted,
-                FragmentStatus::Missing => Status::Missing,
-                FragmentStatus::Oversized => Status::Oversized,
-                FragmentStatus::Mismatched => Status::Mismatched,
-            },
-            checksum: fragment.checksum,
-            bytes: &fragment.payload,
-        },
-        None => FragmentRef { source, status: Status::Missing, checksum: 0, bytes: &NOTHING },
-    }
 }
