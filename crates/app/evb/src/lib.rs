@@ -41,14 +41,14 @@ pub use error::Error;
 pub use evb_bench as bench;
 pub use evb_core::{Bandwidth, ByteCount, Frequency, NodeId, Span};
 pub use evb_experiment::{
-    Diagnostics, Experiment, FaultAction, FaultSpec, Keep, Link, Load, NetworkPlan, Other, Plan, RunPlan, Stages,
+    Diagnostics, Experiment, FaultAction, FaultSpec, Keep, Load, NetworkPlan, Other, Plan, RunPlan, StageLink, Stages,
     StoragePlan, TrafficPlan, TriggerPlan, Workload,
 };
 pub use evb_filter::{Code, CodeError, JoinError, JoinFilters, Selection, join_builders, serve_library};
 pub use evb_node::{
     Children, Command, Distribution, Held, JoinOptions, Live, MemoryBound, NodeError, NodeMachine, NodeMemory,
-    Observer, Open, OpenSession, Presence, ProcessOptions, Progress, Ranks, RunError, RunState, Sample, SampleFragment,
-    Session, Sizes, Start, Token, Turn, VERSION, host, join, launched, limits, run_stages,
+    NodePresence, Observer, Open, OpenSession, ProcessOptions, Progress, Ranks, RunError, RunState, Sample,
+    SampleFragment, Session, Sizes, Start, Token, Turn, VERSION, host, join, launched, limits, run_stages,
 };
 pub use evb_patterns::{Pattern, TrafficConfig};
 pub use evb_protocol::{Assignment, Config, Filter, First, Protocol, Shaping, Trigger};

@@ -187,17 +187,17 @@ impl<'a, L: MessageLayer + ?Sized> Node<'a, L> {
         let at = self.clock.now();
         self.peers.note_ready(self.layer.local(), at);
         self.tell_others(|_| Content::Ready { at })?;
-        let mut rest = match self.clock.is_virtual() {
+        let mut idle_policy = match self.clock.is_virtual() {
             true => IdlePolicy::virtual_time(),
             false => IdlePolicy::new(self.work.wait, self.setting.shares_cores),
         };
         let (mut rounds, mut is_idle) = (0_u32, false);
         loop {
-            let polls = if is_idle && self.offers.is_none() { rest.polls() } else { 1 };
+            let polls = if is_idle && self.offers.is_none() { idle_policy.polls() } else { 1 };
             let received = self.poll(polls);
             rounds = rounds.wrapping_add(1);
             if rounds.is_multiple_of(ROUNDS_PER_LOOK) || self.offers.is_some() || self.clock.is_virtual() {
-                self.look()?;
+                self.check_time()?;
             }
             self.begin_or_end()?;
             let sent = self.send()?;
@@ -211,7 +211,7 @@ impl<'a, L: MessageLayer + ?Sized> Node<'a, L> {
             }
             let moved = received > 0 || sent > 0;
             is_idle = !moved && flushed;
-            if rest.after(moved, || self.layer.wait(self.longest_sleep())) {
+            if idle_policy.after(moved, || self.layer.wait(self.longest_sleep())) {
                 // Much time may have passed.
                 rounds = ROUNDS_PER_LOOK - 1;
             }
@@ -219,7 +219,7 @@ impl<'a, L: MessageLayer + ?Sized> Node<'a, L> {
     }
 
     /// Checks the time, and checks for peers that are gone.
-    fn look(&mut self) -> Result<(), BenchError> {
+    fn check_time(&mut self) -> Result<(), BenchError> {
         self.set_now();
         if let Some(peer) = self.layer.lost().filter(|&peer| self.peers.is_missed(peer)) {
             return Err(BenchError::Gone(peer));

@@ -131,7 +131,7 @@ impl BenchError {
 pub enum NodeFailure {
     /// The node said why, in words.
     #[error("{0}: {1}")]
-    Told(NodeId, String),
+    Reported(NodeId, String),
     /// The node closed its connection.
     #[error("{0} is gone")]
     Gone(NodeId),

@@ -13,7 +13,7 @@ use crate::{
     counters::{Counters, growth, losses},
     error::BenchError,
     idle_policy::Wait,
-    launch::{LaunchedNodes, Place},
+    launch::{LaunchedNodes, NodeLauncher},
 };
 use evb_core::{NodeId, Span};
 use evb_record::{LinkSpeed, LinkVerdict, PairOfNodes, Qualification, RecordKind};
@@ -30,7 +30,7 @@ const TRIES: usize = 5;
 /// The test of a fabric.
 pub struct FabricTest<'a> {
     /// The layer and its nodes.
-    pub place: Place<'a>,
+    pub place: NodeLauncher<'a>,
     /// Number of nodes, at least 2.
     pub nodes: u16,
     /// The host of each node, if they are on several.

@@ -6,6 +6,9 @@ use evb_patterns::TrafficMessage;
 /// Shortest message in bytes: the word for its kind.
 pub const SMALLEST_BYTES: usize = 8;
 
+/// Longest message that a benchmark sends in bytes.
+pub const LONGEST_BYTES: usize = 16 << 20;
+
 /// Shortest message that can carry when it was due, in bytes.
 pub const SMALLEST_STAMPED: usize = 16;
 

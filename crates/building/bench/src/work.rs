@@ -2,8 +2,7 @@
 
 use crate::{
     idle_policy::Wait,
-    member::LONGEST_BYTES,
-    wire::{SMALLEST_BYTES, SMALLEST_STAMPED},
+    wire::{LONGEST_BYTES, SMALLEST_BYTES, SMALLEST_STAMPED},
 };
 use evb_core::{EventId, NodeId, NodeRange, SourceId, Span};
 use evb_experiment::{Load, Plan, TrafficPlan, Workload};

@@ -7,7 +7,10 @@ use crate::{
     experiment::Other,
     parse,
     plan::{Plan, TrafficPlan, Workload},
-    sections::{self, data, network},
+    sections::{
+        self, data,
+        network::{self, preset_keys::DEFAULT_NETWORK},
+    },
     tree::{Node, Table, Value},
     view::View,
 };
@@ -15,8 +18,6 @@ use evb_core::SourceId;
 use evb_protocol::{Config, Protocol};
 use evb_sources::SourceSpec;
 
-/// The default network: a crossbar with a port for each node.
-pub(crate) const NETWORK: &str = "ideal";
 /// The workload when nobody says.
 const EVENT_BUILDING: &str = "event-building";
 /// The name of what is in no file, in messages.
@@ -65,7 +66,7 @@ impl Plan {
         traffic.config.senders = plan.building.readout_nodes();
         traffic.config.receivers = plan.building.builder_nodes();
         plan.workload = Workload::Traffic(traffic);
-        plan.on_network(NETWORK).unwrap_or_else(|problems| panic!("{problems:?}"))
+        plan.on_network(DEFAULT_NETWORK).unwrap_or_else(|problems| panic!("{problems:?}"))
     }
 
     /// The same plan on the network of a preset, with a host for each of its nodes.

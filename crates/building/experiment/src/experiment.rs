@@ -8,6 +8,7 @@ use crate::{
     plan::Plan,
     print,
     sections::{self, data, network::preset},
+    stages,
     sweep::Sweep,
     tree::{Node, Table, Value},
 };
@@ -187,7 +188,7 @@ fn resolve_point(
     let filled = check::check(&root)?;
     sections::check(&filled, network)?;
     let mut plan = sections::plan(&filled, sweep.names(point));
-    plan.stages = sections::first_stage::stages(&filled, &plan)?;
+    plan.stages = stages::stages(&filled, &plan)?;
     let Value::Table(table) = filled.value else { return Err(Vec::new()) };
     Ok((plan, table))
 }

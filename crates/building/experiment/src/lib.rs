@@ -23,6 +23,7 @@ mod reference;
 mod scalar;
 mod schema;
 mod sections;
+mod stages;
 mod suggest;
 mod sweep;
 mod tree;
@@ -34,7 +35,7 @@ pub use experiment::{Experiment, Other};
 #[cfg(feature = "fuzz")]
 pub use fuzz::fuzz_parse;
 pub use plan::{
-    Cores, FaultAction, FaultSpec, Keep, Link, Load, Needs, NetworkPlan, Placement, Plan, Rejoin, RunPlan, Stages,
+    Cores, FaultAction, FaultSpec, Keep, Load, Needs, NetworkPlan, Placement, Plan, Rejoin, RunPlan, StageLink, Stages,
     StoragePlan, TrafficPlan, TriggerPlan, Workload,
 };
 pub use reference::reference;

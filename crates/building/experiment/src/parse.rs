@@ -4,8 +4,8 @@ use crate::{
     diagnostics::Problem,
     limits::{MAX_FILE, MAX_FOUND, MAX_OVERRIDE, MAX_OVERRIDES},
     scalar::brief,
-    schema::Kind,
-    sections::{FILE, section},
+    schema::KeyKind,
+    sections::FILE,
     suggest::for_key,
     tree::{self, Node, Origin, Value},
 };
@@ -130,15 +130,15 @@ pub(crate) fn known(path: &str) -> Result<(), (String, String)> {
     let (mut kind, mut place) = (&FILE, String::new());
     for step in path.split('.') {
         let described = match kind {
-            Kind::Like(name) => section(name),
+            KeyKind::Like { table, .. } => table,
             kind => kind,
         };
         kind = match described {
-            Kind::List { item, .. } if step.parse::<usize>().is_ok() => item,
-            Kind::List { .. } => return Err(unknown(format!("write the number of the table: {place}.0"))),
-            Kind::Choice(choice) if choice.tag() == step => &Kind::Text,
+            KeyKind::List { item, .. } if step.parse::<usize>().is_ok() => item,
+            KeyKind::List { .. } => return Err(unknown(format!("write the number of the table: {place}.0"))),
+            KeyKind::Choice(choice) if choice.tag() == step => &KeyKind::Text,
             _ => match described.keys().into_iter().find(|key| key.name == step) {
-                Some(key) if !matches!(key.kind, Kind::Sweep) => &key.kind,
+                Some(key) if !matches!(key.kind, KeyKind::Sweep) => &key.kind,
                 _ => return Err(unknown(for_key(step, names(described), &place))),
             },
         };
@@ -148,11 +148,11 @@ pub(crate) fn known(path: &str) -> Result<(), (String, String)> {
 }
 
 /// The names of the keys below a key.
-fn names(kind: &Kind) -> Vec<&'static str> {
+fn names(kind: &KeyKind) -> Vec<&'static str> {
     let tag = match kind {
-        Kind::Choice(choice) => Some(choice.tag()),
+        KeyKind::Choice(choice) => Some(choice.tag()),
         _ => None,
     };
-    let keys = kind.keys().into_iter().filter(|key| !matches!(key.kind, Kind::Sweep));
+    let keys = kind.keys().into_iter().filter(|key| !matches!(key.kind, KeyKind::Sweep));
     tag.into_iter().chain(keys.map(|key| key.name)).collect()
 }

@@ -50,7 +50,7 @@ pub struct Plan {
     pub workload: Workload,
     /// The place of this event builder between two stages.
     #[serde(default)]
-    pub link: Link,
+    pub link: StageLink,
     /// The event builders that build the events in two stages; none if this one does it alone.
     #[serde(default)]
     pub stages: Option<Box<Stages>>,
@@ -137,7 +137,7 @@ impl Stages {
     pub fn in_folder(&self, folder: &Path) -> Self {
         let mut stages = self.clone();
         for plan in stages.groups.iter_mut().chain(&mut stages.slices) {
-            if let Link::Outlets { paths, .. } | Link::Inlets(paths) = &mut plan.link {
+            if let StageLink::Outlets { paths, .. } | StageLink::Inlets(paths) = &mut plan.link {
                 paths.iter_mut().for_each(|path| *path = folder.join(&*path));
             }
         }
@@ -148,7 +148,7 @@ impl Stages {
 /// The place of an event builder between two stages.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Link {
+pub enum StageLink {
     /// It has sources, and stores events.
     #[default]
     None,
@@ -163,7 +163,7 @@ pub enum Link {
     Inlets(Vec<PathBuf>),
 }
 
-impl Link {
+impl StageLink {
     /// The socket between a readout unit of a slice and its group, in a folder to be chosen.
     pub(crate) fn path(slice: u16, unit: u16) -> PathBuf {
         format!("s{slice}-g{unit}").into()

@@ -1,6 +1,9 @@
-//! Typed reading of a tree that passed [`crate::check`].
+//! Typed reading of a tree that passed the checks.
 
-use crate::tree::{Node, Origin, Value};
+use crate::{
+    diagnostics::Problem,
+    tree::{Node, Origin, Value},
+};
 use evb_core::QuantityError;
 use std::{path::PathBuf, str::FromStr};
 
@@ -72,3 +75,6 @@ impl<'a> View<'a> {
         self.0.at(path)?.origin
     }
 }
+
+/// A rule on several keys, which finds at most one problem in a tree whose single values are good.
+pub(crate) type Rule = fn(View<'_>) -> Option<Problem>;

@@ -3,9 +3,9 @@
 use crate::control::{Notice, Order};
 use crate::error::NodeError;
 use crate::filter;
+use crate::node::NodeRole;
 use crate::sample::{Sample, Sampling};
 use crate::storage::Storage;
-use crate::worker::Role;
 use bytes::Bytes;
 use evb_core::{Machine, NodeId, Time, Transmit};
 use evb_experiment::Plan;
@@ -90,7 +90,7 @@ impl BuilderNode {
     }
 }
 
-impl Role for BuilderNode {
+impl NodeRole for BuilderNode {
     fn message(&mut self, now: Time, from: NodeId, message: Message<Bytes>) {
         self.unit.pass(now);
         let message = match message {

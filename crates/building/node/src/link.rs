@@ -20,7 +20,7 @@ pub(crate) enum Arrived {
     Garbage,
 }
 
-pub(crate) struct Link<T> {
+pub(crate) struct NodeLink<T> {
     pub(crate) outbox: Outbox<T>,
     /// The transport of control messages, if they have one of their own.
     control: Option<ControlLane>,
@@ -34,7 +34,7 @@ pub(crate) struct Link<T> {
     run: wire::RunMark,
 }
 
-impl<T: Transport> Link<T> {
+impl<T: Transport> NodeLink<T> {
     pub(crate) fn new(transport: T, nodes: u16) -> Self {
         Self {
             before: transport.broadcasts(),

@@ -2,7 +2,7 @@
 
 use crate::control::{Notice, Order};
 use crate::error::NodeError;
-use crate::worker::Role;
+use crate::node::NodeRole;
 use bytes::Bytes;
 use evb_core::{NodeId, Span, Time, Transmit};
 use evb_experiment::Plan;
@@ -59,7 +59,7 @@ impl ManagerNode {
     }
 }
 
-impl Role for ManagerNode {
+impl NodeRole for ManagerNode {
     fn message(&mut self, now: Time, from: NodeId, message: Message<Bytes>) {
         self.unit.pass(now);
         self.unit.handle_message(now, from, message);

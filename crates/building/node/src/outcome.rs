@@ -1,8 +1,8 @@
 //! The outcome of a run in run control: the nodes' reports, and the findings for people.
 
 use crate::error::NodeError;
-use crate::processors::Processors;
 use crate::observer::Observer;
+use crate::processors::Processors;
 use evb_control::{Event, Loss, Step};
 use evb_core::{NodeId, Span};
 use evb_experiment::Plan;

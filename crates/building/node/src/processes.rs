@@ -57,14 +57,14 @@ pub enum Start<'a> {
     Spawn(&'a dyn Fn(&str, SocketAddr) -> io::Result<Command>),
     /// People start them.
     ByHand,
-    /// They run already, and are told run control's address.
-    Told(&'a dyn Fn(SocketAddr) -> Result<(), NodeError>),
+    /// They run already, and learn the address of run control from this function.
+    Announce(&'a dyn Fn(SocketAddr) -> Result<(), NodeError>),
 }
 
 /// The nodes of a session in processes.
 pub(crate) struct ProcessNodes<'a> {
     options: ProcessOptions<'a>,
-    entrance: Acceptor,
+    acceptor: Acceptor,
     address: SocketAddr,
     blueprint: Option<Arc<Blueprint>>,
     children: Children,
@@ -74,13 +74,13 @@ pub(crate) struct ProcessNodes<'a> {
     members: BTreeMap<String, Member>,
     /// Addresses of the endpoints that are open.
     addresses: BTreeMap<NodeId, String>,
-    channel: (Sender<Said>, Receiver<Said>),
+    channel: (Sender<ReceivedNotice>, Receiver<ReceivedNotice>),
     /// The last note about a refused stranger.
     last_note: Option<Instant>,
     /// Number of nodes that were welcomed. It tells an old connection of a role from its new one.
     connections: u64,
     notices: VecDeque<(NodeId, Notice)>,
-    has_told: bool,
+    has_announced: bool,
     /// Roles whose process was started but has not joined.
     awaited: BTreeSet<String>,
     /// Roles whose process was started again while a run goes on.
@@ -95,7 +95,7 @@ struct Member {
 }
 
 /// A notice of the node with this role.
-struct Said {
+struct ReceivedNotice {
     role: String,
     connection: u64,
     notice: Box<Notice>,
@@ -115,11 +115,11 @@ impl<'a> ProcessNodes<'a> {
                 .hint("`--listen HOST:PORT` chooses another address; port 0 takes any free one")
         })?;
         let address = listener.local_addr().map_err(NodeError::new)?;
-        let entrance = Acceptor::new(listener, options.token, Purpose::Control).map_err(NodeError::new)?;
+        let acceptor = Acceptor::new(listener, options.token, Purpose::Control).map_err(NodeError::new)?;
         Ok(Self {
             address,
             options,
-            entrance,
+            acceptor,
             blueprint: None,
             children: Children::default(),
             places: BTreeMap::new(),
@@ -129,7 +129,7 @@ impl<'a> ProcessNodes<'a> {
             last_note: None,
             connections: 0,
             notices: VecDeque::new(),
-            has_told: false,
+            has_announced: false,
             awaited: BTreeSet::new(),
             returning: BTreeSet::new(),
         })
@@ -138,7 +138,7 @@ impl<'a> ProcessNodes<'a> {
     /// The name under which a node joins: its role, or for the ranks of a job their number, independent of the plan.
     fn role(&self, node: NodeId) -> String {
         match (self.options.start, &self.blueprint) {
-            (Start::Told(_), _) => rank_name(node),
+            (Start::Announce(_), _) => rank_name(node),
             (_, Some(blueprint)) => blueprint.plan.building.node_name(node),
             (_, None) => String::new(),
         }
@@ -197,15 +197,15 @@ impl<'a> ProcessNodes<'a> {
 
     /// Lets those in who have proved that they have the token. Others cost a place of few for a short time.
     fn accept(&mut self, observer: &mut dyn Observer) -> Result<(), NodeError> {
-        let visits = match self.entrance.look() {
-            Ok(visits) => visits,
+        let results = match self.acceptor.look() {
+            Ok(results) => results,
             Err(error) if limits::hint(&error).is_some() => {
-                return Err(limits::error("run control cannot hear its nodes", &error));
+                return Err(limits::error("run control cannot accept its nodes", &error));
             }
             Err(_) => return Ok(()),
         };
-        for visit in visits {
-            match visit {
+        for result in results {
+            match result {
                 AcceptResult::Refused { peer, refusal } => self.note_refusal(peer, refusal, observer),
                 AcceptResult::Arrived(arrived) => {
                     // Who has the token and makes no sense of it speaks another version.
@@ -248,9 +248,9 @@ impl<'a> ProcessNodes<'a> {
         self.returning.remove(&role);
         self.members.insert(role.clone(), Member { writer, machine: machine.seen(), connection });
         limits::spawn(move || {
-            let said = |notice| Said { role: role.clone(), connection, notice: Box::new(notice) };
-            let reason = pump(&mut lines, |notice| sender.send(said(notice)).is_ok());
-            let _session_is_over = sender.send(said(Notice::Gone { reason }));
+            let received = |notice| ReceivedNotice { role: role.clone(), connection, notice: Box::new(notice) };
+            let reason = pump(&mut lines, |notice| sender.send(received(notice)).is_ok());
+            let _session_is_over = sender.send(received(Notice::Gone { reason }));
         })?;
         Ok(node)
     }
@@ -268,7 +268,7 @@ impl<'a> ProcessNodes<'a> {
     }
 
     /// Takes an input from a connection. Notices of an old connection of a role are too late and ignored.
-    fn hear(
+    fn receive(
         &mut self,
         role: &str,
         connection: u64,
@@ -338,8 +338,8 @@ impl NodeGroup for ProcessNodes<'_> {
                 observer.note(&format!("waiting at {} for {} nodes", self.address, away.len()));
                 Ok(())
             }
-            Start::Told(tell) if !std::mem::replace(&mut self.has_told, true) => tell(self.address),
-            Start::ByHand | Start::Told(_) => Ok(()),
+            Start::Announce(tell) if !std::mem::replace(&mut self.has_announced, true) => tell(self.address),
+            Start::ByHand | Start::Announce(_) => Ok(()),
         }
     }
 
@@ -381,7 +381,7 @@ impl NodeGroup for ProcessNodes<'_> {
         if let Some(notice) = self.notices.pop_front() {
             return Ok(Some(notice));
         }
-        let wait = match self.is_complete() && self.entrance.is_idle() {
+        let wait = match self.is_complete() && self.acceptor.is_idle() {
             true => wait,
             false => {
                 self.look_after_children()?;
@@ -389,7 +389,7 @@ impl NodeGroup for ProcessNodes<'_> {
             }
         };
         match self.channel.1.recv_timeout(wait) {
-            Ok(Said { role, connection, notice }) => Ok(self.hear(&role, connection, *notice, observer)),
+            Ok(ReceivedNotice { role, connection, notice }) => Ok(self.receive(&role, connection, *notice, observer)),
             Err(_) => Ok(None),
         }
     }

@@ -4,7 +4,8 @@
 //! those that join by hand, and talk over MPI or another transport of the plan.
 
 use crate::error::{NodeError, RunError};
-use crate::join::{JoinOptions, join};
+use crate::join::join;
+use crate::join_options::JoinOptions;
 use crate::limits;
 use crate::processes::{ProcessOptions, Start, rank_name};
 use crate::session::Session;
@@ -106,7 +107,8 @@ impl Ranks {
             Ok(())
         };
         let any = if self.is_local { Ipv4Addr::LOCALHOST } else { Ipv4Addr::UNSPECIFIED };
-        let options = ProcessOptions { listen: (any, 0).into(), token, start: Start::Told(&tell), patience: PATIENCE };
+        let options =
+            ProcessOptions { listen: (any, 0).into(), token, start: Start::Announce(&tell), patience: PATIENCE };
         let result = Session::processes(options).map(|mut session| work(&mut session));
         if let Some(node) = node.into_inner() {
             // What it has to say, run control has heard.

@@ -6,16 +6,16 @@
 use crate::control::{Notice, Order};
 use crate::error::{NodeError, RunError};
 use crate::machine::NodeMachine;
+use crate::node::Clock;
 use crate::node_group::{Blueprint, NodeGroup};
 use crate::observer::Observer;
 use crate::processes::{ProcessNodes, ProcessOptions};
 use crate::run_number::RunNumbers;
 use crate::threads::ThreadNodes;
-use crate::worker::Clock;
 use configuration::{Configuration, Entered, config};
 use evb_control::{Command, Config, Event, Loss, RunState};
 use evb_core::NodeId;
-use evb_experiment::{Link, Plan, Rejoin};
+use evb_experiment::{Plan, Rejoin, StageLink};
 use evb_record::Record;
 use evb_unit::Live;
 use std::{
@@ -47,7 +47,7 @@ pub enum Turn {
 
 /// Whether a node is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Presence {
+pub enum NodePresence {
     /// It takes orders.
     Here,
     /// It has not joined.
@@ -201,13 +201,13 @@ impl<'a> Session<'a> {
     }
 
     /// The nodes of the plan, in the order of their numbers.
-    pub fn presence(&self) -> Vec<Presence> {
+    pub fn presence(&self) -> Vec<NodePresence> {
         let Some(Configuration { control, blueprint, .. }) = &self.configured else { return Vec::new() };
         let absent = control.absent();
         let presence = |node| match (control.is_lost(node), absent.contains(&node)) {
-            (true, _) => Presence::Lost,
-            (false, true) => Presence::Absent,
-            (false, false) => Presence::Here,
+            (true, _) => NodePresence::Lost,
+            (false, true) => NodePresence::Absent,
+            (false, false) => NodePresence::Here,
         };
         (0..blueprint.plan.building.nodes()).map(NodeId).map(presence).collect()
     }
@@ -246,7 +246,7 @@ impl<'a> Session<'a> {
                     if matches!(notice, Notice::Gone { .. }) {
                         asked.remove(&name);
                     }
-                    configured.hear(self.clock.now(), node, notice, self.nodes.as_mut());
+                    configured.handle_notice(self.clock.now(), node, notice, self.nodes.as_mut());
                 }
             }
         }
@@ -272,7 +272,7 @@ impl<'a> Session<'a> {
     fn config(&self, plan: &Plan) -> Config {
         Config {
             // The stages of one run have one number.
-            may_split: plan.link == Link::None,
+            may_split: plan.link == StageLink::None,
             rejoin: self.rejoins && plan.run.rejoin == Rejoin::Split,
             ..config(plan, self.nodes.patience())
         }
@@ -301,7 +301,7 @@ impl<'a> Session<'a> {
             observer.sample(*node, sample);
         }
         if let Some((node, notice)) = notice {
-            configured.hear(now, node, notice, self.nodes.as_mut());
+            configured.handle_notice(now, node, notice, self.nodes.as_mut());
         }
         // One at a time: the observer hears of the state that it leads to before it gives the next.
         if let Some(command) = observer.command() {

@@ -4,8 +4,8 @@
 //! stage only: the end of its data ends the second.
 
 use crate::error::{NodeError, RunError};
-use crate::run_number::RunNumbers;
 use crate::observer::Observer;
+use crate::run_number::RunNumbers;
 use crate::session::Session;
 use evb_control::{Command, RunState};
 use evb_experiment::Plan;
@@ -105,7 +105,7 @@ impl<'a> Members<'a> {
         self.begin(scope, run, false);
         while self.all.iter().any(Member::is_active) {
             if let Ok((index, news)) = self.news.recv_timeout(TICK) {
-                self.hear(index, news, observer);
+                self.handle_notice(index, news, observer);
             }
             if !begun && self.error.is_none() && stops == 0 && self.all.iter().all(|one| one.is_first || one.has_run) {
                 begun = true;
@@ -136,7 +136,7 @@ impl<'a> Members<'a> {
         }
     }
 
-    fn hear(&mut self, index: usize, news: News, observer: &mut dyn Observer) {
+    fn handle_notice(&mut self, index: usize, news: News, observer: &mut dyn Observer) {
         let member = &mut self.all[index];
         match news {
             News::Progress(progress) => member.progress = progress,

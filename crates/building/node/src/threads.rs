@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(600);
 #[derive(Default)]
 pub(crate) struct ThreadNodes {
     blueprint: Option<Arc<Blueprint>>,
-    crew: Option<WorkerPool>,
+    pool: Option<WorkerPool>,
     /// Notices that come from no thread.
     notices: VecDeque<(NodeId, Notice)>,
 }
@@ -61,23 +61,23 @@ impl NodeGroup for ThreadNodes {
                     self.notices.push_back((node, Notice::Failed(error)));
                     return Ok(());
                 }
-                if let (None, Some(blueprint)) = (&self.crew, &self.blueprint) {
-                    self.crew = Some(WorkerPool::start(blueprint)?);
+                if let (None, Some(blueprint)) = (&self.pool, &self.blueprint) {
+                    self.pool = Some(WorkerPool::start(blueprint)?);
                 }
                 self.notices.push_back((node, Notice::Opened { address: String::new() }));
             }
             // Queues join all of them from the beginning.
             Order::Connect => self.notices.push_back((node, Notice::Ready)),
             Order::Reset => {
-                self.crew = None;
+                self.pool = None;
                 self.notices.push_back((node, Notice::Reset));
             }
-            Order::Exit => self.crew = None,
+            Order::Exit => self.pool = None,
             order => {
                 let detail =
                     if matches!(order, Order::Prepare | Order::Next) { Detail::Run(run) } else { Detail::None };
-                if let Some(crew) = &self.crew {
-                    crew.order(node, Instruction { order, detail });
+                if let Some(pool) = &self.pool {
+                    pool.order(node, Instruction { order, detail });
                 }
             }
         }
@@ -88,7 +88,7 @@ impl NodeGroup for ThreadNodes {
         if let Some(notice) = self.notices.pop_front() {
             return Ok(Some(notice));
         }
-        let notice = self.crew.as_ref().and_then(|crew| match crew.notices.recv_timeout(wait) {
+        let notice = self.pool.as_ref().and_then(|pool| match pool.notices.recv_timeout(wait) {
             Err(mpsc::RecvTimeoutError::Disconnected) => None,
             notice => Some(notice.ok()),
         });

@@ -5,11 +5,12 @@ use crate::core_binding::CoreBindings;
 use crate::endpoint::longest_body;
 use crate::error::NodeError;
 use crate::limits;
-use crate::link::Link;
+use crate::link::NodeLink;
+use crate::node::{ControlChannel, Node};
 use crate::node_group::Blueprint;
 use crate::placement::place_of;
 use crate::roles::open_role;
-use crate::worker::{ControlChannel, Node, carry};
+use crate::worker::carry;
 use evb_core::NodeId;
 use evb_experiment::{Cores, Plan};
 use evb_protocol::Config;
@@ -29,7 +30,7 @@ const SPINS: u32 = 200;
 const CONTROL_MESSAGES: usize = 64;
 
 /// Lets a worker without work sleep.
-fn rest<T: SharesThread>(nodes: &mut [Node<T>], doorbell: &Doorbell, timeout: Duration) {
+fn sleep<T: SharesThread>(nodes: &mut [Node<T>], doorbell: &Doorbell, timeout: Duration) {
     if T::RINGS {
         doorbell.wait(timeout, || nodes.iter().any(|node| node.link.outbox.transport.is_ready()));
     } else if let Some(node) = nodes.first_mut() {
@@ -82,7 +83,7 @@ impl WorkerPool {
     }
 }
 
-/// A crew that is about to start, with a doorbell for each of its workers.
+/// A pool that is about to start, with a doorbell for each of its workers.
 struct WorkerPoolBuilder<'a> {
     blueprint: &'a Arc<Blueprint>,
     doorbells: Vec<Arc<Doorbell>>,
@@ -97,26 +98,26 @@ impl UseEndpoints for WorkerPoolBuilder<'_> {
     fn with<T: SharesThread>(self, endpoints: Vec<T>) -> Result<WorkerPool, NodeError> {
         let Self { blueprint, doorbells, placement } = self;
         let plan = &blueprint.plan;
-        let seats = CoreBindings::of(plan)?
-            .map(|seats| (0..doorbells.len()).map(|worker| seats.at(worker)).collect::<Vec<_>>());
+        let bindings = CoreBindings::of(plan)?
+            .map(|bindings| (0..doorbells.len()).map(|worker| bindings.at(worker)).collect::<Vec<_>>());
         let mut hosted: Vec<Vec<_>> = doorbells.iter().map(|_| Vec::new()).collect();
         for (node, endpoint) in (0..plan.building.nodes()).map(NodeId).zip(endpoints) {
-            let (worker, link) = (placement[node.index()], Link::new(endpoint, plan.building.nodes()));
-            hosted[worker].push(Node::new(node, link, seats.as_ref().map(|seats| seats[worker].clone())));
+            let (worker, link) = (placement[node.index()], NodeLink::new(endpoint, plan.building.nodes()));
+            hosted[worker].push(Node::new(node, link, bindings.as_ref().map(|bindings| bindings[worker].clone())));
         }
         let (sender, notices) = mpsc::channel();
-        let mut crew = WorkerPool { placement, lines: Vec::new(), notices, threads: Vec::new() };
+        let mut pool = WorkerPool { placement, lines: Vec::new(), notices, threads: Vec::new() };
         for (doorbell, nodes) in doorbells.into_iter().zip(hosted) {
             let (order_sender, orders) = mpsc::channel();
-            crew.lines.push((order_sender, doorbell.clone()));
+            pool.lines.push((order_sender, doorbell.clone()));
             let (blueprint, notices) = (blueprint.clone(), sender.clone());
-            crew.threads.push(limits::spawn(move || {
+            pool.threads.push(limits::spawn(move || {
                 let open = |node, run, endpoint: &T| open_role(&blueprint.plan, &blueprint.text, run, node, endpoint);
                 let channel = ControlChannel { orders: &orders, notices: &notices, stop: None };
-                carry(nodes, channel, &open, SPINS, |nodes, timeout| rest(nodes, &doorbell, timeout));
+                carry(nodes, channel, &open, SPINS, |nodes, timeout| sleep(nodes, &doorbell, timeout));
             })?);
         }
-        Ok(crew)
+        Ok(pool)
     }
 }
 

@@ -86,8 +86,8 @@ impl<L: MessageLayer + ?Sized> Node<'_, L> {
             let length = self.length(message);
             match self.post(to, message, length) {
                 Ok(copies) => {
-                    let rest = NodeRange { first: NodeId(to.first.0 + copies), count: to.count - copies };
-                    self.sending = (rest.count > 0).then_some((rest, message));
+                    let remaining = NodeRange { first: NodeId(to.first.0 + copies), count: to.count - copies };
+                    self.sending = (remaining.count > 0).then_some((remaining, message));
                     if self.batch == 1 {
                         // Nothing follows that it could wait for.
                         self.layer.flush();

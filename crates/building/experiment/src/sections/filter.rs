@@ -1,7 +1,13 @@
 //! `[filter]`: which events are kept, and in which stream.
 
-use super::{Rule as Check, bundle, protocol, source};
-use crate::{choice::*, diagnostics::Problem, limits::*, schema::*, view::View};
+use super::{bundle, protocol, source};
+use crate::{
+    choice::*,
+    diagnostics::Problem,
+    limits::*,
+    schema::*,
+    view::{Rule as Check, View},
+};
 use evb_core::{SourceId, Span};
 use evb_filter::{ChainStep, Code, Rule, Selection, StreamId, UnitsPlan, Width, streams};
 use evb_protocol::Protocol;
@@ -11,15 +17,15 @@ pub(super) const DOC: &str = "Which events are kept, and in which stream; withou
 pub(super) const FILTER: &[Key] = &[
     optional(
         "step",
-        Kind::List { item: &TABLE, most: MAX_STEPS },
+        KeyKind::List { item: &TABLE, most: MAX_STEPS },
         "one table `[[filter.step]]` for each filter, in their order; what passes all is accepted",
     ),
     optional(
         "program",
-        Kind::Names { least: 1, most: MAX_ARGUMENTS },
+        KeyKind::Names { least: 1, most: MAX_ARGUMENTS },
         "a program and its arguments that decides about what passes the steps",
     ),
-    optional("library", Kind::Path, "a shared library that decides, in place of a program"),
+    optional("library", KeyKind::Path, "a shared library that decides, in place of a program"),
     optional(
         "units",
         integer(0, MAX_FILTER_UNITS),
@@ -27,14 +33,14 @@ pub(super) const FILTER: &[Key] = &[
     ),
     optional(
         "listen",
-        Kind::Address,
+        KeyKind::Address,
         "address at which builder 0 waits for `evb filter` of other machines, with or without a program of its own; builder n has the port n above it, and port 0 is any free one",
     ),
     optional("timeout", wait(), "how long a process that has events may do nothing; 5 s by default"),
     optional("events", integer(1, MAX_HELD), "most events that a process holds; 16 by default"),
     optional(
         "streams",
-        Kind::Names { least: 1, most: MAX_STREAMS },
+        KeyKind::Names { least: 1, most: MAX_STREAMS },
         "further streams that the program can name; `physics` is there",
     ),
     optional("accept", number(0.0, 1.0), "part of the events that a simulated program accepts"),
@@ -42,21 +48,21 @@ pub(super) const FILTER: &[Key] = &[
 ];
 
 /// Each table of the chain.
-static TABLE: Kind = Kind::Choice(&STEP);
+static TABLE: KeyKind = KeyKind::Choice(&STEP);
 
 static STEP: Choice<Make<Rule>> = Choice {
     tag: "type",
     what: "filter",
-    default: Default::Required,
+    default: KeyDefault::Required,
     common: &[
         optional(
             "stream",
-            Kind::Name,
+            KeyKind::Name,
             "the stream that takes what the filter accepts; without it, the filter rejects what it does not accept",
         ),
         optional(
             "copy",
-            Kind::Flag,
+            KeyKind::Flag,
             "true for a filter that takes nothing: of the events that are kept, it copies what it accepts into its stream",
         ),
     ],
@@ -86,9 +92,9 @@ static STEP: Choice<Make<Rule>> = Choice {
             "accepts by a little-endian word in the fragment of one source: its bits in `mask` are those of `value`",
             &[
                 required("source", SOURCE, "readout unit of the fragment"),
-                key("bits", Kind::Word(&WIDTH), Default::Text("32"), "width of the word"),
-                required("value", Kind::Text, "value, such as \"0x51\""),
-                optional("mask", Kind::Text, "bits that are compared; all by default"),
+                key("bits", KeyKind::Word(&WIDTH), KeyDefault::Text("32"), "width of the word"),
+                required("value", KeyKind::Text, "value, such as \"0x51\""),
+                optional("mask", KeyKind::Text, "bits that are compared; all by default"),
                 optional(
                     "at",
                     integer(0, i64::MAX),
@@ -108,7 +114,7 @@ static STEP: Choice<Make<Rule>> = Choice {
     ],
 };
 
-const SOURCE: Kind = integer(0, MAX_UNITS - 1);
+const SOURCE: KeyKind = integer(0, MAX_UNITS - 1);
 
 static WIDTH: Words<Width> = Words(&[
     word("8", "8 bits", Width::Bits8),

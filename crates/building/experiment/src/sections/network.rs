@@ -1,7 +1,8 @@
 //! `[network]`: the network of a simulation, and the hosts of the nodes.
 
-use crate::{choice::*, defaults::NETWORK as DEFAULT, limits::*, plan::NetworkPlan, schema::*, view::View};
+use crate::{choice::*, limits::*, plan::NetworkPlan, schema::*, view::View};
 use evb_fabric::{Arbitration, HostConfig, LinkConfig, NetworkConfig, SwitchConfig};
+use preset_keys::{DEFAULT_NETWORK, of_preset};
 
 mod control;
 mod fault;
@@ -10,6 +11,7 @@ mod mapper;
 mod nic;
 pub(super) mod placement;
 pub(crate) mod preset;
+pub(crate) mod preset_keys;
 mod routing;
 pub(crate) mod rules;
 mod topology;
@@ -19,47 +21,38 @@ with another `type` than the preset's has nothing of it, so that its keys must b
 default of the table below counts.";
 
 pub(super) const NETWORK: &[Key] = &[
-    key("preset", Kind::Preset, Default::Text(DEFAULT), "what lies below the other keys"),
+    key("preset", KeyKind::Preset, KeyDefault::Text(DEFAULT_NETWORK), "what lies below the other keys"),
     optional(
         "fitted_to",
-        Kind::Text,
+        KeyKind::Text,
         "message layer that the network was fitted to, as `evb bench --fit` writes it: results then say what is not in them",
     ),
-    of_preset("topology", Kind::Choice(&topology::TOPOLOGY), "switches and links"),
-    of_preset("link", Kind::Section(LINK), "every link that does not say otherwise"),
-    of_preset("switch", Kind::Section(SWITCH), "every switch"),
-    of_preset("flow", Kind::Choice(&flow::FLOW), "what happens to a packet that cannot go on"),
-    of_preset("routing", Kind::Choice(&routing::ROUTING), "how a packet finds its way"),
-    of_preset("nic", Kind::Section(nic::NIC), "every network interface"),
-    of_preset("host", Kind::Section(HOST), "what a message costs the processor of a host"),
-    of_preset("control", Kind::Choice(&control::CONTROL), "how control messages travel: all but fragments"),
+    of_preset("topology", KeyKind::Choice(&topology::TOPOLOGY), "switches and links"),
+    of_preset("link", KeyKind::Section(LINK), "every link that does not say otherwise"),
+    of_preset("switch", KeyKind::Section(SWITCH), "every switch"),
+    of_preset("flow", KeyKind::Choice(&flow::FLOW), "what happens to a packet that cannot go on"),
+    of_preset("routing", KeyKind::Choice(&routing::ROUTING), "how a packet finds its way"),
+    of_preset("nic", KeyKind::Section(nic::NIC), "every network interface"),
+    of_preset("host", KeyKind::Section(HOST), "what a message costs the processor of a host"),
+    of_preset("control", KeyKind::Choice(&control::CONTROL), "how control messages travel: all but fragments"),
     key(
         "placement",
-        Kind::Section(placement::PLACEMENT),
-        Default::Derived("each node on a host of its own"),
+        KeyKind::Section(placement::PLACEMENT),
+        KeyDefault::Derived("each node on a host of its own"),
         "the hosts of the nodes: those of one kind follow each other",
     ),
     optional(
         "mapper",
-        Kind::Section(mapper::MAPPER),
+        KeyKind::Section(mapper::MAPPER),
         "the mappers of the hosts: they find the network, and the routes after a failure; routes are known without this \
          table, and are found again at the `reroute` of a fault",
     ),
     optional(
         "fault",
-        Kind::List { item: &fault::TABLE, most: MAX_FAULTS },
+        KeyKind::List { item: &fault::TABLE, most: MAX_FAULTS },
         "one table `[[network.fault]]` for each thing that goes wrong in the network",
     ),
 ];
-
-/// The value of the preset, which has every key that its own tags want.
-const PRESET: Default = Default::Derived("the preset's");
-
-const fn of_preset(name: &'static str, kind: Kind, doc: &'static str) -> Key {
-    key(name, kind, PRESET, doc)
-}
-
-const ONE: Default = Default::Integer(1);
 
 const LINK: &[Key] = &[
     of_preset("rate", bandwidth(), "data rate of each direction"),
@@ -72,7 +65,7 @@ const SWITCH: &[Key] = &[
         delay(),
         "time from a packet's head being first in its input buffer to its asking for an output",
     ),
-    of_preset("arbitration", Kind::Word(&ARBITRATION), "who is next at an output for which several inputs wait"),
+    of_preset("arbitration", KeyKind::Word(&ARBITRATION), "who is next at an output for which several inputs wait"),
 ];
 
 static ARBITRATION: Words<Arbitration> = Words(&[

@@ -1,21 +1,26 @@
 //! `[shaping]`: order and packing of the fragments that readout units send.
 
-use super::Rule;
-use crate::{choice::*, diagnostics::Problem, limits::*, schema::*, view::View};
+use crate::{
+    choice::*,
+    diagnostics::Problem,
+    limits::*,
+    schema::*,
+    view::{Rule, View},
+};
 use evb_core::{Bandwidth, ByteCount, Span};
 use evb_protocol::{Shaping, Step};
 
 pub(super) static SHAPING: Choice<Make<Shaping>> = choice(
     "shaping",
-    Default::Text("none"),
+    KeyDefault::Text("none"),
     &[
         variant("none", "each fragment goes at once as a packet of its own", &[], |_| Shaping::None),
         variant(
             "grouping",
             "fragments for one builder wait until they fill a packet",
             &[
-                key("packet", packet(), Default::Text("32 KiB"), "bytes that fill a packet"),
-                key("timeout", wait(), Default::Text("1 ms"), "how long an unfilled packet waits"),
+                key("packet", packet(), KeyDefault::Text("32 KiB"), "bytes that fill a packet"),
+                key("timeout", wait(), KeyDefault::Text("1 ms"), "how long an unfilled packet waits"),
             ],
             |view| Shaping::Grouping { packet: view.quantity("packet"), timeout: view.quantity("timeout") },
         ),
@@ -24,15 +29,15 @@ pub(super) static SHAPING: Choice<Make<Shaping>> = choice(
             "a queue for each builder at every readout unit; one bucket in each time slot, all builders in turn, and \
              empty buckets keep the slots aligned",
             &[
-                key("bucket", packet(), Default::Text("8 KiB"), "bytes of a bucket: fragments, and parts of one"),
-                key("step", Kind::Word(&STEP), Default::Text("credit"), "how readout units keep in step"),
+                key("bucket", packet(), KeyDefault::Text("8 KiB"), "bytes of a bucket: fragments, and parts of one"),
+                key("step", KeyKind::Word(&STEP), KeyDefault::Text("credit"), "how readout units keep in step"),
                 key(
                     "lead",
                     bytes(0, MAX_LEAD),
-                    Default::Text("8 KiB"),
+                    KeyDefault::Text("8 KiB"),
                     "bytes of a bucket that are still on their way when the next one is asked for",
                 ),
-                key("slip", wait(), Default::Text("100 ms"), "how long a unit waits for a slow one in its turn"),
+                key("slip", wait(), KeyDefault::Text("100 ms"), "how long a unit waits for a slow one in its turn"),
                 optional(
                     "rate",
                     bandwidth(),
@@ -54,7 +59,7 @@ pub(super) static SHAPING: Choice<Make<Shaping>> = choice(
         variant(
             "rate-division",
             "fragments are cut into small packets, builders in turn",
-            &[key("packet", packet(), Default::Text("512 B"), "bytes of a packet")],
+            &[key("packet", packet(), KeyDefault::Text("512 B"), "bytes of a packet")],
             |view| Shaping::RateDivision { packet: view.quantity("packet") },
         ),
     ],
@@ -95,7 +100,7 @@ static STEP: Words<Step> = Words(&[
     ),
 ]);
 
-const fn packet() -> Kind {
+const fn packet() -> KeyKind {
     bytes(MIN_PACKET.0, MAX_PACKET)
 }
 

@@ -1,20 +1,19 @@
 //! The source of a readout unit, `readout.source` and `[[readout.unit]]`: where its fragments come from.
 
-use super::bundle;
 use crate::{choice::*, diagnostics::Problem, limits::*, schema::*, tree::Node, view::View};
 use evb_core::{ByteCount, Frequency, SourceId};
 use evb_sources::{HIT_TIME_BYTES, Slicing, SourceSpec};
 use std::collections::HashMap;
 
 /// Each table of a list of sources.
-pub(super) static TABLE: Kind = Kind::Choice(&SOURCE);
+pub(super) static TABLE: KeyKind = KeyKind::Choice(&SOURCE);
 
 pub(super) static SOURCE: Choice<Source> = Choice {
     tag: "type",
     what: "source",
-    default: Default::Required,
+    default: KeyDefault::Required,
     common: &[
-        optional("masked", Kind::Flag, "true for a source that is not read and not expected; the record names it"),
+        optional("masked", KeyKind::Flag, "true for a source that is not read and not expected; the record names it"),
         optional(
             "suppressed",
             number(0.0, 1.0),
@@ -62,8 +61,8 @@ pub(super) static SOURCE: Choice<Source> = Choice {
             &[
                 FILE,
                 optional("fed", integer(0, i64::MAX), "FED to take; by default the row of the number of the source"),
-                key("event_size_mean", number(1e-3, 1e3), Default::Number(1.0), "mean relative size of an event"),
-                key("event_size_rms", number(0.0, 1e3), Default::Number(0.0), "rms of it, log-normal"),
+                key("event_size_mean", number(1e-3, 1e3), KeyDefault::Number(1.0), "mean relative size of an event"),
+                key("event_size_rms", number(0.0, 1e3), KeyDefault::Number(0.0), "rms of it, log-normal"),
             ],
             generated(|view| SourceSpec::SizeModel {
                 file: view.path("file"),
@@ -77,8 +76,8 @@ pub(super) static SOURCE: Choice<Source> = Choice {
             "generated, without a trigger: hits at random times, cut into slices of `readout.slice`; each hit begins with \
              its time in nanoseconds",
             &[
-                required("rate", Kind::Rate { min: Frequency(1), max: MAX_RATE }, "mean rate of the hits"),
-                key("size", bytes(HIT_TIME_BYTES, MAX_FRAGMENT), Default::Text("16 B"), "bytes of a hit"),
+                required("rate", KeyKind::Rate { min: Frequency(1), max: MAX_RATE }, "mean rate of the hits"),
+                key("size", bytes(HIT_TIME_BYTES, MAX_FRAGMENT), KeyDefault::Text("16 B"), "bytes of a hit"),
             ],
             generated(|view| SourceSpec::Hits {
                 rate: view.quantity("rate"),
@@ -90,7 +89,7 @@ pub(super) static SOURCE: Choice<Source> = Choice {
             "hit-file",
             "recorded without a trigger: a file of hits of one size, in the order of their times, cut into slices of \
              `readout.slice`; each hit begins with its time in nanoseconds, 64 bits, little-endian",
-            &[FILE, key("size", bytes(HIT_TIME_BYTES, MAX_FRAGMENT), Default::Text("16 B"), "bytes of a hit")],
+            &[FILE, key("size", bytes(HIT_TIME_BYTES, MAX_FRAGMENT), KeyDefault::Text("16 B"), "bytes of a hit")],
             Source {
                 feed: Feed::Recorded,
                 make: |view| SourceSpec::HitFile {
@@ -163,19 +162,19 @@ const fn live(make: Make<SourceSpec>) -> Source {
     Source { feed: Feed::Live, make }
 }
 
-const FILE: Key = required("file", Kind::Path, "the file; a relative path starts from `data.directory`");
+const FILE: Key = required("file", KeyKind::Path, "the file; a relative path starts from `data.directory`");
 
 const LIVE: &[Key] = &[
-    required("listen", Kind::Address, "address to listen on; port 0 is any free one"),
-    key("counter_bits", integer(1, 64), Default::Integer(32), "width of the front end's event counter"),
+    required("listen", KeyKind::Address, "address to listen on; port 0 is any free one"),
+    key("counter_bits", integer(1, 64), KeyDefault::Integer(32), "width of the front end's event counter"),
     IDENTITY,
 ];
 
 /// The use of the second identity of a fragment.
 const IDENTITY: Key = key(
     "identity",
-    Kind::Word(&TOLERANT),
-    Default::Text("strict"),
+    KeyKind::Word(&TOLERANT),
+    KeyDefault::Text("strict"),
     "what a mark beside the event number (bunch crossing, orbit, timestamp) is good for",
 );
 
@@ -196,17 +195,17 @@ pub(super) fn feed(table: View<'_>) -> Feed {
 }
 
 /// The tables of all sources, in the order of the units.
-pub(super) fn all(view: View<'_>) -> impl Iterator<Item = View<'_>> {
+pub(crate) fn all(view: View<'_>) -> impl Iterator<Item = View<'_>> {
     (0..view.integer("readout.units")).flat_map(move |unit| of_unit(view, unit))
 }
 
 /// The tables of the sources of the readout unit with this index. Units without a table share the source of all.
-pub(super) fn of_unit(view: View<'_>, unit: usize) -> Vec<View<'_>> {
+pub(crate) fn of_unit(view: View<'_>, unit: usize) -> Vec<View<'_>> {
     match view.list("readout.unit").get(unit) {
         Some(table) => in_table(table).map(View).collect(),
         None => {
             let shared = view.0.at("readout.source").map(View);
-            std::iter::repeat_n(shared, bundle::shared_by(view, unit)).flatten().collect()
+            std::iter::repeat_n(shared, shared_by(view, unit)).flatten().collect()
         }
     }
 }
@@ -326,4 +325,14 @@ fn listeners(view: View<'_>) -> Vec<Problem> {
         }
     }
     problems
+}
+
+/// Number of sources of a unit without a table.
+fn shared_by(view: View<'_>, unit: usize) -> usize {
+    let tables = view.list("readout.unit").len();
+    let units = view.integer::<usize>("readout.units").saturating_sub(tables);
+    match view.maybe_integer::<usize>("readout.sources") {
+        Some(sources) if units > 0 => sources / units + usize::from(unit - tables < sources % units),
+        _ => 1,
+    }
 }

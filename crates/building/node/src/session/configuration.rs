@@ -72,9 +72,9 @@ impl Configuration {
         self.control.handle_command(now, command);
     }
 
-    pub(super) fn hear(&mut self, now: Time, node: NodeId, notice: Notice, nodes: &mut dyn NodeGroup) {
+    pub(super) fn handle_notice(&mut self, now: Time, node: NodeId, notice: Notice, nodes: &mut dyn NodeGroup) {
         self.log(node, &notice);
-        let heard = match notice {
+        let control_notice = match notice {
             Notice::Joined => ControlNotice::Joined,
             Notice::Reset => ControlNotice::Reset,
             Notice::Opened { .. } | Notice::Ready => ControlNotice::Ready,
@@ -106,7 +106,7 @@ impl Configuration {
                 ControlNotice::Gone
             }
         };
-        self.control.handle_notice(now, node, heard);
+        self.control.handle_notice(now, node, control_notice);
     }
 
     /// Logs a notice. Reports are left out: they come several times a second.

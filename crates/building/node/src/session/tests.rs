@@ -1,8 +1,8 @@
 //! Sessions with nodes that answer as a test says.
 
 use super::*;
-use std::collections::BTreeSet;
 use evb_experiment::Experiment;
+use std::collections::BTreeSet;
 use std::collections::VecDeque;
 
 const FILE: &str = r#"

@@ -104,14 +104,14 @@ fn storage(stepwise: bool, rate: Option<Bandwidth>, lease: Option<Duration>) -> 
     };
     let bell = wakes.clone();
     let waker: Waker = Arc::new(move || _ = bell.fetch_add(1, Ordering::SeqCst));
-    let line = Line::start(0, fake, waker, rate.map(Pace::new), lease).unwrap();
+    let writer = WriterHandle::start(0, fake, waker, rate.map(Pace::new), lease).unwrap();
     let (streams, file_name) = (vec!["physics".into()], "fake".into());
-    let line = Some(line);
+    let writer = Some(writer);
     let storage = Storage {
         keep: Keep::All,
         builder: 0,
-        line,
-        outlet: None,
+        writer,
+        sender: None,
         is_orphaned: false,
         file_name,
         streams,
@@ -221,12 +221,12 @@ fn an_error_of_the_writer_is_the_nodes_and_is_told_once() {
     hand.step(Step::Go);
     hand.step(Step::Fail);
     let mut sink = Vec::new();
-    let mut told = Ok(());
-    wait_until("the error is told", || {
-        told = storage.take_stored(&mut sink);
-        told.is_err()
+    let mut outcome = Ok(());
+    wait_until("the error is outcome", || {
+        outcome = storage.take_stored(&mut sink);
+        outcome.is_err()
     });
-    let error = told.unwrap_err();
+    let error = outcome.unwrap_err();
     assert!(error.message.starts_with("builder unit 0: cannot store 1 bytes in fake"), "{error}");
     assert!(error.hint.unwrap().starts_with("free some space"));
     assert!(sink.is_empty(), "nobody knows whether the first has reached the kernel");
@@ -248,7 +248,7 @@ fn a_panic_of_the_writer_is_an_error_and_no_hang() {
 fn a_crash_closes_nothing_and_ends_the_writer() {
     let (mut storage, hand) = storage(true, None, None);
     store(&mut storage, 1..=2);
-    let exchange = Arc::downgrade(&storage.line.as_ref().unwrap().exchange);
+    let exchange = Arc::downgrade(&storage.writer.as_ref().unwrap().exchange);
     hand.begun(1);
     drop(storage);
     hand.step(Step::Go);
@@ -384,7 +384,7 @@ fn a_slow_disk_takes_its_time_and_can_be_left() {
     store(&mut storage, 1..=20);
     assert_eq!(take(&mut storage, 20).len(), 20);
     assert!(began.elapsed() >= Duration::from_millis(100), "{:?}", began.elapsed());
-    let exchange = Arc::downgrade(&storage.line.as_ref().unwrap().exchange);
+    let exchange = Arc::downgrade(&storage.writer.as_ref().unwrap().exchange);
     store(&mut storage, 21..=100_000);
     wait_until("it writes", || hand.written().len() > 20);
     drop(storage);

@@ -49,16 +49,16 @@ impl<F: EventFile> EventWriter<F> {
         let written = self.write();
         let before = self.file.by_stream();
         let (exchange, builder) = (self.exchange, self.builder);
-        let told = |error: &WriteError| Err(storage_error(builder, error));
+        let failed = |error: &WriteError| Err(storage_error(builder, error));
         let (outcome, summary) = match written {
             // Not even files are closed: that is what a crash does.
             Ok(Task::Drop) => (Ok(()), before.clone()),
             Ok(_) => match self.file.finish() {
                 Ok(summary) => (Ok(()), summary),
-                Err(error) => (told(&error), before.clone()),
+                Err(error) => (failed(&error), before.clone()),
             },
             // What was stored before is good, and is closed if that can be.
-            Err(error) => (told(&error), self.file.finish().unwrap_or(before)),
+            Err(error) => (failed(&error), self.file.finish().unwrap_or(before)),
         };
         let (files, events) = summary.iter().fold((0, 0), |all, one| (all.0 + one.files, all.1 + one.events));
         tracing::info!(builder, files, events, "event files closed");
@@ -69,19 +69,19 @@ impl<F: EventFile> EventWriter<F> {
     fn write(&mut self) -> Result<Task, WriteError> {
         let (mut waiting, mut batch) = (VecDeque::new(), Vec::new());
         // Where the events begin that the node has not taken back.
-        let mut untold = self.file.place();
+        let mut unconfirmed = self.file.place();
         loop {
-            let rested = match self.exchange.next(&mut waiting) {
-                Task::Write { rested } => rested,
-                Task::GoBack => return self.file.go_back(untold).map(|_| Task::Close),
+            let was_idle = match self.exchange.next(&mut waiting) {
+                Task::Write { was_idle } => was_idle,
+                Task::GoBack => return self.file.go_back(unconfirmed).map(|_| Task::Close),
                 task => return Ok(task),
             };
             let place = self.file.place();
-            self.write_batch(rested, &mut waiting, &mut batch)?;
+            self.write_batch(was_idle, &mut waiting, &mut batch)?;
             match self.exchange.confirm(&mut batch, self.file.by_stream()) {
-                Ok(all_taken) => untold = if all_taken { place } else { untold },
+                Ok(all_taken) => unconfirmed = if all_taken { place } else { unconfirmed },
                 Err(Task::Drop) => return Ok(Task::Drop),
-                Err(Task::GoBack) => return self.file.go_back(untold).map(|_| Task::Close),
+                Err(Task::GoBack) => return self.file.go_back(unconfirmed).map(|_| Task::Close),
                 Err(_) => return self.file.go_back(place).map(|_| Task::Close),
             }
             (self.waker)();
@@ -90,13 +90,13 @@ impl<F: EventFile> EventWriter<F> {
 
     fn write_batch(
         &mut self,
-        rested: bool,
+        was_idle: bool,
         waiting: &mut VecDeque<RoutedEvent>,
         batch: &mut Vec<Built<Bytes>>,
     ) -> Result<(), WriteError> {
         let (began, before, mut bytes) = (Instant::now(), self.file.stored_bytes(), 0);
-        if let Some(pace) = self.pace.as_mut().filter(|_| rested) {
-            pace.rested(began);
+        if let Some(pace) = self.pace.as_mut().filter(|_| was_idle) {
+            pace.idle_until(began);
         }
         while let Some((route, mut event)) = waiting.pop_front() {
             route.streams().try_for_each(|stream| self.file.append(stream, &event))?;

@@ -1,6 +1,6 @@
 //! `network.control`: how control messages travel.
 
-use super::{PRESET, of_preset};
+use super::preset_keys::{PRESET, of_preset};
 use crate::{choice::*, schema::*, tree::Node};
 use evb_fabric::Control;
 

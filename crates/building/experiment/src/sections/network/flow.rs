@@ -1,6 +1,6 @@
 //! `network.flow`: what happens to a packet that cannot go on.
 
-use super::{ONE, PRESET, of_preset};
+use super::preset_keys::{ONE, PRESET, of_preset};
 use crate::{choice::*, limits::*, schema::*};
 use evb_fabric::{Flow, WhenFull};
 
@@ -42,7 +42,7 @@ pub(super) static FLOW: Choice<Make<Flow>> = choice(
                     "bytes of each output queue (`drop`), or of the packets of one input that a switch holds before it \
                      asks the sender to pause",
                 ),
-                of_preset("full", Kind::Word(&FULL), "what happens when that is full"),
+                of_preset("full", KeyKind::Word(&FULL), "what happens when that is full"),
                 REACTION,
                 key(
                     "priorities",

@@ -1,6 +1,6 @@
 //! `network.nic`: every network interface.
 
-use super::of_preset;
+use super::preset_keys::of_preset;
 use crate::{choice::*, limits::*, schema::*, view::View};
 use evb_fabric::{Dma, NicConfig, Service};
 
@@ -18,20 +18,20 @@ pub(super) const NIC: &[Key] = &[
     of_preset("messages", integer(1, MAX_WINDOW - 1), "messages that are sent at once, their packets in turn"),
     key(
         "service",
-        Kind::Word(&SERVICE),
-        Default::Text("in-turn"),
+        KeyKind::Word(&SERVICE),
+        KeyDefault::Text("in-turn"),
         "which of the waiting messages the next packet is of",
     ),
     key(
         "keeps_step",
-        Kind::Flag,
-        Default::Flag(false),
+        KeyKind::Flag,
+        KeyDefault::Flag(false),
         "true if the interface itself handles the messages by which a barrel shifter keeps step, and sends them before all \
          others, as firmware can; otherwise the processor of the host does, as in a real run of evb",
     ),
     optional(
         "dma",
-        Kind::Section(DMA),
+        KeyKind::Section(DMA),
         "what the interface reads and writes in the memory of its host; it \
          is never held up without this table",
     ),

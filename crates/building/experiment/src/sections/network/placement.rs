@@ -19,13 +19,13 @@ pub(super) const PLACEMENT: &[Key] = &[
     key(
         "readout",
         integer(0, MAX_COUNT),
-        Default::Derived("1, or 0 without a manager"),
+        KeyDefault::Derived("1, or 0 without a manager"),
         "host of the first readout unit",
     ),
     key(
         "builder",
         integer(0, MAX_COUNT),
-        Default::Derived("the host after the last readout unit"),
+        KeyDefault::Derived("the host after the last readout unit"),
         "host of the first builder unit; hosts may be shared by units of different kinds",
     ),
 ];

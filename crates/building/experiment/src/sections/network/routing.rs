@@ -1,6 +1,6 @@
 //! `network.routing`: how a packet finds its way.
 
-use super::{ONE, PRESET, of_preset};
+use super::preset_keys::{ONE, PRESET, of_preset};
 use crate::{choice::*, limits::*, schema::*};
 use evb_fabric::{Routing, Spread};
 
@@ -49,7 +49,7 @@ pub(super) static ROUTING: Choice<Make<Routing>> = choice(
             &[key(
                 "age",
                 time(MAX_WAIT),
-                Default::Text("300 s"),
+                KeyDefault::Text("300 s"),
                 "a switch forgets a host that sends nothing for so long",
             )],
             |view| Routing::Learning { age: view.quantity("age") },
@@ -58,8 +58,12 @@ pub(super) static ROUTING: Choice<Make<Routing>> = choice(
     ],
 );
 
-const SPREAD: Key =
-    key("spread", Kind::Word(&SPREADS), Default::Text("destination"), "how pairs of ports are spread over equal ways");
+const SPREAD: Key = key(
+    "spread",
+    KeyKind::Word(&SPREADS),
+    KeyDefault::Text("destination"),
+    "how pairs of ports are spread over equal ways",
+);
 
 static SPREADS: Words<Spread> = Words(&[
     word("source", "way n for source n, layer by layer: S-mod-k", Spread::Source),
