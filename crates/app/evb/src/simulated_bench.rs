@@ -107,7 +107,7 @@ fn record(name: &str, measurement: &Measurement, plan: &Plan, record: &Record) -
         || measurement.rate.is_some();
     let latency = record.latency_us;
     let counting = if measurement.benchmark == Benchmark::AllToAll { measurement.nodes } else { 1 };
-    // A simulation tells no more of a distribution; the shortest of what always takes the same time is its median.
+    // A simulation knows no more of a distribution. Times that are always the same have their median as the shortest.
     let cycles = has_cycles.then(|| Times {
         min: latency.p50 * 1e3,
         p50: latency.p50 * 1e3,

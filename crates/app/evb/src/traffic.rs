@@ -108,7 +108,7 @@ impl Measured<'_> {
     fn manager(&self) -> ManagerReport {
         let corrupted = self.sum(|node| node.corrupted);
         let (triggered, ended) = match self.work.pattern() {
-            // Those that all nodes were told of: when a run is stopped, some may have heard of one more.
+            // Those that all nodes know: when a run is stopped, some may know one more.
             Pattern::Gather { .. } => {
                 let all = self.nodes.iter().map(|node| node.offered).min().unwrap_or(0);
                 (all, (self.sum(|node| node.ended) / self.processors()).min(all))

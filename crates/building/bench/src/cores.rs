@@ -29,7 +29,7 @@ pub fn calibrate() -> Option<CoreToCore> {
     Some(CoreToCore { line_ns: half_round_trip(first, second, 0)?, message_ns: half_round_trip(first, second, WORDS)? })
 }
 
-/// A word and the payload before it, on cache lines of their own. Each takes two lines, because of the prefetcher of
+/// A word and the payload before it, on separate cache lines. Each takes two lines, because of the prefetcher of
 /// adjacent lines.
 #[derive(Default)]
 #[repr(align(128))]

@@ -2,8 +2,8 @@
 //! simulated network.
 //!
 //! The nodes begin together: each waits until all others are ready. A node begins nothing more when its time is over, or
-//! its number of messages is reached, and says so when what it has begun is done. Meanwhile it answers others. When all
-//! nodes have said so, each tells all others how many data messages it has sent them, and ends when these have come. So
+//! its number of messages is reached, and reports when its own messages are done. Meanwhile it answers others. When all
+//! nodes have reported, each sends all others the number of its data messages to them, and ends when these have come. So
 //! every message is accounted for, and nothing is under way when the next measurement begins.
 
 mod counts;
@@ -132,7 +132,7 @@ impl<'a, L: MessageLayer + ?Sized> Node<'a, L> {
     fn new(layer: &'a mut L, work: &'a Work, setting: Setting, stop: &'a AtomicBool) -> Result<Self, BenchError> {
         let (local, config) = (layer.local(), work.config());
         let sends = config.senders.contains(local);
-        // No second message can be there before the first is answered: to look for it would only delay the answer.
+        // No second message can be there before the first is answered: a poll for it would only delay the answer.
         let is_alone = config.pattern == Pattern::PingPong && config.window == 1;
         let timing = match config.pattern {
             _ if work.times_messages() => Timing::Receptions,
@@ -186,7 +186,7 @@ impl<'a, L: MessageLayer + ?Sized> Node<'a, L> {
     fn run(mut self) -> Result<NodeResult, BenchError> {
         let at = self.clock.now();
         self.peers.note_ready(self.layer.local(), at);
-        self.tell_others(|_| Content::Ready { at })?;
+        self.send_to_others(|_| Content::Ready { at })?;
         let mut idle_policy = match self.clock.is_virtual() {
             true => IdlePolicy::virtual_time(),
             false => IdlePolicy::new(self.work.wait, self.setting.shares_cores),

@@ -101,7 +101,7 @@ impl FabricTest<'_> {
         Trials { sizes, warmup, duration, wait, seed }
     }
 
-    /// Measures suspects alone, and gives their verdicts. Each is measured just before or just after a link that was as usual,
+    /// Measures suspects alone, and returns their verdicts. Each is measured just before or just after a link that was as usual,
     /// so that what slows down the whole machine slows down both. Returns the usual speed of a link that is
     /// measured alone, if there were suspects.
     fn look_again(

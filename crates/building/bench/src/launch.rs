@@ -31,13 +31,13 @@ use std::{
 
 /// Longest time until all processes of a launch have come.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
-/// Time between two looks for processes that come.
+/// Time between two checks for new processes.
 const ACCEPT_INTERVAL: Duration = Duration::from_millis(10);
 /// Longest time that the processes may take beyond a measurement.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
-/// Interval of looks at the request to stop.
+/// Time between two checks of the request to stop.
 const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(100);
-/// Time in which the others may say why, when a process has failed.
+/// Time for the others to report their reasons after a process has failed.
 const FAILURE_GRACE: Duration = Duration::from_secs(1);
 /// Most messages that a queue between two threads holds.
 const QUEUE: usize = 512;
@@ -54,7 +54,7 @@ pub struct NodeLauncher<'a> {
     pub cores: Vec<u16>,
     /// Ends the work of the nodes.
     pub stop: &'a AtomicBool,
-    /// Starts the processes of a launch; none if the nodes are threads.
+    /// Starts the processes of a launch; `None` if the nodes are threads.
     pub launch: Option<&'a dyn Fn() -> Launch<'a>>,
 }
 
@@ -204,7 +204,7 @@ impl<'a> Processes<'a> {
         let mut processes = Self { stop, children, nodes: BTreeMap::new() };
         let addresses = processes.gather(launch, acceptor)?;
         let all: Vec<_> = (0..launch.nodes).map(NodeId).collect();
-        processes.tell(&all, &Order::Join { peers: addresses })?;
+        processes.send(&all, &Order::Join { peers: addresses })?;
         processes.collect(&all, Some(START_TIMEOUT), |report| matches!(report, Report::Joined).then_some(()))?;
         Ok(processes)
     }
@@ -213,7 +213,7 @@ impl<'a> Processes<'a> {
     fn gather(&mut self, launch: &Launch<'_>, mut acceptor: Acceptor) -> Result<Vec<(NodeId, String)>, BenchError> {
         let (end, mut addresses) = (Instant::now() + START_TIMEOUT, Vec::new());
         while addresses.len() < launch.nodes.into() {
-            // Who has not the token, or is not expected, is no node.
+            // A peer without the token, or one that is not expected, is not a node.
             for result in acceptor.look().unwrap_or_default() {
                 let AcceptResult::Arrived(arrived) = result else { continue };
                 let Ok((Hello { node, address }, writer, lines)) = welcome(*arrived) else { continue };
@@ -243,7 +243,7 @@ impl<'a> Processes<'a> {
         Err(BenchError::Missing((0..nodes).map(NodeId).filter(|node| !self.nodes.contains_key(node)).collect()))
     }
 
-    fn tell<T: serde::Serialize>(&mut self, nodes: &[NodeId], what: &T) -> Result<(), BenchError> {
+    fn send<T: serde::Serialize>(&mut self, nodes: &[NodeId], what: &T) -> Result<(), BenchError> {
         for node in nodes {
             let Some((writer, _)) = self.nodes.get_mut(node) else { continue };
             writer.write(what).map_err(|source| BenchError::Control { peer: node.to_string(), source })?;
@@ -251,7 +251,7 @@ impl<'a> Processes<'a> {
         Ok(())
     }
 
-    /// What `read` makes of the next report of each of these nodes, or the reasons why some cannot go on. Without
+    /// What `read` makes of the next report of each of these nodes, or the reasons why some have failed. Without
     /// patience the nodes may take any time, unless they are to stop.
     fn collect<T>(
         &mut self,
@@ -265,7 +265,7 @@ impl<'a> Processes<'a> {
             let report = loop {
                 if !stopped && self.stop.load(Ordering::Relaxed) {
                     stopped = true;
-                    self.tell(nodes, &Order::Stop)?;
+                    self.send(nodes, &Order::Stop)?;
                     end = Some(Instant::now() + ANSWER_TIMEOUT);
                 }
                 let left = end.map_or(STOP_CHECK_INTERVAL, |end| end.saturating_duration_since(Instant::now()));
@@ -300,7 +300,7 @@ impl LaunchedNodes for Processes<'_> {
         }
         let order = Order::Measure { work: Box::new(work.clone()), setting: setting(work, false) };
         let members = work.members();
-        self.tell(&members, &order)?;
+        self.send(&members, &order)?;
         let warmup = work.plan.run.warmup.unwrap_or(Span::ZERO).as_duration();
         let patience = work.plan.trigger.duration.map(|duration| ANSWER_TIMEOUT + warmup + duration.as_duration());
         self.collect(&members, patience, |report| match report {
@@ -311,7 +311,7 @@ impl LaunchedNodes for Processes<'_> {
 
     fn counters(&mut self) -> Result<Vec<Counters>, BenchError> {
         let all: Vec<_> = self.nodes.keys().copied().collect();
-        self.tell(&all, &Order::Count)?;
+        self.send(&all, &Order::Count)?;
         self.collect(&all, Some(ANSWER_TIMEOUT), |report| match report {
             Report::Counted(counters) => Some(counters),
             Report::Joined | Report::Measured(_) | Report::Failed { .. } => None,

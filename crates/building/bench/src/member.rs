@@ -151,8 +151,8 @@ fn take_part<L: MessageLayer>(
     measure(&mut members, work, setting, stop)
 }
 
-/// Receives the orders in a thread of its own, so that this one can poll the layer meanwhile. Work is to stop when the
-/// launch says so, or is gone.
+/// Receives the orders in a separate thread, so that this one can poll the layer meanwhile. Work is to stop when the
+/// launch orders so, or is gone.
 fn read_orders(mut lines: Lines, stop: Arc<AtomicBool>) -> Result<Receiver<Order>, BenchError> {
     let (sender, orders) = mpsc::channel();
     let read = move || {

@@ -150,7 +150,7 @@ impl<'a> Rows<'a> {
     }
 
     /// The growth when the number of receivers doubles, of outfarming over that of broadcast: 2 to 4, 4 to 8 and so on,
-    /// on average. The sizes are those of the note, of which the smallest tells most about the system.
+    /// on average. The sizes are those of the note, of which the smallest shows most of the system.
     fn broadcast_quality(&self) -> Option<Derived<'a>> {
         let size = self.smallest(Pattern::Outfarming)?.settings.size_bytes;
         let (outfarming, broadcast) = (self.growth(Pattern::Outfarming, size)?, self.growth(Pattern::Broadcast, size)?);

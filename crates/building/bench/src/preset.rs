@@ -3,7 +3,7 @@
 //! The model is that of the simulator. A message of n bytes takes some time in its sender's processor, then uses two
 //! links of one delay and one rate, cut through, then takes some time in its receiver's processor. Half a ping-pong is
 //! the sum of all; a stream goes at the pace of the slowest part. So a straight line through the times between the
-//! messages of a stream gives the time of a processor (at no bytes) and the rate (its slope). A line through the halves
+//! messages of a stream has the time of a processor (at no bytes) and the rate (its slope). A line through the halves
 //! of ping-pongs gives the sum; the delay is the rest.
 
 use crate::{benchmark::Benchmark as Pattern, line, statistics::median};
@@ -23,7 +23,7 @@ pub struct NetworkFit {
 
 /// Too few measurements to fit a network to.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{sizes} sizes of {pattern} give no rising line: measure three or more, and larger ones, with --sweep")]
+#[error("{sizes} sizes of {pattern} do not form a rising line: measure three or more, and larger ones, with --sweep")]
 pub struct FitError {
     /// The pattern that lacks sizes.
     pub pattern: &'static str,
@@ -59,7 +59,7 @@ impl NetworkFit {
     pub fn table(&self, transport: &str) -> String {
         format!(
             "[network]\n\
-             preset = \"ideal\"                  # one switch that adds nothing of its own\n\
+             preset = \"ideal\"                  # one switch that adds no delay\n\
              fitted_to = {transport:?}\n\
              link.rate = \"{:.3} MB/s\"         # one-way: slope of time over size\n\
              link.delay = \"{:.1} ns\"           # ping-pong: what the processors leave, for each of two links\n\

@@ -100,7 +100,7 @@ pub(crate) fn fill(message: &mut [u8], stamped: bool, from: NodeId) {
     }
 }
 
-/// True when the data are those that [`fill`] wrote.
+/// True if the data are those that [`fill`] wrote.
 pub(crate) fn is_whole(message: &[u8], stamped: bool, from: NodeId) -> bool {
     let rest = message.get(prefix(stamped)..).and_then(|rest| rest.split_first_chunk());
     let Some((first, rest)) = rest else { return false };

@@ -150,7 +150,7 @@ impl Checker {
         Some(Value::List(checked))
     }
 
-    /// True when enough is wrong to stop looking.
+    /// True if enough is wrong to stop looking.
     fn is_full(&self) -> bool {
         self.problems.len() >= MAX_FOUND
     }

@@ -31,7 +31,7 @@ pub(crate) type Make<T> = fn(View<'_>) -> T;
 /// The words that a key takes.
 pub(crate) struct Words<T: 'static>(pub(crate) &'static [Word<T>]);
 
-/// A word, and the value that it stands for.
+/// A word, and the value that it means.
 pub(crate) struct Word<T> {
     pub(crate) name: &'static str,
     pub(crate) doc: &'static str,

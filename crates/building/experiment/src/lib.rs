@@ -1,6 +1,6 @@
 //! The experiment file: text to [`Diagnostics`] or [`Plan`]. Only this crate parses experiment files.
 //!
-//! The way is: text to tree ([`Experiment::load`]), `--set` and sweep on top, defaults that follow from other keys, the
+//! The steps are: text to tree ([`Experiment::load`]), `--set` and sweep on top, defaults that follow from other keys, the
 //! check against the table of keys, the rules between keys, the plan. Each section of the file has a module in `sections`
 //! with all of that: its keys, the rules on them, and its part of the plan. The keys are also the
 //! source of the [`reference()`] page. [`Plan::new`] makes a plan without a file.

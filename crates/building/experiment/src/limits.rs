@@ -84,7 +84,7 @@ pub const MAX_WORKERS: i64 = 1_024;
 /// Most faults brought about on purpose.
 pub const MAX_FAULTS: usize = 1_000;
 
-/// Most hosts, switches of one kind, links between two switches and the like: what 16 bits hold.
+/// Most hosts, switches of one kind, and links between two switches: what 16 bits hold.
 pub const MAX_COUNT: i64 = 65_535;
 /// Most ports of a network interface.
 pub const MAX_PORTS: i64 = 4;

@@ -1,4 +1,4 @@
-//! The way from text to tree: the file itself, and what `--set` puts on top of it.
+//! Parses text into a tree: the file itself, and then the values of `--set`.
 
 use crate::{
     diagnostics::Problem,
@@ -32,7 +32,7 @@ pub(crate) fn other(text: &str, index: usize) -> Result<Node, Vec<Problem>> {
 
 /// The file is above its limit.
 pub(crate) fn too_large(limit: ByteCount) -> Problem {
-    let help = "an experiment file holds keys only: keep sizes and data in files of their own";
+    let help = "an experiment file holds keys only: keep sizes and data in separate files";
     Problem::new(format!("the experiment file is larger than {limit}"), help)
 }
 
@@ -49,7 +49,7 @@ fn syntax(error: &toml::de::Error, text: &str, index: usize) -> Problem {
     Problem::new(format!("not TOML: {}", error.message()), help).at(Some(origin), "here")
 }
 
-/// Applies each `--set key.path=value`, and gives the paths that were set.
+/// Applies each `--set key.path=value`, and returns the paths that were set.
 pub(crate) fn overrides(root: &mut Node, texts: &[String]) -> Result<Vec<String>, Vec<Problem>> {
     if texts.len() > MAX_OVERRIDES {
         let message = format!("{} times --set is more than {MAX_OVERRIDES}", texts.len());

@@ -9,7 +9,7 @@ use crate::{
 use evb_core::{Bandwidth, ByteCount, Frequency, QuantityError, Span};
 use std::{fmt::Display, str::FromStr};
 
-/// Checks the value of `key`, which stands at `path`; gives the problem if there is one.
+/// Checks the value of `key` at `path`; returns the problem if there is one.
 pub(crate) fn check(key: &Key, node: &Node, path: &str) -> Option<Problem> {
     let outcome = match (&key.kind, &node.value) {
         (KeyKind::Integer { min, max }, &Value::Integer(number)) => in_range(&number, min, max),

@@ -23,7 +23,7 @@ pub(crate) enum KeyDefault {
     Integer(i64),
     Number(f64),
     Flag(bool),
-    /// Made from other keys before the check; the text says how.
+    /// Made from other keys before the check; the text describes the rule.
     Derived(&'static str),
 }
 
@@ -104,12 +104,12 @@ pub(crate) const fn key(name: &'static str, kind: KeyKind, default: KeyDefault, 
     Key { name, kind, default, doc }
 }
 
-/// A key that the file must give.
+/// A key that must be in the file.
 pub(crate) const fn required(name: &'static str, kind: KeyKind, doc: &'static str) -> Key {
     key(name, kind, KeyDefault::Required, doc)
 }
 
-/// A key that has no value when the file does not give it.
+/// A key without a value if it is not in the file.
 pub(crate) const fn optional(name: &'static str, kind: KeyKind, doc: &'static str) -> Key {
     key(name, kind, KeyDefault::Absent, doc)
 }

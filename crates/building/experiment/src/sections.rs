@@ -65,7 +65,7 @@ pub(crate) const ROOT: &[Key] = &[
     optional("storage", KeyKind::Section(storage::STORAGE), "What is kept, and where."),
     optional("network", KeyKind::Section(network::NETWORK), network::DOC),
     optional("workload", KeyKind::Choice(&workload::WORKLOAD), workload::DOC),
-    optional("run", KeyKind::Section(run::RUN), "Seed, limits and the like."),
+    optional("run", KeyKind::Section(run::RUN), "Seed and limits."),
     optional("fault", KeyKind::List { item: &fault::TABLE, most: MAX_FAULTS }, "Faults brought about on purpose."),
     optional("sweep", KeyKind::Sweep, "Keys that take several values."),
 ];
@@ -85,7 +85,7 @@ const EVENT_BUILDING: &[&[Rule]] = &[
     filter::RULES,
 ];
 
-/// Fills in the defaults that follow from other keys, as far as they can be told. It looks at the tree as it was written:
+/// Fills in the defaults that follow from other keys, as far as they are known. The tree is not checked yet:
 /// mistakes there are left for the checks to report. `stem` is the name of the file without its ending.
 pub(crate) fn fill(root: &mut Node, stem: &str) {
     let name: String = stem.chars().filter(|c| !c.is_control() && *c != '/').take(MAX_NAME).collect();

@@ -29,7 +29,7 @@ pub(crate) fn for_key(name: &str, mut names: Vec<&str>, path: &str) -> String {
     if let Some(near) = closest(name, names.into_iter()) {
         return format!("did you mean `{near}`? {known}");
     }
-    match elsewhere(name, path) {
+    match section_with(name, path) {
         Some(section) => format!("`{name}` belongs into {section}; {known}"),
         None => known,
     }
@@ -45,7 +45,7 @@ pub(crate) fn table_name(path: &str) -> String {
 }
 
 /// The section that has a key of this name.
-fn elsewhere(name: &str, path: &str) -> Option<String> {
+fn section_with(name: &str, path: &str) -> Option<String> {
     let has = |key: &&Key| key.name != path && key.kind.keys().iter().any(|inner| inner.name == name);
     let section = ROOT.iter().find(has)?;
     Some(match section.kind {

@@ -23,7 +23,7 @@ pub(crate) struct BuilderNode {
     index: u16,
     /// Events about which the filter units have decided.
     answers: Vec<Answer<Bytes>>,
-    /// Stored events that the machine is to be told of.
+    /// Stored events that are not reported to the machine yet.
     stored: Vec<Built<Bytes>>,
     deadline: Option<Time>,
     /// Time of the last turn of the node.
@@ -177,7 +177,7 @@ impl NodeRole for BuilderNode {
     }
 
     fn finish(&mut self) -> Result<bool, NodeError> {
-        // The files are closed when no filter unit can give an event back.
+        // The files are closed when no filter unit can return an event.
         if !self.unit.storage.filter.as_mut().is_none_or(Units::finish) {
             return Ok(false);
         }

@@ -8,7 +8,7 @@ use evb_experiment::Plan;
 use evb_unit::Report;
 use serde::{Deserialize, Serialize};
 
-/// What run control says to a node in a process of its own.
+/// A message of run control to a node in a separate process.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum ToNode {
@@ -76,7 +76,7 @@ pub(crate) enum Notice {
     Checked {
         /// Number of the question.
         question: u64,
-        /// What is against the experiment here; none if the node could take it.
+        /// The reason why the node could not take the experiment; `None` if it could.
         against: Option<NodeError>,
     },
     /// The endpoint is open at this address, after [`Order::Open`].
@@ -97,20 +97,20 @@ pub(crate) enum Notice {
     Lost {
         /// The peer's node id.
         peer: u16,
-        /// The reason, as text for people.
+        /// The reason, as text for the user.
         reason: String,
     },
-    /// A sentence for people. It changes nothing.
+    /// A text for the user without further effect.
     Note(String),
     /// A copy of an event, for those who monitor the run.
     Sample(Box<Sample>),
-    /// The node cannot go on.
+    /// The node has failed.
     Failed(NodeError),
     /// The last report of the run, after [`Order::Finish`] or [`Order::Next`].
     Finished(Report),
     /// The node is gone: its thread or process has ended, or cannot be heard.
     Gone {
-        /// The reason, as text for people.
+        /// The reason, as text for the user.
         reason: String,
     },
 }

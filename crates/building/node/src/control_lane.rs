@@ -1,4 +1,4 @@
-//! Control messages on a transport of their own, beside the one of the fragments.
+//! Control messages on a separate transport, beside that of the fragments.
 //!
 //! Messages from readout units to builders travel with the fragments, all others on the second transport. So all messages
 //! from one node to another take the same lane, and keep their order. A thread serves the second transport, since a node can
@@ -95,7 +95,7 @@ impl ControlLane {
     }
 
     /// Appends messages that have arrived, at most `limit`, to those of the other transport. Returns the number of all.
-    /// What tells of a peer that is lost on one lane only stays out.
+    /// The loss of a peer on one lane only is left out.
     pub(crate) fn receive(&mut self, limit: usize, inbox: &mut Vec<Received>) -> usize {
         let of_data = inbox.len();
         inbox.extend(self.incoming.try_iter().take(limit));
@@ -123,7 +123,7 @@ impl Drop for ControlLane {
     }
 }
 
-/// What the thread tells of its transport.
+/// The state of the transport, as its thread reports it.
 struct TransportStatus {
     broadcasts: Broadcasts,
     dead_links: Vec<DeadLink>,

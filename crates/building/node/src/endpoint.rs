@@ -1,4 +1,4 @@
-//! The endpoints of a node in a process of its own, as the plan defines them.
+//! The endpoints of a node in a separate process, as the plan defines them.
 
 use crate::control_lane::ControlEndpoint;
 use crate::error::NodeError;
@@ -12,7 +12,7 @@ use std::sync::{Arc, atomic::AtomicBool};
 
 /// A visitor that uses the endpoints of a node, which are not connected yet.
 pub(crate) trait UseEndpoints {
-    /// Uses the endpoint, and that of control messages if they have a transport of their own.
+    /// Uses the endpoint, and that of control messages if they have a separate transport.
     fn with<T: Transport + Connect>(
         self,
         transport: T,

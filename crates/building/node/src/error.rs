@@ -2,13 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The error of a node that cannot go on.
+/// The error of a node that has failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
 pub struct NodeError {
     /// The error, with place and value.
     pub message: String,
-    /// The way out, if there is one.
+    /// Advice to the user, if there is any.
     pub hint: Option<String>,
 }
 
@@ -22,7 +22,7 @@ impl NodeError {
         Self::new("stopped before the run began")
     }
 
-    /// The error and its way out, in one line.
+    /// The error and its advice, in one line.
     pub(crate) fn with_hint(&self) -> String {
         match &self.hint {
             Some(hint) => format!("{} ({hint})", self.message),

@@ -103,7 +103,7 @@ pub(crate) fn complete(
     report.findings.extend(found);
 }
 
-/// Findings for people: the filter units that were given up, the number of events in quarantine, and the first ones.
+/// Findings: the filter units that were given up, the number of events in quarantine, and the first ones.
 fn findings(filtering: &Filtering, builder: u16, units: &UnitsReport) -> Vec<Finding> {
     let subject = format!("bu{builder}");
     let finding = |kind, message: String| Finding::new(kind, &subject, message);

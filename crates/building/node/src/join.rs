@@ -1,4 +1,4 @@
-//! One node in a process of its own: it joins run control and takes part in its runs.
+//! One node in a separate process: it joins run control and takes part in its runs.
 
 use crate::control::{Detail, Instruction, Notice, Order, Setup, ToNode};
 use crate::control_lane::{ControlEndpoint, ControlLane};
@@ -61,7 +61,7 @@ pub fn join(options: &JoinOptions) -> Result<(), NodeError> {
         let error = node.error.filter(|_| !options.quiet);
         *checker.lock().unwrap_or_else(PoisonError::into_inner) = None;
         drop(notice_sender);
-        // Whoever hears orders hears their end, once all notices are out.
+        // The reader of orders ends once all notices are written.
         Ok(error)
     })
     .and_then(|error| error.map_or(Ok(()), Err))
@@ -87,7 +87,7 @@ impl Checker<'_> {
     fn check(&self, setup: Setup, question: u64) {
         let name = setup.plan.building.node_name(setup.node);
         let against = self.options.fit(setup).err().map(|error| error.of(&name));
-        // Whose notice it is the connection tells.
+        // The connection identifies the node.
         let _run_control_is_gone = self.notices.send((NodeId(0), Notice::Checked { question, against }));
     }
 }
@@ -157,26 +157,26 @@ impl Joined<'_> {
                         Ok(WorkerEnd::Reset) => {}
                         Ok(WorkerEnd::Exit) => return,
                         Err(error) => {
-                            self.tell(Notice::Failed(error.clone()));
+                            self.notify(Notice::Failed(error.clone()));
                             self.error = Some(error);
                         }
                     }
                     *self.waker.lock().unwrap_or_else(PoisonError::into_inner) = None;
                 }
                 (Order::Exit | Order::Die, _) => return,
-                (Order::Reset, _) => self.tell(Notice::Reset),
+                (Order::Reset, _) => self.notify(Notice::Reset),
                 // It has nothing that could be started or finished.
                 _ => {}
             }
         }
     }
 
-    fn tell(&self, notice: Notice) {
-        // Whose notice it is the connection tells.
+    fn notify(&self, notice: Notice) {
+        // The connection identifies the node.
         let _run_control_is_gone = self.notices.send((NodeId(0), notice));
     }
 
-    /// Waits for an order. Returns none if run control is gone or the user wants the node to end.
+    /// Waits for an order. Returns `None` if run control is gone or the user wants the node to end.
     fn next_order(&mut self) -> Option<Instruction> {
         loop {
             match self.orders.recv_timeout(STOP_CHECK_INTERVAL) {
@@ -230,25 +230,25 @@ impl UseEndpoints for Opened<'_, '_> {
         let channel =
             ControlChannel { orders: joined.orders, notices: joined.notices, stop: Some(&joined.options.stop) };
         *joined.waker.lock().unwrap_or_else(PoisonError::into_inner) = Some(transport.waker());
-        channel.tell(node, Notice::Opened { address: endpoint::address(&transport, control.as_deref()) });
+        channel.notify(node, Notice::Opened { address: endpoint::address(&transport, control.as_deref()) });
         let mut peers = match joined.next_order() {
             Some(Instruction { order: Order::Connect, detail: Detail::Peers(peers) }) => peers,
             Some(Instruction { order: Order::Reset, .. }) => {
-                channel.tell(node, Notice::Reset);
+                channel.notify(node, Notice::Reset);
                 return Ok(WorkerEnd::Reset);
             }
             _ => return Ok(WorkerEnd::Exit),
         };
         peers.retain(|(peer, _)| *peer != node);
         if let Err(error) = endpoint::connect(&mut transport, &mut control, peers) {
-            // An order that ends the waiting for peers is no error.
+            // An order that ends the wait for peers is not an error.
             return if joined.interrupt.load(Ordering::Relaxed) { Ok(WorkerEnd::Reset) } else { Err(error) };
         }
         let open = |node, run, transport: &T| open_role(plan, text, run, node, transport);
         thread::scope(|scope| {
             let lane = control.map(|endpoint| ControlLane::start(scope, endpoint, &plan.building, transport.waker()));
             let lane = lane.transpose().map_err(|error| limits::error("no thread for control messages", &error))?;
-            channel.tell(node, Notice::Ready);
+            channel.notify(node, Notice::Ready);
             let link = NodeLink::new(transport, plan.building.nodes()).with_control(lane);
             let nodes = vec![Node::new(node, link, binding)];
             Ok(carry(nodes, channel, &open, 0, |nodes, timeout| nodes[0].link.outbox.transport.wait(timeout)))
@@ -278,7 +278,7 @@ fn reach(options: &JoinOptions) -> Result<(Writer, Lines), NodeError> {
     }
 }
 
-/// Proves both sides to each other, and says which node this is.
+/// Proves both sides to each other, and sends the identity of this node.
 fn dial(options: &JoinOptions) -> Result<(Writer, Lines), DialError> {
     let stream = TcpStream::connect_timeout(&options.control, DIAL_TIMEOUT).map_err(DialError::Broken)?;
     let hello = Hello { role: options.role.clone(), version: VERSION.into(), machine: Machine::here() };

@@ -18,7 +18,7 @@ pub struct JoinOptions {
     pub control: SocketAddr,
     /// Address at which this node listens for its peers; port 0 lets the system choose.
     pub listen: SocketAddr,
-    /// Address at which this node listens for control messages, if they have a transport of their own; any port of the
+    /// Address at which this node listens for control messages, if they have a separate transport; any port of the
     /// host of `listen` by default.
     pub listen_control: Option<SocketAddr>,
     /// The secret of the session.
@@ -33,7 +33,7 @@ pub struct JoinOptions {
     pub storage_directory: Option<PathBuf>,
     /// Ends a node that takes part in no run, when it is set. In a run it is for run control to end it.
     pub stop: Arc<AtomicBool>,
-    /// Keeps errors to itself that run control has heard, and tells people.
+    /// Does not return errors that run control has received, since it reports them.
     pub quiet: bool,
 }
 

@@ -22,7 +22,7 @@ pub(crate) enum Arrived {
 
 pub(crate) struct NodeLink<T> {
     pub(crate) outbox: Outbox<T>,
-    /// The transport of control messages, if they have one of their own.
+    /// The transport of control messages, if they have a separate one.
     control: Option<ControlLane>,
     inbox: Vec<Received>,
     sent: u64,
@@ -47,7 +47,7 @@ impl<T: Transport> NodeLink<T> {
         }
     }
 
-    /// Sends control messages on a transport of their own.
+    /// Sends control messages on a separate transport.
     pub(crate) fn with_control(mut self, lane: Option<ControlLane>) -> Self {
         self.control = lane;
         self.before = self.transport_broadcasts();

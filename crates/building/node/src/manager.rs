@@ -108,7 +108,7 @@ impl NodeRole for ManagerNode {
         if self.deadline.is_some_and(|deadline| deadline <= now) {
             self.unit.handle_timeout(now);
         }
-        // A trigger that is taken shows in what is sent; one that is turned away is no reason to stay awake.
+        // An accepted trigger shows in what is sent, and a rejected one need not keep the worker awake.
         Ok(false)
     }
 

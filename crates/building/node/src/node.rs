@@ -60,7 +60,7 @@ pub(crate) trait NodeRole: Send {
     fn is_punctual(&self) -> bool {
         false
     }
-    /// True while a thread of its own works for the node and will wake it. No worker may then spin on a core that this
+    /// True while a separate thread works for the node and will wake it. No worker may then spin on a core that this
     /// thread may need.
     fn is_helped(&self) -> bool {
         false
@@ -73,7 +73,7 @@ pub(crate) trait NodeRole: Send {
     /// Begins the account and opens the files of the run with this number, which follows without a stop. All events have
     /// ended, and [`finish`](Self::finish) has closed the files.
     fn next_run(&mut self, now: Time, run: u64) -> Result<(), NodeError>;
-    /// Closes open files; returns true when the last report can follow. Until then the node goes on working, and this
+    /// Closes open files; returns true when the last report can follow. Until then the node continues its work, and this
     /// is called again.
     fn finish(&mut self) -> Result<bool, NodeError> {
         Ok(true)
@@ -90,12 +90,12 @@ pub(crate) struct Node<T> {
     pub(crate) binding: Option<Arc<CoreBinding>>,
 }
 
-/// The part of a node in one run.
+/// A node in one run.
 pub(crate) struct NodeRun {
     pub(crate) role: Box<dyn NodeRole>,
-    /// The node was told to finish. The loss of a peer is then ignored: all nodes leave at the end.
+    /// The node was ordered to finish. The loss of a peer is then ignored: all nodes leave at the end.
     pub(crate) finished: bool,
-    /// The node was told to finish, and has files open.
+    /// The node was ordered to finish, and has files open.
     pub(crate) closing: bool,
     /// The run that follows without a stop, when the files are closed.
     pub(crate) next: Option<u64>,
@@ -130,7 +130,7 @@ impl<T: Transport> Node<T> {
             Arrived::Lost(peer, reason) => {
                 role.lost(now, peer);
                 if !finished {
-                    channel.tell(id, Notice::Lost { peer: peer.0, reason });
+                    channel.notify(id, Notice::Lost { peer: peer.0, reason });
                 }
             }
             Arrived::Garbage => {}
@@ -139,7 +139,7 @@ impl<T: Transport> Node<T> {
         role.transmit(now, &mut |transmit| link.send(transmit));
         let sent = link.flush();
         while let Some(notice) = role.notice() {
-            channel.tell(id, notice);
+            channel.notify(id, notice);
         }
         Ok(received > 0 || worked || sent > 0)
     }
@@ -148,7 +148,7 @@ impl<T: Transport> Node<T> {
     fn idle(&mut self, channel: &ControlChannel<'_>) -> bool {
         let received = self.link.receive(|arrived| {
             if let Arrived::Lost(peer, reason) = arrived {
-                channel.tell(self.id, Notice::Lost { peer: peer.0, reason });
+                channel.notify(self.id, Notice::Lost { peer: peer.0, reason });
             }
         });
         received > 0 || self.link.flush() > 0
@@ -160,19 +160,19 @@ impl<T: Transport> Node<T> {
         match CoreBinding::bind_after(self.binding.as_deref(), || open(self.id, run, &self.link.outbox.transport)) {
             Ok(role) => {
                 self.run = Some(NodeRun { role, finished: false, closing: false, next: None });
-                channel.tell(self.id, Notice::Ready);
+                channel.notify(self.id, Notice::Ready);
             }
-            Err(error) => channel.tell(self.id, Notice::Failed(error)),
+            Err(error) => channel.notify(self.id, Notice::Failed(error)),
         }
     }
 
-    /// Closes open files. The part in the run ends with the last report, or goes on with the next run.
+    /// Closes open files. The role ends with the last report, or continues with the next run.
     pub(crate) fn finish(&mut self, now: Time, channel: &ControlChannel<'_>) {
         let Some(run) = &mut self.run else { return };
         run.finished |= run.next.is_none();
         match run.role.finish() {
             Ok(true) => {
-                channel.tell(self.id, Notice::Finished(run.report(now, &self.link, self.binding.as_deref())));
+                channel.notify(self.id, Notice::Finished(run.report(now, &self.link, self.binding.as_deref())));
                 match run.next.take() {
                     Some(number) => self.begin_next(now, number, channel),
                     None => self.run = None,
@@ -183,7 +183,7 @@ impl<T: Transport> Node<T> {
         }
     }
 
-    /// Goes on with the next run, for which the connections stay as they are.
+    /// Continues with the next run on the same connections.
     fn begin_next(&mut self, now: Time, number: u64, channel: &ControlChannel<'_>) {
         let Some(run) = &mut self.run else { return };
         run.closing = false;
@@ -193,17 +193,17 @@ impl<T: Transport> Node<T> {
         }
     }
 
-    /// Closes a node that cannot go on, and reports the error. Stored events stay valid.
+    /// Closes a node that has failed, and reports the error. Stored events stay valid.
     pub(crate) fn fail(&mut self, now: Time, error: NodeError, channel: &ControlChannel<'_>) {
         if let Some(mut run) = self.run.take() {
             close(run.role.as_mut());
-            channel.tell(self.id, Notice::Progress(run.report(now, &self.link, self.binding.as_deref())));
-            channel.tell(self.id, Notice::Failed(error));
+            channel.notify(self.id, Notice::Progress(run.report(now, &self.link, self.binding.as_deref())));
+            channel.notify(self.id, Notice::Failed(error));
         }
     }
 }
 
-/// Closes a node, however long that takes. Errors are ignored: there is nobody to tell.
+/// Closes a node, however long that takes. Errors are ignored, since run control is gone.
 pub(crate) fn close(role: &mut dyn NodeRole) {
     while let Ok(false) = role.finish() {
         std::thread::sleep(CLOSE_AGAIN);
@@ -220,8 +220,8 @@ pub(crate) struct ControlChannel<'a> {
 }
 
 impl ControlChannel<'_> {
-    pub(crate) fn tell(&self, node: NodeId, notice: Notice) {
-        // Nobody listens only when run control is gone; then the orders' end stops the worker.
+    pub(crate) fn notify(&self, node: NodeId, notice: Notice) {
+        // Sending fails only when run control is gone; then the end of the orders stops the worker.
         let _gone = self.notices.send((node, notice));
     }
 }

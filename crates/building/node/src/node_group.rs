@@ -35,7 +35,7 @@ pub(crate) trait NodeGroup {
     fn order(&mut self, node: NodeId, order: Order, run: u64) -> Result<(), NodeError>;
     /// Waits for the next notice of a node, at most for `wait`.
     fn notice(&mut self, wait: Duration, observer: &mut dyn Observer) -> Result<Option<(NodeId, Notice)>, NodeError>;
-    /// Starts a lost node again while the run goes on, if this is the task of run control.
+    /// Starts a lost node again during the run, if this is the task of run control.
     fn bring_back(&mut self, _node: NodeId) -> Result<(), NodeError> {
         Ok(())
     }
@@ -43,7 +43,7 @@ pub(crate) trait NodeGroup {
     fn fate(&mut self, node: NodeId) -> Option<String>;
     /// The longest wait for all nodes to join.
     fn patience(&self) -> Duration;
-    /// The machine of a node that has joined from a process of its own.
+    /// The machine of a node that has joined from a separate process.
     fn machine(&self, _node: NodeId) -> Option<NodeMachine> {
         None
     }

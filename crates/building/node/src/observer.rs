@@ -9,7 +9,7 @@ use evb_unit::Progress;
 pub trait Observer {
     /// Takes the progress of the run, several times a second.
     fn progress(&mut self, progress: &Progress);
-    /// Takes a text that people should read now.
+    /// Takes a text that the user should read now.
     fn note(&mut self, text: &str);
     /// Takes the state that run control has entered.
     fn state(&mut self, _state: RunState) {}

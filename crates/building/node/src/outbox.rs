@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 /// Largest number of messages taken from the transport at once.
 pub(crate) const BATCH: usize = 256;
 
-/// A transport, and the messages that it did not take yet: a slow peer holds up nobody else. The credits of the protocol
+/// A transport, and the messages that it did not take yet: a slow peer delays no other. The credits of the protocol
 /// bound their number.
 pub(crate) struct Outbox<T> {
     /// The transport; a node sleeps in it.

@@ -1,4 +1,4 @@
-//! Nodes in processes of their own. Run control starts them, or they join by themselves.
+//! Nodes in separate processes. Run control starts them, or they join by themselves.
 //!
 //! A node is known by its role, such as `ru0`, and stays through all runs and plans. A lost node may join again.
 
@@ -31,7 +31,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Time between two notes for people about refused strangers, however many there are.
+/// Least time between two notes about refused connections.
 const NOTE_AGAIN: Duration = Duration::from_secs(10);
 /// Longest time for writing an order.
 const ORDER_TIMEOUT: Duration = Duration::from_secs(2);
@@ -75,15 +75,15 @@ pub(crate) struct ProcessNodes<'a> {
     /// Addresses of the endpoints that are open.
     addresses: BTreeMap<NodeId, String>,
     channel: (Sender<ReceivedNotice>, Receiver<ReceivedNotice>),
-    /// The last note about a refused stranger.
+    /// The time of the last note about a refused connection.
     last_note: Option<Instant>,
-    /// Number of nodes that were welcomed. It tells an old connection of a role from its new one.
+    /// Number of nodes that were admitted. It distinguishes an old connection of a role from a new one.
     connections: u64,
     notices: VecDeque<(NodeId, Notice)>,
     has_announced: bool,
     /// Roles whose process was started but has not joined.
     awaited: BTreeSet<String>,
-    /// Roles whose process was started again while a run goes on.
+    /// Roles whose process was started again during a run.
     returning: BTreeSet<String>,
 }
 
@@ -195,7 +195,7 @@ impl<'a> ProcessNodes<'a> {
         (0..nodes).all(|node| self.members.contains_key(&self.role(NodeId(node))))
     }
 
-    /// Lets those in who have proved that they have the token. Others cost a place of few for a short time.
+    /// Admits connections that have proved to have the token. Others hold one of few places for a short time.
     fn accept(&mut self, observer: &mut dyn Observer) -> Result<(), NodeError> {
         let results = match self.acceptor.look() {
             Ok(results) => results,
@@ -208,7 +208,7 @@ impl<'a> ProcessNodes<'a> {
             match result {
                 AcceptResult::Refused { peer, refusal } => self.note_refusal(peer, refusal, observer),
                 AcceptResult::Arrived(arrived) => {
-                    // Who has the token and makes no sense of it speaks another version.
+                    // A peer with the token and an invalid hello has another version.
                     let Ok((hello, writer, lines)) = welcome(*arrived) else { continue };
                     let node = self.admit(Newcomer { hello, writer, lines }, observer)?;
                     self.notices.extend(node.map(|node| (node, Notice::Joined)));
@@ -218,7 +218,7 @@ impl<'a> ProcessNodes<'a> {
         Ok(())
     }
 
-    /// Tells people about a refused stranger, but not about each one of a flood.
+    /// Notes a refused connection, but not each one of a flood.
     fn note_refusal(&mut self, peer: SocketAddr, refusal: Refusal, observer: &mut dyn Observer) {
         if self.last_note.is_some_and(|last| last.elapsed() < NOTE_AGAIN) {
             return;
@@ -228,7 +228,7 @@ impl<'a> ProcessNodes<'a> {
         observer.note(&format!("refused a connection from {peer}: {refusal}"));
     }
 
-    /// Gives a newcomer its place, or tells it the reason for having none.
+    /// Admits a new connection, or refuses it with a reason.
     fn admit(&mut self, newcomer: Newcomer, observer: &mut dyn Observer) -> Result<Option<NodeId>, NodeError> {
         let Newcomer { hello: Hello { role, version, machine }, mut writer, mut lines } = newcomer;
         let is_ready = writer.stream().set_write_timeout(Some(ORDER_TIMEOUT)).is_ok();
@@ -338,7 +338,7 @@ impl NodeGroup for ProcessNodes<'_> {
                 observer.note(&format!("waiting at {} for {} nodes", self.address, away.len()));
                 Ok(())
             }
-            Start::Announce(tell) if !std::mem::replace(&mut self.has_announced, true) => tell(self.address),
+            Start::Announce(announce) if !std::mem::replace(&mut self.has_announced, true) => announce(self.address),
             Start::ByHand | Start::Announce(_) => Ok(()),
         }
     }

@@ -23,7 +23,7 @@ use std::collections::VecDeque;
 mod findings;
 
 /// Limits for reading in one round: enough fragments to amortise the round, few enough to keep others served. A node with
-/// large fragments gives signs of life in between. What no builder wants yet is read ahead a little: more would leave the
+/// large fragments shows signs of life in between. A little is read ahead of the builders' requests: more would leave the
 /// caches before it is sent.
 const LIMITS: ReadLimits = ReadLimits { fragments: 64, bytes: 8 << 20, ahead: 64 };
 

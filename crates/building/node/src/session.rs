@@ -1,6 +1,6 @@
 //! A session: run control, which moves its nodes through any number of runs and makes a record of each.
 //!
-//! All decisions are those of [`evb_control::Control`]. A session gives it time, commands and notices, carries out its
+//! All decisions are those of [`evb_control::Control`]. A session passes it time, commands and notices, carries out its
 //! orders, and keeps the account of the nodes' reports.
 
 use crate::control::{Notice, Order};
@@ -45,7 +45,7 @@ pub enum Turn {
     NotBegun(NodeError),
 }
 
-/// Whether a node is there.
+/// The presence of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodePresence {
     /// It takes orders.
@@ -64,7 +64,7 @@ pub struct Session<'a> {
     numbers: RunNumbers,
     /// Number of questions whether nodes could take an experiment.
     questions: u64,
-    /// Runs may begin by themselves for nodes that are there again: whoever drives the session takes any number of runs.
+    /// Runs may begin by themselves for nodes that are there again: the driver of the session takes any number of runs.
     rejoins: bool,
 }
 
@@ -105,7 +105,7 @@ impl<'a> Session<'a> {
     /// The nodes stay for the next run. Another plan configures them anew.
     ///
     /// # Errors
-    /// [`RunError`] if nodes do not join or cannot open their source, endpoint or files. The record tells later errors.
+    /// [`RunError`] if nodes do not join or cannot open their source, endpoint or files. The record has later errors.
     pub fn run(&mut self, plan: &Plan, text: &str, observer: &mut dyn Observer) -> Result<Record, RunError> {
         self.take_plan(plan, text)?;
         self.command(Command::Start);
@@ -117,7 +117,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Builds events by the commands of the observer until [`Command::Shutdown`], and gives the record of each run to
+    /// Builds events by the commands of the observer until [`Command::Shutdown`], and passes the record of each run to
     /// `take`. An error of a configuration is noted, and the observer may command another configuration.
     ///
     /// # Errors
@@ -145,7 +145,7 @@ impl<'a> Session<'a> {
     /// what they had. Nothing changes if it is the previous one.
     ///
     /// # Errors
-    /// A run goes on, or nodes are being configured for one. A node cannot take the plan, or does not answer: all keep what
+    /// A run is in progress, or nodes are being configured for one. A node cannot take the plan, or does not answer: all keep what
     /// they have.
     pub fn load(&mut self, plan: &Plan, text: &str) -> Result<(), RunError> {
         match self.state() {
@@ -161,7 +161,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Carries out the orders of run control, waits a moment for a notice, and gives it and the commands of the observer to
+    /// Carries out the orders of run control, waits a moment for a notice, and passes it and the commands of the observer to
     /// run control. [`load`](Self::load) must have been called before. A driver that has more to do than
     /// [`operate`](Self::operate) calls this again and again.
     ///
@@ -182,7 +182,7 @@ impl<'a> Session<'a> {
         self.configured.as_ref().map_or(RunState::Initial, |configured| configured.control.state())
     }
 
-    /// Number of the run that is prepared or goes on.
+    /// Number of the run that is prepared or in progress.
     pub fn run_number(&self) -> Option<u64> {
         self.configured.as_ref()?.number
     }
@@ -192,7 +192,7 @@ impl<'a> Session<'a> {
         self.numbers.number_beyond(latest);
     }
 
-    /// The run that goes on; none if there is none.
+    /// The run in progress; `None` between runs.
     pub fn live(&self) -> Option<Live> {
         let configured = self.configured.as_ref().filter(|configured| configured.is_running)?;
         let plan = &configured.blueprint.plan;
@@ -212,7 +212,7 @@ impl<'a> Session<'a> {
         (0..blueprint.plan.building.nodes()).map(NodeId).map(presence).collect()
     }
 
-    /// The machines of the nodes of the plan, in the order of their numbers; none for nodes in threads of this process.
+    /// The machines of the nodes of the plan, in the order of their numbers; `None` for nodes in threads of this process.
     pub fn machines(&self) -> Vec<Option<NodeMachine>> {
         let nodes = self.configured.as_ref().map_or(0, |configured| configured.blueprint.plan.building.nodes());
         (0..nodes).map(|node| self.nodes.machine(NodeId(node))).collect()
@@ -238,7 +238,7 @@ impl<'a> Session<'a> {
             let Some((node, notice)) = self.nodes.notice(TICK, &mut ())? else { continue };
             let name = configured.blueprint.plan.building.node_name(node);
             match notice {
-                // Answers to earlier questions come late: the first refusal is enough, and nobody waits for the others.
+                // Answers to earlier questions come late: the first refusal suffices, and the others are not awaited.
                 Notice::Checked { question: of, .. } if of != question => {}
                 Notice::Checked { against: None, .. } => _ = asked.remove(&name),
                 Notice::Checked { against: Some(error), .. } => return Err(error.into()),
@@ -286,7 +286,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Waits for a notice, and gives all inputs that are due to the machine.
+    /// Waits for a notice, and passes all inputs that are due to the machine.
     fn step(&mut self, observer: &mut dyn Observer) -> Result<(), RunError> {
         let notice = match self.nodes.notice(TICK, observer) {
             Err(_) if is_stopping(observer) => return Err(NodeError::stopped().into()),
@@ -303,15 +303,15 @@ impl<'a> Session<'a> {
         if let Some((node, notice)) = notice {
             configured.handle_notice(now, node, notice, self.nodes.as_mut());
         }
-        // One at a time: the observer hears of the state that it leads to before it gives the next.
+        // One at a time: the observer receives the resulting state before it is asked for the next.
         if let Some(command) = observer.command() {
             configured.command(now, command);
         }
         configured.control.handle_timeout(now);
         if configured.is_running {
             observer.progress(&configured.progress(now));
-            configured.outcome.tell_fall_back(observer);
-            configured.outcome.tell_dead_links(observer);
+            configured.outcome.note_fallback(observer);
+            configured.outcome.note_dead_links(observer);
         }
         Ok(())
     }
@@ -354,7 +354,7 @@ impl<'a> Session<'a> {
                     record = Some(configured.go_over(elapsed, switched, nodes.as_ref()));
                 }
                 event => {
-                    configured.outcome.tell(&event, observer);
+                    configured.outcome.note_event(&event, observer);
                     if let Event::Lost { node, loss: Loss::Gone } = event
                         && configured.rejoins()
                     {

@@ -1,4 +1,4 @@
-//! Two stages: the event builders of both run at the same time, each in a session of its own.
+//! Two stages: the event builders of both run at the same time, each in a separate session.
 //!
 //! The second stage begins first, since its readout units listen for the builders of the first. The operator stops the first
 //! stage only: the end of its data ends the second.
@@ -28,7 +28,7 @@ pub type OpenSession<'a> = dyn Fn() -> Result<Session<'a>, RunError> + Sync + 'a
 /// folder.
 ///
 /// # Errors
-/// [`RunError`] if the plan has no stages, or an event builder cannot begin its run. The record tells later errors.
+/// [`RunError`] if the plan has no stages, or an event builder cannot begin its run. The record has later errors.
 pub fn run_stages(
     plan: &Plan,
     text: &str,
@@ -131,7 +131,7 @@ impl<'a> Members<'a> {
                 (member.plan, StageObserver { index, news: self.sender.clone(), commands: receiver });
             scope.spawn(move || {
                 let result = run(plan, &mut observer);
-                observer.tell(News::Ended(Box::new(result)));
+                observer.send(News::Ended(Box::new(result)));
             });
         }
     }
@@ -205,7 +205,7 @@ struct StageObserver {
 }
 
 impl StageObserver {
-    fn tell(&self, news: News) {
+    fn send(&self, news: News) {
         // The members outlive their threads.
         let _ = self.news.send((self.index, news));
     }
@@ -213,16 +213,16 @@ impl StageObserver {
 
 impl Observer for StageObserver {
     fn progress(&mut self, progress: &Progress) {
-        self.tell(News::Progress(*progress));
+        self.send(News::Progress(*progress));
     }
 
     fn note(&mut self, text: &str) {
-        self.tell(News::Note(text.to_owned()));
+        self.send(News::Note(text.to_owned()));
     }
 
     fn state(&mut self, state: RunState) {
         if state == RunState::Running {
-            self.tell(News::Running);
+            self.send(News::Running);
         }
     }
 

@@ -48,7 +48,7 @@ pub(crate) struct Storage {
     streams: Vec<String>,
     /// Number of streams that get no copies: the first ones.
     own_streams: usize,
-    /// The stream that keeps all its events; none without filter units.
+    /// The stream that keeps all its events; `None` without filter units.
     quarantine: Option<StreamId>,
     /// The filter units, if there are any.
     pub(crate) filter: Option<Units>,
@@ -114,8 +114,8 @@ impl Storage {
         Ok(Self { writer: Some(writer), ..storage })
     }
 
-    /// Takes note that the event manager is gone. Then the end of the run is no end of the data: a first stage does not
-    /// announce it, and the second goes on without its super-fragments.
+    /// Takes note that the event manager is gone. Then the end of the run is not the end of the data: a first stage does not
+    /// announce it, and the second continues without its super-fragments.
     pub(crate) fn orphan(&mut self) {
         self.is_orphaned = true;
     }
@@ -129,7 +129,7 @@ impl Storage {
     pub(crate) fn hand_over(&mut self) {
         if let Some(writer) = self.writer.as_mut().filter(|writer| !writer.fresh.is_empty()) {
             match writer.finishing {
-                // Nobody hears of them: they are not stored.
+                // They are not reported as stored.
                 true => writer.fresh.clear(),
                 false => {
                     writer.away += writer.fresh.len();
@@ -157,7 +157,7 @@ impl Storage {
         Ok(())
     }
 
-    /// True while the writer has events that it will give back.
+    /// True while the writer has events that it will return.
     pub(crate) fn is_writing(&self) -> bool {
         self.writer.as_ref().is_some_and(|writer| writer.away > 0)
     }
@@ -222,7 +222,7 @@ impl Storage {
     }
 }
 
-/// Storage with a fence, for a node whose peers may have given it up and rebuild its events elsewhere.
+/// Storage with a fence, for a node whose peers may have given it up and rebuild its events.
 impl Store<Bytes> for Storage {
     /// Queues an event for the writer, or returns it if it is not kept. Kept events come back from
     /// [`take_stored`](Self::take_stored).
@@ -290,13 +290,13 @@ impl WriterHandle {
 }
 
 impl Drop for WriterHandle {
-    /// Simulates a crash if [`Storage::finish`] was not called: nobody waits for the writer, which ends at once.
+    /// Simulates a crash if [`Storage::finish`] was not called: the writer ends at once and is not awaited.
     fn drop(&mut self) {
         self.exchange.drop_all();
     }
 }
 
-/// Longest absence of a node before its peers give it up; none if they never do.
+/// Longest absence of a node before its peers give it up; `None` if they never do.
 fn lease(plan: &Plan) -> Option<Duration> {
     plan.transport.about().gives_up_peers.then(|| plan.run.peer_timeout.as_duration())
 }

@@ -17,7 +17,7 @@ use std::{
 const LONGEST_SLEEP: Duration = Duration::from_millis(20);
 /// Number of yields of a worker without work before it sleeps.
 const YIELDS: u32 = 64;
-/// Number of yields before a sleep while a node waits for a thread of its own, which needs a core.
+/// Number of yields before a sleep while a node waits for its helper thread, which needs a core.
 const FEW_YIELDS: u32 = 4;
 /// Time before the deadline of a punctual node at which its worker does not sleep any more: what a sleep may last too long.
 const PUNCTUAL: Duration = Duration::from_millis(1);
@@ -49,7 +49,7 @@ pub(crate) fn carry<T: Transport>(
         for id in ids {
             let error = NodeError::new("its worker panicked: this is a bug in evb")
                 .hint("please report it, with the text above");
-            channel.tell(id, Notice::Failed(error));
+            channel.notify(id, Notice::Failed(error));
         }
         WorkerEnd::Exit
     })
@@ -69,7 +69,7 @@ impl<T: Transport> Worker<'_, T> {
         let mut ladder = IdleLadder::new(spins, YIELDS);
         let mut yielder = Yielder::default();
         loop {
-            // One look at the clock for all nodes: it costs as much as handling a fragment.
+            // The clock is read once for all nodes: this costs as much as handling a fragment.
             let instant = Instant::now();
             let now = clock.at(instant);
             let is_controlled = self.take_orders(now);
@@ -126,7 +126,7 @@ impl<T: Transport> Worker<'_, T> {
     fn longest_sleep(&self, now: Time) -> Duration {
         let due = self.runs().filter_map(|run| run.role.deadline()).min();
         let early = if self.runs().any(|run| run.role.is_punctual()) { PUNCTUAL } else { Duration::ZERO };
-        // Whoever waits for closed files, waits with all triggers.
+        // All triggers wait while files are being closed.
         let longest = if self.runs().any(|run| run.closing) { CLOSE_AGAIN } else { LONGEST_SLEEP };
         due.map_or(longest, |at| at.since(now).as_duration().saturating_sub(early).min(longest))
     }
@@ -136,7 +136,8 @@ impl<T: Transport> Worker<'_, T> {
             self.next_report = now + REPORT_INTERVAL;
             for node in &self.nodes {
                 if let Some(run) = node.run.as_ref().filter(|run| !run.finished || run.closing) {
-                    self.channel.tell(node.id, Notice::Progress(run.report(now, &node.link, node.binding.as_deref())));
+                    self.channel
+                        .notify(node.id, Notice::Progress(run.report(now, &node.link, node.binding.as_deref())));
                 }
             }
         }
@@ -144,7 +145,7 @@ impl<T: Transport> Worker<'_, T> {
 
     /// Carries out the orders of run control; returns false if run control is gone.
     fn take_orders(&mut self, now: Time) -> bool {
-        // Orders that come after the last node has left are for whoever opens the nodes anew.
+        // Orders that come after the last node has left are for the next opening of the nodes.
         while !self.nodes.is_empty() {
             match self.channel.orders.try_recv() {
                 Ok((id, instruction)) => self.take_order(now, id, instruction),
@@ -191,18 +192,18 @@ impl<T: Transport> Worker<'_, T> {
                     run.next = None;
                     node.finish(now, &self.channel);
                 }
-                // It could not go on, and has said so. Now its peers hear that it is gone.
+                // It has failed and has reported so. Now its peers see that it is gone.
                 None => self.leave(index, WorkerEnd::Reset),
             },
             (Order::Reset, _) => {
                 self.leave(index, WorkerEnd::Reset);
-                self.channel.tell(id, Notice::Reset);
+                self.channel.notify(id, Notice::Reset);
             }
             (Order::Exit, _) => self.leave(index, WorkerEnd::Exit),
             (Order::Die, _) => {
                 // Not even files are closed: that is what a crash does.
                 self.leave(index, WorkerEnd::Exit);
-                self.channel.tell(id, Notice::Gone { reason: "killed on purpose".into() });
+                self.channel.notify(id, Notice::Gone { reason: "killed on purpose".into() });
             }
             // A node that is carried is open and connected.
             (Order::Open | Order::Connect | Order::Prepare | Order::Next, _) => {}

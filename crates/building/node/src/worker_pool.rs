@@ -77,7 +77,7 @@ impl WorkerPool {
         let Some((sender, doorbell)) = self.placement.get(node.index()).map(|&worker| &self.lines[worker]) else {
             return;
         };
-        // A worker that has ended has told why.
+        // A worker that has ended has reported why.
         let _ended = sender.send((node, instruction));
         doorbell.call();
     }

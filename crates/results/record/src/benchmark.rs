@@ -28,7 +28,7 @@ pub struct Benchmark {
     /// The core that each node was pinned to, as confirmed by the system; empty without pinning.
     #[serde(default)]
     pub cores: Vec<u16>,
-    /// Times of one cycle, in nanoseconds; none for a pattern without cycles. Under a rate: from the moment at which a
+    /// Times of one cycle, in nanoseconds; `None` for a pattern without cycles. Under a rate: from the moment at which a
     /// message was due to its arrival.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cycle_ns: Option<Times>,

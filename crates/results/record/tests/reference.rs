@@ -431,7 +431,7 @@ fn the_reference_page_names_every_field_and_no_other() {
     let page = fs::read_to_string(PAGE).expect("the reference page");
     let listed = rows(&page).iter().map(|row| row[0].trim_matches('`').to_owned()).collect::<Vec<_>>();
     let names: BTreeSet<_> = listed.iter().cloned().collect();
-    assert_eq!(names.len(), listed.len(), "a name stands there twice");
+    assert_eq!(names.len(), listed.len(), "a name is listed twice");
     let mut fields = BTreeSet::new();
     let records = [
         serde_json::to_value(full()),

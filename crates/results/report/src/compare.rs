@@ -100,7 +100,7 @@ fn doubt(old: &Benchmark, new: &Benchmark) -> Option<String> {
             return Some(format!("messages were lost or corrupted in the {file} file"));
         }
         if !row.trusted {
-            let note = row.notes.first().map_or("it does not say why", String::as_str);
+            let note = row.notes.first().map_or("the reason is unknown", String::as_str);
             return Some(format!("{file} file: {note}"));
         }
         if !has_value(row) {

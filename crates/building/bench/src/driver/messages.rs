@@ -12,7 +12,7 @@ use std::thread;
 
 impl<L: MessageLayer + ?Sized> Node<'_, L> {
     /// Sends a message to each other node, and receives meanwhile.
-    pub(super) fn tell_others(&mut self, what: impl Fn(u64) -> Content) -> Result<(), BenchError> {
+    pub(super) fn send_to_others(&mut self, what: impl Fn(u64) -> Content) -> Result<(), BenchError> {
         for to in self.peers.others() {
             let word = what(self.peers.get(to).sent).word().to_le_bytes();
             while let Err(refused) = self.layer.send(to, &word) {

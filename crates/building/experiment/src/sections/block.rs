@@ -14,9 +14,9 @@ pub(super) const BUFFER_BYTES: &str = "64 MiB";
 const AUTO_EVENTS: u64 = 64;
 const AUTO_BUNDLE: ByteCount = ByteCount(128 << 10);
 const AUTO_BLOCK: ByteCount = ByteCount(1 << 20);
-/// Fewest blocks for each builder in a run of so many events: a builder without one at the end would idle for too long.
+/// Fewest blocks for each builder in a run with a fixed number of events: a builder without one at the end would idle for too long.
 const AUTO_BLOCKS: u64 = 8;
-/// A block has room for fragments of at least so many times the usual size, and of so many bytes.
+/// A block has room for fragments of at least this many times the usual size, and of this many bytes.
 const AUTO_TIMES: u64 = 64;
 const AUTO_LARGEST: ByteCount = ByteCount(64 << 10);
 
@@ -110,6 +110,6 @@ pub(crate) fn default_max_fragment(root: &Node) -> ByteCount {
     let bundle = if is_auto(root) && block > 1 { largest_bundle(root) } else { MAX_FRAGMENT };
     let room = bundle.0.saturating_sub(Bundling::TAIL_BYTES) / fragments;
     let each = room.saturating_sub(Bundling::ENTRY_BYTES).clamp(1, DEFAULT_MAX_FRAGMENT.0);
-    // A round number, for people.
+    // A round number for the reader.
     ByteCount(1 << each.ilog2())
 }

@@ -111,7 +111,7 @@ fn none_in_traffic(view: View<'_>) -> Option<Problem> {
     (workload::is_traffic(view) && is_used(view)).then(|| {
         let help = "write one `source` for each sender and leave out `sources`, `masked`, `suppressed` and `trigger.block`, \
                     or remove [workload] to build events";
-        Problem::new("traffic has no bundles: a sender has one source, and there are no events", help)
+        Problem::new("traffic has no bundles: a sender has one source and no events", help)
             .at(view.origin("workload"), "traffic")
     })
 }
@@ -130,7 +130,7 @@ fn whole_blocks(view: View<'_>) -> Option<Problem> {
     let (events, block) = (view.maybe_integer::<u64>("trigger.events")?, u64::from(block::block(view.0).0));
     (events % block > 0).then(|| {
         let above = events.next_multiple_of(block);
-        let message = format!("`trigger.events` of {events} is no multiple of `trigger.block`, {block}");
+        let message = format!("`trigger.events` of {events} is not a multiple of `trigger.block`, {block}");
         let help = match above - block {
             0 => format!("two stages end at the end of a block: write events = {above}"),
             below => format!("two stages end at the end of a block: write events = {below} or {above}"),
@@ -198,7 +198,7 @@ fn own_numbers(view: View<'_>, unit: u16) -> Option<Problem> {
         ),
         _ => (
             format!("readout unit {unit} has a {kind:?} source beside others, which numbers its events itself"),
-            "give this source a readout unit of its own: another table [[readout.unit]]",
+            "give this source a separate readout unit: another table [[readout.unit]]",
         ),
     };
     Some(Problem::new(message, help).at(numbered.origin("type"), "numbers its events itself"))

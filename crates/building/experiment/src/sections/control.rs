@@ -10,7 +10,7 @@ use crate::{
 use evb_transport_registry::{TransportChoice, TransportInfo};
 
 pub(super) const DOC: &str = "Control messages: all but what readout units send to builders. They travel with the \
-fragments, or have a transport of their own. A simulation has `network.control` for that. See \
+fragments, or have a separate transport. A simulation has `network.control` for that. See \
 [a control network](../several-machines.md#a-control-network).";
 
 pub(super) const CONTROL: &[Key] = &[optional(
@@ -29,7 +29,7 @@ pub(super) fn fill(root: &mut Node) {
     }
 }
 
-/// The transport of control messages; none if they travel with the fragments.
+/// The transport of control messages; `None` if they travel with the fragments.
 pub(super) fn plan(view: View<'_>) -> Option<TransportChoice> {
     view.has("control.transport").then(|| transport::choice_of(view.below("control.transport")))
 }

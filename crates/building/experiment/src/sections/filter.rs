@@ -34,7 +34,7 @@ pub(super) const FILTER: &[Key] = &[
     optional(
         "listen",
         KeyKind::Address,
-        "address at which builder 0 waits for `evb filter` of other machines, with or without a program of its own; builder n has the port n above it, and port 0 is any free one",
+        "address at which builder 0 waits for `evb filter` of other machines, with or without `program`; builder n has the port n above it, and port 0 is any free one",
     ),
     optional("timeout", wait(), "how long a process that has events may do nothing; 5 s by default"),
     optional("events", integer(1, MAX_HELD), "most events that a process holds; 16 by default"),
@@ -69,7 +69,7 @@ static STEP: Choice<Make<Rule>> = Choice {
     variants: &[
         variant(
             "prescale",
-            "accepts one event in so many, by its number",
+            "accepts every n-th event, by its number",
             &[required("one_in", integer(1, i64::MAX), "one event in this many")],
             |view| Rule::Prescale { one_in: view.integer("one_in") },
         ),
@@ -126,7 +126,7 @@ static WIDTH: Words<Width> = Words(&[
 /// Keys that name the code of filter units.
 const PROGRAM: &str = "program";
 const LIBRARY: &str = "library";
-/// Key of the address for filter units elsewhere.
+/// Key of the address for remote filter units.
 const LISTEN: &str = "listen";
 /// Time that a process may do nothing when the file does not say.
 const TIMEOUT: Span = Span::from_secs(5);
@@ -274,17 +274,17 @@ fn programs(view: View<'_>) -> impl Iterator<Item = &'static str> {
     [PROGRAM, LIBRARY].into_iter().filter(move |key| view.below("filter").has(key))
 }
 
-/// True if code of the user decides, here or elsewhere.
+/// True if code of the user decides, locally or remotely.
 fn has_program(view: View<'_>) -> bool {
     deciders(view).next().is_some()
 }
 
-/// The keys of `[filter]` that have code of the user decide, here or elsewhere.
+/// The keys of `[filter]` that have code of the user decide, locally or remotely.
 fn deciders(view: View<'_>) -> impl Iterator<Item = &'static str> {
     programs(view).chain([LISTEN].into_iter().filter(move |key| view.below("filter").has(key)))
 }
 
-/// A builder without filter units of its own needs an address for others, and processes need a program.
+/// A builder without local filter units needs an address for remote ones, and processes need a program.
 fn some_units(view: View<'_>) -> Option<Problem> {
     let filter = view.below("filter");
     let units: i64 = filter.maybe_integer("units")?;
@@ -293,9 +293,9 @@ fn some_units(view: View<'_>) -> Option<Problem> {
     };
     match (units, filter.has(LISTEN), programs(view).next()) {
         (0, false, Some(_)) => problem(
-            "`filter.units` of 0 leaves nobody to decide",
+            "`filter.units` of 0 leaves no unit that decides",
             "write 1 or more, or add listen = \"0.0.0.0:9000\" for filter units of other machines",
-            "nobody",
+            "no units",
         ),
         (1.., true, None) => problem(
             "`filter.units` counts processes of a program, and there is none",
@@ -373,7 +373,7 @@ fn number_fits(step: View<'_>) -> Option<Problem> {
         let text = step.maybe_text(key)?;
         let fits = number_of(text).is_some_and(|number| number <= u64::MAX >> (64 - 8 * width.bytes()));
         (!fits).then(|| {
-            let message = format!("`{key}` of {text:?} is no number of {} bits", 8 * width.bytes());
+            let message = format!("`{key}` of {text:?} is not a number of {} bits", 8 * width.bytes());
             let help = "write digits, after 0x for hexadecimal ones, such as \"0x51\"; `bits` has the width";
             Problem::new(message, help).at(step.origin(key), "not such a number")
         })
@@ -399,7 +399,7 @@ fn phase_without_decision(view: View<'_>) -> Option<Problem> {
     let decides = view.has("protocol.accept") || has_program(view) || !view.list("filter.step").is_empty();
     (protocol::has_rest(view) && !decides).then(|| {
         let help = "add accept = 0.1 to [protocol] for a random draw, or a filter such as [[filter.step]]";
-        Problem::new("phased building decides about each event, and nothing says how", help)
+        Problem::new("phased building decides about each event, and no rule for that is given", help)
             .at(view.origin("protocol.type"), "no decision")
     })
 }

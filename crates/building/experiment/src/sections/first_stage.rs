@@ -92,7 +92,7 @@ fn phased(view: View<'_>) -> Option<Problem> {
 fn uneven(view: View<'_>) -> Option<Problem> {
     let (slices, builders) = (slices(view)?, view.integer::<u16>("builder.units"));
     (builders % slices > 0).then(|| {
-        let message = format!("`builder.units` of {builders} is no multiple of the {slices} slices");
+        let message = format!("`builder.units` of {builders} is not a multiple of the {slices} slices");
         let above = builders.next_multiple_of(slices);
         Problem::new(message, format!("each slice has as many builders: write units = {above} in [builder]"))
             .at(view.origin("builder.units"), "builders of all slices")
@@ -104,7 +104,7 @@ fn uneven(view: View<'_>) -> Option<Problem> {
 fn numbered(view: View<'_>) -> Option<Problem> {
     slices(view)?;
     let table = source::used(view).into_iter().find(|table| source::make(*table).is_numbered())?;
-    let message = "a source that numbers its events itself has no place in two stages: nothing tells all groups which of \
+    let message = "a source that numbers its events itself cannot be used in two stages: the groups cannot agree which of \
                    its fragments belong to which event";
     let problem = Problem::new(message, "use generated sources, or remove [first_stage]");
     Some(problem.at(table.origin("type"), "numbers its events").at(view.origin("first_stage.slices"), "two stages"))

@@ -16,9 +16,8 @@ mod routing;
 pub(crate) mod rules;
 mod topology;
 
-pub(super) const DOC: &str = "The network that `evb simulate` runs on. Every key that the file does not give is the preset's, key by key; but a table \
-with another `type` than the preset's has nothing of it, so that its keys must be given. Where the preset has no value, the \
-default of the table below counts.";
+pub(super) const DOC: &str = "The network that `evb simulate` runs on. Every key that is not in the file has the value of the preset. A table with another `type` than the preset's takes \
+nothing from it, so that its keys must be given. Where the preset has no value, the default of the table below applies.";
 
 pub(super) const NETWORK: &[Key] = &[
     key("preset", KeyKind::Preset, KeyDefault::Text(DEFAULT_NETWORK), "what lies below the other keys"),
@@ -30,7 +29,7 @@ pub(super) const NETWORK: &[Key] = &[
     of_preset("topology", KeyKind::Choice(&topology::TOPOLOGY), "switches and links"),
     of_preset("link", KeyKind::Section(LINK), "every link that does not say otherwise"),
     of_preset("switch", KeyKind::Section(SWITCH), "every switch"),
-    of_preset("flow", KeyKind::Choice(&flow::FLOW), "what happens to a packet that cannot go on"),
+    of_preset("flow", KeyKind::Choice(&flow::FLOW), "the flow control: the fate of a packet that cannot move"),
     of_preset("routing", KeyKind::Choice(&routing::ROUTING), "how a packet finds its way"),
     of_preset("nic", KeyKind::Section(nic::NIC), "every network interface"),
     of_preset("host", KeyKind::Section(HOST), "what a message costs the processor of a host"),
@@ -38,7 +37,7 @@ pub(super) const NETWORK: &[Key] = &[
     key(
         "placement",
         KeyKind::Section(placement::PLACEMENT),
-        KeyDefault::Derived("each node on a host of its own"),
+        KeyDefault::Derived("each node on a separate host"),
         "the hosts of the nodes: those of one kind follow each other",
     ),
     optional(

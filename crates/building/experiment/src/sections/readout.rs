@@ -54,7 +54,7 @@ pub(super) const READOUT: &[Key] = &[
         "time after the end of a slice whose hits belong to it, too; none by default",
     ),
     optional("slices_from", integer(0, i64::MAX), "start of the first slice in nanoseconds, 0 by default"),
-    optional("source", KeyKind::Choice(&SOURCE), "what feeds every unit without a table of its own"),
+    optional("source", KeyKind::Choice(&SOURCE), "the source of every unit without a separate table"),
     optional(
         "sources",
         integer(1, MAX_SOURCES),
@@ -112,7 +112,7 @@ fn slices(view: View<'_>) -> Option<Problem> {
         }
         (_, Some(other), Some(key)) => {
             let message =
-                format!("the {:?} source has events of its own, and no slices of the time", other.text("type"));
+                format!("the {:?} source defines its events itself, not by slices of time", other.text("type"));
             let help = format!("use sources of type \"hits\" or \"hit-file\" only, or remove `{key}`");
             Some(Problem::new(message, help).at(other.origin("type"), "no hits").at(view.origin(key), "slices"))
         }
@@ -219,7 +219,7 @@ fn buffer_events(view: View<'_>) -> Option<Problem> {
 }
 
 fn buffer_bytes(view: View<'_>) -> Option<Problem> {
-    // A bundle above the largest message is a problem of its own.
+    // A bundle above the largest message is a separate problem.
     let largest = bundle::largest(view).min(MAX_FRAGMENT);
     let buffer: ByteCount = view.quantity("readout.buffer_bytes");
     (buffer < largest).then(|| {

@@ -1,4 +1,4 @@
-//! `[run]`: seed, limits and the like.
+//! `[run]`: seed and limits.
 
 use super::fault::node_id;
 use crate::{
@@ -41,7 +41,7 @@ pub(super) const RUN: &[Key] = &[
     optional(
         "required",
         KeyKind::Names { least: 1, most: MAX_REQUIRED },
-        "nodes such as `ru0` without which a run does not go on: when one is lost, the run is stopped and drains",
+        "nodes that the run requires, such as `ru0`: when one is lost, the run is stopped and drains",
     ),
     key(
         "minimum_readouts",
@@ -73,7 +73,7 @@ static CORES: Words<Cores> = Words(&[
     word("none", "the system places the nodes, and moves them as it likes", Cores::None),
     word(
         "auto",
-        "each node is bound to a core of its machine: one of its own if there are enough for the units there, else readout units and builder units share them evenly; the event manager is not bound if no core is left, and joins a worker in threads",
+        "each node is bound to a core of its machine: a separate one if there are enough for the units there, else readout units and builder units share them evenly; the event manager is not bound if no core is left, and joins a worker in threads",
         Cores::Auto,
     ),
 ]);

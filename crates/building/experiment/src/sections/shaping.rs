@@ -14,7 +14,7 @@ pub(super) static SHAPING: Choice<Make<Shaping>> = choice(
     "shaping",
     KeyDefault::Text("none"),
     &[
-        variant("none", "each fragment goes at once as a packet of its own", &[], |_| Shaping::None),
+        variant("none", "each fragment is sent at once in a separate packet", &[], |_| Shaping::None),
         variant(
             "grouping",
             "fragments for one builder wait until they fill a packet",

@@ -238,7 +238,7 @@ pub(super) fn used(view: View<'_>) -> Vec<View<'_>> {
     own.iter().flat_map(in_table).chain(shared).map(View).collect()
 }
 
-/// True when a source is recorded or live, in an unchecked tree.
+/// True if a source is recorded or live, in an unchecked tree.
 pub(super) fn has_data(root: &Node) -> bool {
     let is_data = |table: &Node| SOURCE.written(Some(table)).is_some_and(|source| source.feed != Feed::Generated);
     written(root).any(is_data)
@@ -252,7 +252,7 @@ fn written(root: &Node) -> impl Iterator<Item = &Node> {
     units.iter().flat_map(in_table).chain(shared)
 }
 
-/// The usual size of the largest fragments that sources have, in an unchecked tree; none if the file does not say it.
+/// The usual size of the largest fragments that sources have, in an unchecked tree; `None` if the file does not say it.
 pub(super) fn usual_size(root: &Node) -> Option<ByteCount> {
     written(root).map(size_of).try_fold(ByteCount(0), |largest, size| Some(largest.max(size?)))
 }
@@ -313,7 +313,7 @@ fn listeners(view: View<'_>) -> Vec<Problem> {
         }
         if let Some((first, other)) = seen.insert((source.text("type"), address), (index, source)) {
             let message = format!("readout units {first} and {index} both listen on {address:?}");
-            let help = "give each unit a table [[readout.unit]] with an address of its own";
+            let help = "give each unit a table [[readout.unit]] with a separate address";
             let mut problem = Problem::new(message, help).at(source.origin("listen"), "taken");
             if source.origin("listen") != other.origin("listen") {
                 problem = problem.at(other.origin("listen"), format!("unit {first}"));

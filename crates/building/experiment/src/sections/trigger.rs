@@ -24,7 +24,7 @@ pub(super) static TRIGGER: Choice<Make<Trigger>> = Choice {
             "block",
             KeyKind::Auto { max: MAX_BLOCK },
             KeyDefault::Text("auto"),
-            "events in a block: a readout unit sends its fragments of so many consecutive events to one builder in one \
+            "events in a block: a readout unit sends its fragments of this many consecutive events to one builder in one \
              bundle. `auto` takes up to 64 events, 128 KiB in a bundle and 1 MiB in a block: at a rate as many as the load \
              needs, free running as many as leave 8 blocks of the `events` for each builder; 1 with \
              data, phases, a first stage, shaping, injected faults, or sizes that are not in the file",

@@ -206,7 +206,7 @@ const WINDOW: Key = key(
     integer(1, MAX_WINDOW),
     KeyDefault::Integer(2),
     "messages that a saturating sender has under way: it sends the next when one has left its host; in a `funnel` and a \
-     `push-farm` for every sender, until the receiver is done with one and says so by a message of 64 B",
+     `push-farm` for every sender, until the receiver is done with one and reports this by a message of 64 B",
 );
 
 const DEPTH: Key = key(
@@ -265,17 +265,17 @@ static SPACING: Words<Spacing> = Words(&[
     ),
 ]);
 
-/// True when messages come in time slots.
+/// True if messages come in time slots.
 fn is_slotted(workload: View<'_>) -> bool {
     workload.has("arrivals") && SPACING.at(workload, "arrivals") == Spacing::Slotted
 }
 
-/// True when the workload is traffic and not event building.
+/// True if the workload is traffic and not event building.
 pub(super) fn is_traffic(view: View<'_>) -> bool {
     WORKLOAD.of(view.below("workload")).is_some()
 }
 
-/// True when the workload is event building, in an unchecked tree.
+/// True if the workload is event building, in an unchecked tree.
 pub(super) fn is_event_building(root: &Node) -> bool {
     WORKLOAD.written(root.at("workload")).is_some_and(Option::is_none)
 }

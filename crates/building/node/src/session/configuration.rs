@@ -28,7 +28,7 @@ pub(super) struct Configuration {
     pub(super) next: Option<u64>,
     /// Time for which triggers were turned away before the current run, if it has followed another without a stop.
     pub(super) switched: Option<Span>,
-    /// A run goes on.
+    /// A run is in progress.
     pub(super) is_running: bool,
     pub(super) has_shut_down: bool,
 }
@@ -146,7 +146,7 @@ impl Configuration {
         self.outcome.progress(self.control.elapsed(now).as_secs_f64(), stopping)
     }
 
-    /// Nodes that are lost are brought back while the run goes on.
+    /// Lost nodes are brought back during the run.
     pub(super) fn rejoins(&self) -> bool {
         self.control.may_rejoin()
     }

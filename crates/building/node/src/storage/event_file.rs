@@ -33,7 +33,7 @@ pub(super) fn append(file: &mut Writer, event: &Built<Bytes>) -> Result<(), Writ
     file.append(event.event, &fragments)
 }
 
-/// The error of a builder whose events cannot be stored, with its way out.
+/// The error of a builder whose events cannot be stored, with advice.
 pub(crate) fn storage_error(builder: u16, error: &WriteError) -> NodeError {
     let base = NodeError::new(format!("builder unit {builder}: {error}"));
     match error {

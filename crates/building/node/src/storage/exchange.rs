@@ -86,7 +86,7 @@ impl Exchange {
         });
     }
 
-    /// Moves stored events into `sink`; none while the gate is shut.
+    /// Moves stored events into `sink`; `None` while the lease is held.
     ///
     /// # Errors
     /// The error of the writer, once.
@@ -161,10 +161,10 @@ impl Exchange {
         }
     }
 
-    /// Gives back written events as soon as the gate is open. Returns true if the node has taken all earlier ones.
+    /// Gives back written events as soon as the lease is open. Returns true if the node has taken all earlier ones.
     ///
     /// # Errors
-    /// The next task if the gate stays shut. The batch is then never reported as stored.
+    /// The next task if the lease stays held. The batch is then never reported as stored.
     pub(super) fn confirm(&self, batch: &mut Vec<Built<Bytes>>, summary: Vec<WriteSummary>) -> Result<bool, Task> {
         let mut state = self.state();
         state.summary = summary;
@@ -228,7 +228,7 @@ impl Exchange {
     fn change(&self, change: impl FnOnce(&mut ExchangeState)) {
         let mut state = self.state();
         change(&mut state);
-        // To wake somebody is a system call, even when nobody sleeps.
+        // A wake-up is a system call, even if the writer does not sleep.
         if std::mem::take(&mut state.sleeps) {
             drop(state);
             self.changed.notify_one();

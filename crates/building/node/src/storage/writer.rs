@@ -1,6 +1,6 @@
 //! The thread that writes the events of one builder.
 //!
-//! The thread takes the queued events, writes them, hands them to the kernel at once, and gives them back. A slow disk
+//! The thread takes the queued events, writes them, hands them to the kernel at once, and returns them. A slow disk
 //! thus costs its builder slots, but never a turn of its node.
 
 use super::event_file::{EventFile, RoutedEvent, storage_error};
@@ -102,8 +102,8 @@ impl<F: EventFile> EventWriter<F> {
             route.streams().try_for_each(|stream| self.file.append(stream, &event))?;
             bytes += payload(&event);
             // The file copies small fragments and refers to large ones until it is flushed. The flush below, or an earlier
-            // one, gives the readout units their memory back. Until then the writer waits for nothing but the disk: not
-            // for events, not for the gate, not for the pace. So nobody waits in vain for memory that is held here.
+            // one, returns the memory of the readout units. Until then the writer waits for nothing but the disk: not
+            // for events, not for the gate, not for the pace. So no node waits in vain for memory that is held here.
             event.fragments.clear();
             batch.push(event);
             let paced = self.pace.as_ref().map_or(Duration::ZERO, |pace| pace.time(bytes));

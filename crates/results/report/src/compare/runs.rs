@@ -87,7 +87,7 @@ fn compare_quantity(quantity: &Quantity, old: &[&Record], new: &[&Record], toler
     }
 }
 
-/// Median, least and largest value of the launches; none without a launch.
+/// Median, least and largest value of the launches; `None` without a launch.
 fn interval(quantity: &Quantity, records: &[&Record]) -> Option<Interval> {
     let mut values: Vec<_> = records.iter().map(|record| (quantity.value)(record)).collect();
     values.sort_by(f64::total_cmp);

@@ -2,7 +2,7 @@
 
 use super::{
     class, known_differences, number, predicted, published,
-    sensitivity::{band_text, basis, hanging_items, told},
+    sensitivity::{band_text, basis, hanging_items, shown_values},
 };
 use evb_record::{Class, PaperItem, Sensitivity, Verdict};
 use std::fmt::Write as _;
@@ -99,7 +99,7 @@ fn parameters(items: &[PaperItem], sensitivities: &[Sensitivity]) -> String {
             .to_owned();
     for one in sensitivities {
         let hanging: Vec<_> = hanging_items(items, one)
-            .map(|(item, values)| format!("`{}` ({}): {}", item.item, class(item.class), told(item, values)))
+            .map(|(item, values)| format!("`{}` ({}): {}", item.item, class(item.class), shown_values(item, values)))
             .collect();
         let values = one.values.join("; ");
         let _infallible = writeln!(

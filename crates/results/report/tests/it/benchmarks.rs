@@ -9,7 +9,7 @@ use evb_report::{NARROW, benchmark_csv, benchmark_plots, benchmark_tables, compa
 
 const TRANSPORTS: [&str; 4] = ["threads", "shm", "tcp", "ofi:tcp"];
 
-/// A row whose median takes so many nanoseconds, or which has so many messages per second.
+/// A row with this median in nanoseconds, or with this many messages per second.
 pub(crate) fn row(pattern: &str, transport: &str, nodes: u16, size_bytes: u64, value: f64) -> Benchmark {
     let streams = matches!(pattern, "pairs" | "one-way" | "stream");
     let times = Times {
@@ -73,7 +73,7 @@ pub(crate) fn with(row: &Benchmark, change: impl FnOnce(&mut BenchmarkSettings))
     row
 }
 
-/// A round trip whose launches took so many nanoseconds.
+/// A round trip whose launches took these times in nanoseconds.
 pub(crate) fn launched(values: &[f64]) -> Benchmark {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);

@@ -128,7 +128,7 @@ fn rows_are_matched_by_all_that_was_chosen() {
     assert_eq!(
         (gone[0].difference.verdict, gone[0].difference.good),
         (Change::Missing, true),
-        "nobody could have trusted it"
+        "the old row was not trusted either"
     );
 }
 

@@ -1,4 +1,4 @@
-//! `network.flow`: what happens to a packet that cannot go on.
+//! `network.flow`: the flow control: the fate of a packet that cannot move.
 
 use super::preset_keys::{ONE, PRESET, of_preset};
 use crate::{choice::*, limits::*, schema::*};
@@ -10,13 +10,13 @@ pub(super) static FLOW: Choice<Make<Flow>> = choice(
     &[
         variant(
             "wormhole",
-            "STOP/GO or byte credits: a stalled packet stands on all the links behind its head",
+            "STOP/GO or byte credits: a stalled packet occupies all the links behind its head",
             &[of_preset("slack", bytes(1, MAX_SWITCH_BUFFER), "bytes that an input buffers of one packet"), REACTION],
             |view| Flow::Wormhole { slack: view.quantity("slack"), reaction: view.quantity("reaction") },
         ),
         variant(
             "cut-through",
-            "virtual cut-through with credits: a packet goes on only when the next buffer can take all of it",
+            "virtual cut-through with credits: a packet moves on only when the next buffer has room for all of it",
             &[
                 of_preset(
                     "buffer",

@@ -8,7 +8,7 @@ pub(super) const MAPPER: &[Key] = &[
         "interval",
         wait(),
         KeyDefault::Text("1 s"),
-        "time from the end of one look of the leader at the network to the next",
+        "time from the end of one survey of the network by the leader to the next",
     ),
     key(
         "patience",

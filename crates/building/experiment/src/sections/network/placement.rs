@@ -40,7 +40,7 @@ pub(in crate::sections) fn plan(view: View<'_>) -> Placement {
     }
 }
 
-/// True when the event manager is on the network: it exists, and control goes through it.
+/// True if the event manager is on the network: it exists, and control goes through it.
 pub(super) fn has_manager(root: &Node) -> bool {
     control::is_shared(root) && workload::is_event_building(root)
 }

@@ -7,7 +7,7 @@ use crate::{
 };
 use toml::de::DeTable;
 
-/// The tables that an experiment keeps when another `[network]` takes the place of its own.
+/// The tables that an experiment keeps when another `[network]` replaces its own.
 const KEPT: [&str; 2] = ["placement", "fault"];
 
 /// Puts the network of another file, which holds a `[network]` and nothing else, in the place of the experiment's.
