@@ -19,7 +19,7 @@ pub struct Measurement {
     pub size: usize,
     /// Time that the receiver of a farm computes for each event.
     pub compute: Span,
-    /// Messages that a sender has under way at once, at least 1.
+    /// Messages that a sender has in flight, at least 1.
     pub window: u32,
     /// Rate at which each sender offers messages, per second (of gathering: rate of all events); `None` for as fast as
     /// possible.

@@ -102,7 +102,7 @@ pub const MAX_BANDWIDTH: Bandwidth = Bandwidth(8_000_000_000_000);
 pub const MAX_SWITCH_BUFFER: ByteCount = ByteCount(GIB);
 /// Longest delay of a part of the network.
 pub const MAX_DELAY: Span = Span::from_secs(1);
-/// Messages of one sender that are under way at once.
+/// Messages of one sender that are in flight.
 pub const MAX_WINDOW: i64 = 65_536;
 /// Longest computing for one event.
 pub const MAX_COMPUTE: Span = Span::from_secs(1);

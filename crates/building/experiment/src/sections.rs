@@ -39,34 +39,38 @@ pub(crate) static FILE: KeyKind = KeyKind::Section(ROOT);
 /// The keys of the whole file.
 pub(crate) const ROOT: &[Key] = &[
     key("name", KeyKind::Name, KeyDefault::Derived("the file's name without `.toml`"), "name of the experiment"),
-    key("description", KeyKind::Text, KeyDefault::Text(""), "what it is for"),
-    optional("data", KeyKind::Section(data::DATA), "Where data files are."),
-    optional(
-        "trigger",
-        KeyKind::Choice(&trigger::TRIGGER),
-        "What makes the event manager trigger, and when that ends.",
-    ),
+    key("description", KeyKind::Text, KeyDefault::Text(""), "purpose of the experiment, as text for the reader"),
+    optional("data", KeyKind::Section(data::DATA), "The place of data files."),
+    optional("trigger", KeyKind::Choice(&trigger::TRIGGER), "Start and end of the triggers of the event manager."),
     optional(
         "readout",
         KeyKind::Section(readout::READOUT),
-        "The readout units: how many, what feeds them, how much they hold.",
+        "The readout units: their number, their sources and their buffers.",
     ),
     optional("builder", KeyKind::Section(builder::BUILDER), "The builder units."),
     optional("first_stage", KeyKind::Section(first_stage::FIRST_STAGE), first_stage::DOC),
-    optional("protocol", KeyKind::Choice(&protocol::PROTOCOL), "Who starts the transfer of fragments."),
-    optional("shaping", KeyKind::Choice(&shaping::SHAPING), "How readout units order and pack what they send."),
+    optional(
+        "protocol",
+        KeyKind::Choice(&protocol::PROTOCOL),
+        "The protocol: the side that starts the transfer of fragments.",
+    ),
+    optional(
+        "shaping",
+        KeyKind::Choice(&shaping::SHAPING),
+        "Traffic shaping: the order and the packing of what readout units send.",
+    ),
     optional(
         "transport",
         KeyKind::Choice(&transport::TRANSPORT),
-        "How nodes talk when the command line does not say otherwise.",
+        "The transport between nodes, unless the command line selects another.",
     ),
     optional("control", KeyKind::Section(control::CONTROL), control::DOC),
     optional("filter", KeyKind::Section(filter::FILTER), filter::DOC),
-    optional("storage", KeyKind::Section(storage::STORAGE), "What is kept, and where."),
+    optional("storage", KeyKind::Section(storage::STORAGE), "The events that are written, and their folder."),
     optional("network", KeyKind::Section(network::NETWORK), network::DOC),
     optional("workload", KeyKind::Choice(&workload::WORKLOAD), workload::DOC),
     optional("run", KeyKind::Section(run::RUN), "Seed and limits."),
-    optional("fault", KeyKind::List { item: &fault::TABLE, most: MAX_FAULTS }, "Faults brought about on purpose."),
+    optional("fault", KeyKind::List { item: &fault::TABLE, most: MAX_FAULTS }, "Faults injected on purpose."),
     optional("sweep", KeyKind::Sweep, "Keys that take several values."),
 ];
 

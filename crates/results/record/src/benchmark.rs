@@ -71,7 +71,7 @@ pub struct BenchmarkSettings {
     pub nodes: u16,
     /// Time that the receiver of a farm computes for each event, in microseconds.
     pub compute_us: f64,
-    /// Largest number of messages of a sender that are under way at once.
+    /// Largest number of messages of a sender that are in flight.
     pub window: u32,
     /// Rate at which each sender offers messages, or rate of the gathered events, per second; `None` if each sender
     /// sends as fast as possible.

@@ -16,19 +16,19 @@ pub(super) const BUILDER: &[Key] = &[
         "slots",
         KeyKind::Auto { max: MAX_SLOTS },
         KeyDefault::Text("auto"),
-        "events that one builder may have under construction; blocks, where events go in blocks (`trigger.block`). `auto` looks \
-         for the number that is enough while events are built, up to 64, also fewer than one for each, and with blocks fewer: 512 events, but 4 blocks; with `[shaping]` it has as many from the start",
+        "events that one builder may have under construction; blocks, where events go in blocks (`trigger.block`). `auto` finds a \
+         sufficient number during the run, at most 64, or with blocks 512 events but at least 4 blocks; all builders together may have fewer than one each. With `[shaping]` it is the maximum from the start",
     ),
     key(
         "patience",
         wait(),
         KeyDefault::Text("250 ms"),
-        "how long a builder waits for the fragments of an event before it asks for those that it lacks",
+        "time after which a builder asks for missing fragments of an event",
     ),
     optional(
         "deadline",
         wait(),
-        "time after which an event, or a phase of it, ends with what is there, though the rest may still come",
+        "time after which an event, or a phase of it, ends with the fragments received so far",
     ),
 ];
 

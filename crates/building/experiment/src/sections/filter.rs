@@ -29,22 +29,22 @@ pub(super) const FILTER: &[Key] = &[
     optional(
         "units",
         integer(0, MAX_FILTER_UNITS),
-        "processes of the program for each builder; 1 by default, and 0 only with `listen`",
+        "processes of the program for each builder, 1 by default; 0 only with `listen`",
     ),
     optional(
         "listen",
         KeyKind::Address,
         "address at which builder 0 waits for `evb filter` of other machines, with or without `program`; builder n has the port n above it, and port 0 is any free one",
     ),
-    optional("timeout", wait(), "how long a process that has events may do nothing; 5 s by default"),
+    optional("timeout", wait(), "longest time without progress of a process that has events; 5 s by default"),
     optional("events", integer(1, MAX_HELD), "most events that a process holds; 16 by default"),
     optional(
         "streams",
         KeyKind::Names { least: 1, most: MAX_STREAMS },
-        "further streams that the program can name; `physics` is there",
+        "streams beside `physics` that the program can name",
     ),
     optional("accept", number(0.0, 1.0), "part of the events that a simulated program accepts"),
-    optional("time", time(MAX_DURATION), "processor time of a simulated program for an event; none by default"),
+    optional("time", time(MAX_DURATION), "processor time of a simulated program for an event; 0 by default"),
 ];
 
 /// Each table of the chain.
@@ -58,12 +58,12 @@ static STEP: Choice<Make<Rule>> = Choice {
         optional(
             "stream",
             KeyKind::Name,
-            "the stream that takes what the filter accepts; without it, the filter rejects what it does not accept",
+            "stream of the accepted events; without it, the filter rejects all other events",
         ),
         optional(
             "copy",
             KeyKind::Flag,
-            "true for a filter that takes nothing: of the events that are kept, it copies what it accepts into its stream",
+            "true if the filter copies accepted events that are kept into its stream, and takes none",
         ),
     ],
     variants: &[
@@ -104,7 +104,7 @@ static STEP: Choice<Make<Rule>> = Choice {
             ],
             word_rule,
         ),
-        variant("complete", "accepts events whose fragments are all there and good", &[], |_| Rule::Complete),
+        variant("complete", "accepts complete events, whose fragments are all good", &[], |_| Rule::Complete),
         variant(
             "random",
             "accepts a part of the events, drawn by seed and event",

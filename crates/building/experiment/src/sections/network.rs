@@ -20,20 +20,24 @@ pub(super) const DOC: &str = "The network that `evb simulate` runs on. Every key
 nothing from it, so that its keys must be given. Where the preset has no value, the default of the table below applies.";
 
 pub(super) const NETWORK: &[Key] = &[
-    key("preset", KeyKind::Preset, KeyDefault::Text(DEFAULT_NETWORK), "what lies below the other keys"),
+    key("preset", KeyKind::Preset, KeyDefault::Text(DEFAULT_NETWORK), "preset whose values the other keys replace"),
     optional(
         "fitted_to",
         KeyKind::Text,
-        "message layer that the network was fitted to, as `evb bench --fit` writes it: results then say what is not in them",
+        "message layer that the network was fitted to, as `evb bench --fit` writes it: results then list the costs that are not in them",
     ),
     of_preset("topology", KeyKind::Choice(&topology::TOPOLOGY), "switches and links"),
-    of_preset("link", KeyKind::Section(LINK), "every link that does not say otherwise"),
+    of_preset("link", KeyKind::Section(LINK), "every link without separate values"),
     of_preset("switch", KeyKind::Section(SWITCH), "every switch"),
     of_preset("flow", KeyKind::Choice(&flow::FLOW), "the flow control: the fate of a packet that cannot move"),
-    of_preset("routing", KeyKind::Choice(&routing::ROUTING), "how a packet finds its way"),
+    of_preset("routing", KeyKind::Choice(&routing::ROUTING), "routing of packets"),
     of_preset("nic", KeyKind::Section(nic::NIC), "every network interface"),
-    of_preset("host", KeyKind::Section(HOST), "what a message costs the processor of a host"),
-    of_preset("control", KeyKind::Choice(&control::CONTROL), "how control messages travel: all but fragments"),
+    of_preset("host", KeyKind::Section(HOST), "processor time of a host for a message"),
+    of_preset(
+        "control",
+        KeyKind::Choice(&control::CONTROL),
+        "network of control messages, which are all but fragments",
+    ),
     key(
         "placement",
         KeyKind::Section(placement::PLACEMENT),
@@ -49,28 +53,28 @@ pub(super) const NETWORK: &[Key] = &[
     optional(
         "fault",
         KeyKind::List { item: &fault::TABLE, most: MAX_FAULTS },
-        "one table `[[network.fault]]` for each thing that goes wrong in the network",
+        "one table `[[network.fault]]` for each fault of the network",
     ),
 ];
 
 const LINK: &[Key] = &[
     of_preset("rate", bandwidth(), "data rate of each direction"),
-    of_preset("delay", delay(), "time from the end of sending a byte to its being there: cable and transceivers"),
+    of_preset("delay", delay(), "time from the end of sending a byte to its arrival: cable and transceivers"),
 ];
 
 const SWITCH: &[Key] = &[
     of_preset(
         "delay",
         delay(),
-        "time from a packet's head being first in its input buffer to its asking for an output",
+        "time from the arrival of a packet's head at the front of its input buffer to its request for an output",
     ),
-    of_preset("arbitration", KeyKind::Word(&ARBITRATION), "who is next at an output for which several inputs wait"),
+    of_preset("arbitration", KeyKind::Word(&ARBITRATION), "order in which several waiting inputs get an output"),
 ];
 
 static ARBITRATION: Words<Arbitration> = Words(&[
     word("round-robin", "the inputs in turn", Arbitration::RoundRobin),
     word("random", "drawn at random", Arbitration::Random),
-    word("oldest", "the one that has waited longest", Arbitration::Oldest),
+    word("oldest", "the input that has waited longest", Arbitration::Oldest),
 ]);
 
 const HOST: &[Key] = &[

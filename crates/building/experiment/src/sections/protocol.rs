@@ -1,4 +1,4 @@
-//! `[protocol]`: who starts the transfer of fragments, how the builder of an event is picked, and the decision after the
+//! `[protocol]`: who starts the transfer of fragments, choice of the builder of an event, and the decision after the
 //! first phase.
 
 use super::counts;
@@ -20,7 +20,7 @@ pub(super) static PROTOCOL: Choice<Make<Protocol>> = Choice {
         "assignment",
         KeyKind::Word(&ASSIGNMENT),
         KeyDefault::Text("round-robin"),
-        "how the builder of an event is picked",
+        "choice of the builder of an event",
     )],
     variants: &[
         variant(
@@ -33,7 +33,7 @@ pub(super) static PROTOCOL: Choice<Make<Protocol>> = Choice {
                     KeyDefault::Derived("352, or the number of builders if that is more"),
                     "most assignments in one message; at least the number of builders",
                 ),
-                key("group_timeout", wait(), KeyDefault::Text("1 ms"), "how long an incomplete group waits for more"),
+                key("group_timeout", wait(), KeyDefault::Text("1 ms"), "longest wait of an incomplete group"),
             ],
             |_| Protocol::Push,
         ),
@@ -66,7 +66,7 @@ pub(super) static PROTOCOL: Choice<Make<Protocol>> = Choice {
                     REST,
                     KeyKind::Flag,
                     KeyDefault::Flag(true),
-                    "if the others are asked for accepted events; if not, an event is decided and stored with the fragments of its first phase",
+                    "true if the others are asked for accepted events; otherwise an event is decided and stored with the fragments of its first phase",
                 ),
                 optional(
                     "accept",

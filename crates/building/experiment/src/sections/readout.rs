@@ -46,13 +46,9 @@ pub(super) const READOUT: &[Key] = &[
     optional(
         "slice",
         KeyKind::Time { min: Span::from_micros(1), max: MAX_DURATION },
-        "an event is a slice of the time, so long: for sources of hits, which have no trigger",
+        "length of an event that is a slice of time, for sources of hits, which have no trigger",
     ),
-    optional(
-        "overlap",
-        time(MAX_DURATION),
-        "time after the end of a slice whose hits belong to it, too; none by default",
-    ),
+    optional("overlap", time(MAX_DURATION), "time after the end of a slice whose hits also belong to it; 0 by default"),
     optional("slices_from", integer(0, i64::MAX), "start of the first slice in nanoseconds, 0 by default"),
     optional("source", KeyKind::Choice(&SOURCE), "the source of every unit without a separate table"),
     optional(
@@ -75,7 +71,7 @@ pub(super) const READOUT: &[Key] = &[
 ];
 
 const UNIT: &[Key] = &[
-    optional("source", KeyKind::Choice(&SOURCE), "what feeds this unit: its only source"),
+    optional("source", KeyKind::Choice(&SOURCE), "the only source of this unit"),
     optional(
         "sources",
         KeyKind::List { item: &source::TABLE, most: MAX_SOURCES as usize },

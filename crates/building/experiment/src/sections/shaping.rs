@@ -20,7 +20,7 @@ pub(super) static SHAPING: Choice<Make<Shaping>> = choice(
             "fragments for one builder wait until they fill a packet",
             &[
                 key("packet", packet(), KeyDefault::Text("32 KiB"), "bytes that fill a packet"),
-                key("timeout", wait(), KeyDefault::Text("1 ms"), "how long an unfilled packet waits"),
+                key("timeout", wait(), KeyDefault::Text("1 ms"), "longest wait of an unfilled packet"),
             ],
             |view| Shaping::Grouping { packet: view.quantity("packet"), timeout: view.quantity("timeout") },
         ),
@@ -35,9 +35,9 @@ pub(super) static SHAPING: Choice<Make<Shaping>> = choice(
                     "lead",
                     bytes(0, MAX_LEAD),
                     KeyDefault::Text("8 KiB"),
-                    "bytes of a bucket that are still on their way when the next one is asked for",
+                    "bytes of a bucket that are still in transit when the next one is requested",
                 ),
-                key("slip", wait(), KeyDefault::Text("100 ms"), "how long a unit waits for a slow one in its turn"),
+                key("slip", wait(), KeyDefault::Text("100 ms"), "longest wait for a slow unit in its turn"),
                 optional(
                     "rate",
                     bandwidth(),
@@ -46,7 +46,7 @@ pub(super) static SHAPING: Choice<Make<Shaping>> = choice(
                 optional(
                     "guard",
                     time(MAX_WAIT),
-                    "with step = \"clock\": end of a slot in which nothing is sent, none by default; clocks may differ by so much",
+                    "with step = \"clock\": time at the end of a slot in which nothing is sent, 0 by default; clocks may differ by this much",
                 ),
             ],
             |view| Shaping::BarrelShifter {

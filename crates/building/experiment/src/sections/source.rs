@@ -13,7 +13,7 @@ pub(super) static SOURCE: Choice<Source> = Choice {
     what: "source",
     default: KeyDefault::Required,
     common: &[
-        optional("masked", KeyKind::Flag, "true for a source that is not read and not expected; the record names it"),
+        optional("masked", KeyKind::Flag, "true for a source that is neither read nor expected; the record lists it"),
         optional(
             "suppressed",
             number(0.0, 1.0),
@@ -175,13 +175,13 @@ const IDENTITY: Key = key(
     "identity",
     KeyKind::Word(&TOLERANT),
     KeyDefault::Text("strict"),
-    "what a mark beside the event number (bunch crossing, orbit, timestamp) is good for",
+    "what a mark beside the event number (bunch crossing, orbit, timestamp) means for an event",
 );
 
 /// The words for marks that must agree (false) or may disagree (true).
 static TOLERANT: Words<bool> = Words(&[
     word("strict", "the marks of all fragments of an event must agree, where they carry one", false),
-    word("tolerant", "a mark that disagrees is counted and spoils no event", true),
+    word("tolerant", "a mark that disagrees is counted, and the event stays complete", true),
 ]);
 
 /// The source that a table describes.

@@ -13,7 +13,7 @@ pub(super) const STORAGE: &[Key] = &[
         "keep",
         KeyKind::Keep { words: &KEEP, table: &[ONE_IN] },
         KeyDefault::Text("all"),
-        "which events are written; incomplete ones too, unless none",
+        "events that are written; unless it is `none`, incomplete events always are",
     ),
     key(
         "directory",

@@ -33,7 +33,7 @@ pub(super) static TRIGGER: Choice<Make<Trigger>> = Choice {
             "accept_loss",
             integer(0, 100),
             KeyDefault::Integer(0),
-            "percent of what comes at a rate, triggers or messages, that may be lost before the result is not good",
+            "percent of the triggers or messages at a rate that may be lost in a good run",
         ),
     ],
     variants: &[

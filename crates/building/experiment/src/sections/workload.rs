@@ -209,12 +209,8 @@ const WINDOW: Key = key(
      `push-farm` for every sender, until the receiver is done with one and reports this by a message of 64 B",
 );
 
-const DEPTH: Key = key(
-    "window",
-    integer(1, MAX_WINDOW),
-    KeyDefault::Integer(1),
-    "messages under way at once: the depth of the pipeline",
-);
+const DEPTH: Key =
+    key("window", integer(1, MAX_WINDOW), KeyDefault::Integer(1), "messages in flight: the depth of the pipeline");
 
 const LOAD: Key = optional(
     "load",

@@ -34,7 +34,7 @@ pub(super) static FLOW: Choice<Make<Flow>> = choice(
         ),
         variant(
             "store-and-forward",
-            "a switch takes a packet whole, then puts it into the queue of its output",
+            "a switch receives a whole packet, then puts it into the queue of its output",
             &[
                 of_preset(
                     "queue",
@@ -42,7 +42,7 @@ pub(super) static FLOW: Choice<Make<Flow>> = choice(
                     "bytes of each output queue (`drop`), or of the packets of one input that a switch holds before it \
                      asks the sender to pause",
                 ),
-                of_preset("full", KeyKind::Word(&FULL), "what happens when that is full"),
+                of_preset("full", KeyKind::Word(&FULL), "reaction to a full queue"),
                 REACTION,
                 key(
                     "priorities",

@@ -17,14 +17,9 @@ pub(super) const MAPPER: &[Key] = &[
         "time without a word of the leader after which a host takes it for gone; longer than it takes to explore the \
          network",
     ),
-    key(
-        "timeout",
-        wait(),
-        KeyDefault::Text("1 ms"),
-        "a probe without an answer is sent again, or has failed, after this",
-    ),
-    key("tries", integer(1, 100), KeyDefault::Integer(3), "how often a probe is sent, at most"),
-    key("window", integer(1, MAX_WINDOW), KeyDefault::Integer(16), "probes of a mapper that are under way at once"),
+    key("timeout", wait(), KeyDefault::Text("1 ms"), "time after which an unanswered probe is repeated, or fails"),
+    key("tries", integer(1, 100), KeyDefault::Integer(3), "most attempts of a probe"),
+    key("window", integer(1, MAX_WINDOW), KeyDefault::Integer(16), "most probes of a mapper in flight"),
     key(
         "probe",
         bytes(1, MAX_SWITCH_BUFFER),

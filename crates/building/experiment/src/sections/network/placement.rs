@@ -14,7 +14,7 @@ pub(super) const PLACEMENT: &[Key] = &[
     optional(
         "manager",
         integer(0, MAX_COUNT),
-        "host of the event manager, 0 if the file does not say; it has none when control is separate, nor has traffic",
+        "host of the event manager, 0 by default; it needs none for traffic, or if control is separate",
     ),
     key(
         "readout",

@@ -42,7 +42,7 @@ pub(super) static TOPOLOGY: Choice<Make<Topology>> = choice(
             "a composite of crossbars, such as the M2M-OCT-SW8: a `clos` whose leaves are called edges and whose \
              spines middles",
             &[
-                count("edges", PRESET, "crossbars that hosts hang on"),
+                count("edges", PRESET, "crossbars with hosts"),
                 count("ports_per_edge", PRESET, "ports for hosts on each of them"),
                 count("middles", PRESET, "crossbars between them"),
                 count("links", ONE, "parallel links between each edge and each middle"),
@@ -95,7 +95,7 @@ pub(super) static TOPOLOGY: Choice<Make<Topology>> = choice(
         ),
         variant(
             "explicit",
-            "whatever is listed",
+            "the listed switches and links",
             &[
                 of_preset("switches", KeyKind::Names { least: 1, most: MAX_LISTED }, "names of the switches"),
                 of_preset(
