@@ -9,7 +9,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut plan = Plan::new(building, sizes).on_network("myrinet-clos-128")?.with_seed(7);
     plan.name = "build-and-simulate".into();
 
-    // Goes on as long as the observer says so.
+    // Continues as long as the observer wants.
     print(&simulate(&plan, NonZeroUsize::MIN, None, &mut |_| true)?)?;
     // The observer `()` only waits.
     print(&run_in_threads(&plan, &mut ())?)

@@ -32,7 +32,7 @@ impl Acceptance {
     /// Reads limits in the format TOML.
     ///
     /// # Errors
-    /// The text is no such file, with the place and what is wrong.
+    /// The text is not such a file; the error has the place and the reason.
     pub fn parse(text: &str) -> Result<Self, String> {
         toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())
     }
@@ -161,8 +161,8 @@ mod tests {
         silent.links[0].half_round_trip_ns = Times::default();
         let limits = Acceptance::parse("bandwidth = \"1 MB/s\"\nhalf_round_trip = \"1 s\"").unwrap();
         limits.judge(&mut silent);
-        let told = |key, limit| format!("{key}: 1 of 3 links; n0 - n1 has no result, the limit is {limit}");
-        let expected = [told("half_round_trip", "1000000.000 us"), told("bandwidth", "1.000 MB/s")];
+        let expected = |key, limit| format!("{key}: 1 of 3 links; n0 - n1 has no result, the limit is {limit}");
+        let expected = [expected("half_round_trip", "1000000.000 us"), expected("bandwidth", "1.000 MB/s")];
         assert!(!silent.good && silent.not_accepted == expected, "{:?}", silent.not_accepted);
     }
 

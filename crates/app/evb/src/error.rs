@@ -23,7 +23,7 @@ pub enum Error {
     /// The measurements give no network.
     #[error("no network fits: {0}")]
     NoFit(#[from] FitError),
-    /// None of the measurements can be simulated, so nothing says how well the network fits.
+    /// None of the measurements can be simulated, so the quality of the fit is unknown.
     #[error("no network fits: nothing that was measured could be simulated")]
     NothingSimulated,
     /// The caller has stopped the work.
@@ -38,7 +38,7 @@ impl From<Diagnostics> for Error {
 }
 
 impl Error {
-    /// The way out, if there is one.
+    /// Advice to the user, if there is any.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {

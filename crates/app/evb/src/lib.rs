@@ -2,7 +2,7 @@
 //!
 //! | to | use |
 //! |---|---|
-//! | load an experiment file | [`Experiment::load`], which gives a [`Plan`] for each point of its sweep |
+//! | load an experiment file | [`Experiment::load`], which makes a [`Plan`] for each point of its sweep |
 //! | describe an experiment without a file | [`Plan::new`] |
 //! | see what could surprise | [`surprises`], [`largest`], [`MemoryBound`] |
 //! | simulate | [`simulate`], or [`Simulations`] for many plans |
@@ -12,7 +12,7 @@
 //! | benchmark message layers | [`mod@bench`], [`simulate_suite`], [`fit`] |
 //! | reproduce published values | [`Reproduction`] |
 //!
-//! All of them give records of `evb_record`: serializable, and all that the tables and plots are made from.
+//! All of them return records of `evb_record`: serializable, and all that the tables and plots are made from.
 //!
 //! ```
 //! use evb::{Config, Plan, SourceSpec, simulate};
@@ -41,13 +41,13 @@ pub use error::Error;
 pub use evb_bench as bench;
 pub use evb_core::{Bandwidth, ByteCount, Frequency, NodeId, Span};
 pub use evb_experiment::{
-    Diagnostics, Experiment, FaultAction, FaultSpec, Keep, Link, Load, NetworkPlan, Other, Plan, RunPlan, Stages,
+    Diagnostics, Experiment, FaultAction, FaultSpec, Keep, Load, NetworkPlan, Other, Plan, RunPlan, StageLink, Stages,
     StoragePlan, TrafficPlan, TriggerPlan, Workload,
 };
 pub use evb_filter::{Code, CodeError, JoinError, JoinFilters, Selection, join_builders, serve_library};
 pub use evb_node::{
     BufferFill, Children, Command, Distribution, JoinOptions, Live, MemoryBound, NodeError, NodeMachine, NodeMemory,
-    Observer, OpenCounts, OpenSession, Presence, ProcessOptions, Progress, Ranks, RunError, RunState, Sample,
+    NodePresence, Observer, OpenCounts, OpenSession, ProcessOptions, Progress, Ranks, RunError, RunState, Sample,
     SampleFragment, Session, Sizes, Start, Token, Turn, VERSION, host, join, launched, limits, run_stages,
 };
 pub use evb_patterns::{Pattern, TrafficConfig};
@@ -69,7 +69,7 @@ pub use traffic::run_traffic;
 /// the observer. `()` is an observer that does nothing.
 ///
 /// # Errors
-/// [`RunError`] if the plan can only be simulated, or a node cannot open its source or its files. The record tells
+/// [`RunError`] if the plan can only be simulated, or a node cannot open its source or its files. The record has
 /// later errors.
 pub fn run_in_threads(plan: &Plan, observer: &mut dyn Observer) -> Result<Record, RunError> {
     check_runnable(std::slice::from_ref(plan))?;

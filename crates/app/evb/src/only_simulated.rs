@@ -9,10 +9,10 @@ use evb_protocol::{Shaping, ShapingStep};
 /// The reason why a plan can be simulated, but not run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OnlySimulated {
-    /// The load of traffic is a part of the rate of a link, which only a simulated network tells.
-    #[error("`workload.load` is a part of the rate of a simulated link, and nobody knows that of the real ones")]
+    /// The load of traffic is a part of the rate of a link, which only a simulated network knows.
+    #[error("`workload.load` is a part of the rate of a simulated link, and the rate of a real link is unknown")]
     Load,
-    /// Nobody knows when an event has been gathered everywhere.
+    /// No node knows when an event has been gathered everywhere.
     #[error("events are gathered as fast as it goes in a simulation only: no real node knows when the others are done")]
     Gather,
     /// The nodes of traffic have no faults on purpose.
@@ -26,13 +26,13 @@ pub enum OnlySimulated {
     Transport(&'static str),
     /// The buckets of a barrel shifter follow each other as the network interface sends them.
     #[error(
-        "no transport tells when a bucket has left its network interface: `shaping.step` of link is only simulated"
+        "no transport reports when a bucket has left its network interface: `shaping.step` of link is only simulated"
     )]
     Step,
 }
 
 impl OnlySimulated {
-    /// The way out.
+    /// Advice to the user.
     #[must_use]
     pub const fn hint(self) -> &'static str {
         match self {
@@ -59,7 +59,7 @@ impl From<OnlySimulated> for RunError {
 /// Refuses plans that can only be simulated. A run that differs from its plan would be worth nothing.
 ///
 /// # Errors
-/// The first reason that one of the plans gives.
+/// The first reason of any of the plans.
 pub fn check_runnable(plans: &[Plan]) -> Result<(), OnlySimulated> {
     plans.iter().try_for_each(check_traffic)?;
     let by_link = |plan: &Plan| matches!(plan.building.shaping, Shaping::BarrelShifter { step: ShapingStep::Link, .. });

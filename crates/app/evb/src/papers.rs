@@ -17,7 +17,7 @@ impl Reproduction {
     /// a text `key.path=value`.
     ///
     /// # Errors
-    /// There is no such paper, its folder is invalid, or an override does not fit its experiments.
+    /// A paper is unknown, its folder is invalid, or an override does not fit its experiments.
     pub fn new(slugs: &[String], overrides: &[String]) -> Result<Self, Error> {
         if let Some(unknown) = slugs.iter().find(|slug| papers().iter().all(|paper| paper.slug != **slug)) {
             return Err(Error::NoPaper(unknown.clone()));

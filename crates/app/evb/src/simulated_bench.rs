@@ -1,12 +1,12 @@
 //! The simulator as one more message layer of the benchmarks: the same patterns over a simulated network.
 
 use crate::Error;
-use evb_bench::{Benchmark, LayerChoice, Measurement, NetworkFit, Suite, VERSION};
+use evb_bench::{Benchmark, LayerChoice, Measurement, NetworkFit, Suite};
 use evb_core::{Bandwidth, ByteCount, Span};
 use evb_experiment::{Diagnostics, Other, Plan, Workload};
 use evb_fabric::{Flow, HostConfig, LinkConfig};
 use evb_patterns::Pattern;
-use evb_record::{Benchmark as BenchmarkRecord, CpuLoad, Launches, Record, RecordKind, SIMULATED, Times};
+use evb_record::{Benchmark as BenchmarkRecord, Launches, Record, SIMULATED, Times};
 use std::{
     num::NonZeroUsize,
     path::Path,
@@ -107,7 +107,7 @@ fn record(name: &str, measurement: &Measurement, plan: &Plan, record: &Record) -
         || measurement.rate.is_some();
     let latency = record.latency_us;
     let counting = if measurement.benchmark == Benchmark::AllToAll { measurement.nodes } else { 1 };
-    // A simulation tells no more of a distribution; the shortest of what always takes the same time is its median.
+    // A simulation knows no more of a distribution. Times that are always the same have their median as the shortest.
     let cycles = has_cycles.then(|| Times {
         min: latency.p50 * 1e3,
         p50: latency.p50 * 1e3,
@@ -120,26 +120,10 @@ fn record(name: &str, measurement: &Measurement, plan: &Plan, record: &Record) -
     let messages_per_s = record.throughput_bytes_per_s / measurement.size as f64;
     let (quantity, value) = cycles.map_or(("messages_per_s", messages_per_s), |cycles| ("cycle_ns", cycles.p50));
     BenchmarkRecord {
-        kind: RecordKind::Benchmark,
-        experiment: "bench".into(),
-        seed: measurement.seed,
-        version: VERSION.into(),
-        pattern: measurement.benchmark.name().into(),
-        transport: format!("sim:{name}"),
-        size_bytes: measurement.size as u64,
-        nodes: measurement.nodes,
-        compute_us: measurement.compute_us(),
-        window: measurement.window,
-        rate_hz: measurement.rate,
-        gathers: measurement.gathers(),
-        destinations: measurement.destinations(),
-        wait: SIMULATED.into(),
-        cores: Vec::new(),
         cycle_ns: cycles,
-        half_round_trip_ns: cycles.filter(|_| measurement.benchmark.is_round_trip()).map(|cycles| cycles.scaled(0.5)),
+        half_round_trip_ns: measurement.half_round_trip(cycles),
         messages_per_s,
         bytes_per_s: record.throughput_bytes_per_s,
-        cpu_load: CpuLoad::default(),
         launches: Launches {
             quantity: quantity.into(),
             values: vec![value],
@@ -148,14 +132,10 @@ fn record(name: &str, measurement: &Measurement, plan: &Plan, record: &Record) -
             high: value,
             confidence: 1.0,
         },
-        longest_gap_us: 0.0,
         messages: record.events.built,
         lost: record.events.lost,
-        corrupted: 0,
-        calibration: None,
-        trusted: true,
-        notes: Vec::new(),
         good: record.good,
+        ..measurement.record(&format!("sim:{name}"), SIMULATED)
     }
 }
 

@@ -59,15 +59,15 @@ impl<E: From<SimulateError> + Send> Simulations<'_, E> {
                     // One failure ends the work: the others would only be thrown away.
                     next.store(plans, Ordering::Relaxed);
                 }
-                results.lock().expect("nobody panics with the results").add(index, result);
+                results.lock().expect("no thread panics with the results").add(index, result);
             }
         };
         thread::scope(|scope| {
-            // Fewer threads do the same work: the system may give no more.
+            // Fewer threads do the same work: the system may have no more.
             let _enough = (1..threads).try_for_each(|_| thread::Builder::new().spawn_scoped(scope, work).map(drop));
             work();
         });
-        results.into_inner().expect("nobody panics with the results").of_plans.into_iter().flatten().collect()
+        results.into_inner().expect("no thread panics with the results").of_plans.into_iter().flatten().collect()
     }
 
     fn simulate(&self, plan: &Plan, threads: NonZeroUsize, trace: Option<Box<dyn Write + Send>>) -> Result<Record, E> {
@@ -96,7 +96,7 @@ struct Results<'a, 'b, E> {
 }
 
 impl<E> Results<'_, '_, E> {
-    /// Adds a result, and gives away what now is complete up to the first that is missing.
+    /// Adds a result, and passes on those that are complete up to the first missing one.
     fn add(&mut self, index: usize, result: Result<Record, E>) {
         self.of_plans[index] = Some(result);
         while let Some(Some(Ok(record))) = self.of_plans.get(self.taken) {

@@ -7,7 +7,7 @@ use evb_protocol::Trigger;
 use evb_sources::SourceSpec;
 use std::fs;
 
-/// Time from trigger to end from which on people are told that events wait in line.
+/// Shortest time from trigger to end for which a user is warned that events wait in line.
 const LONG: Span = Span::from_secs(1);
 
 /// Texts about surprising properties of some plans, one for each property. Those about memory and waits are of the
@@ -15,7 +15,7 @@ const LONG: Span = Span::from_secs(1);
 #[must_use]
 pub fn surprises(plans: &[Plan]) -> Vec<String> {
     let marks = plans.iter().any(needs_marks).then(|| {
-        "live front ends are told apart by their event counters alone, unless their frames carry marks".to_owned()
+        "live front ends are distinguished by their event counters alone, unless their frames carry marks".to_owned()
     });
     let largest = largest(plans);
     let total =
@@ -33,7 +33,7 @@ pub fn largest(plans: &[Plan]) -> Option<(&Plan, MemoryBound)> {
     building.map(|plan| (plan, MemoryBound::of(plan))).max_by_key(|(_, bound)| bound.total())
 }
 
-/// A rounded number of bytes, for people.
+/// A rounded number of bytes.
 #[must_use]
 pub fn in_bytes(bytes: u64) -> String {
     let (unit, name) = [(1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB")]
@@ -54,7 +54,7 @@ fn too_much_memory(total: u64, machine: Option<u64>) -> Option<String> {
     ))
 }
 
-/// The memory of this machine in bytes, where it can be told.
+/// The memory of this machine in bytes, if known.
 fn memory_of_this_machine() -> Option<u64> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;

@@ -1,7 +1,7 @@
 //! Traffic patterns for real: the machines of a simulation over a message layer.
 
 use crate::OnlySimulated;
-use evb_bench::{BenchError, LayerChoice, NodeResult, Place, RECEIVED, RECEIVED_BYTES, SENT_BYTES, Work, times};
+use evb_bench::{BenchError, LayerChoice, NodeLauncher, NodeResult, RECEIVED, RECEIVED_BYTES, SENT_BYTES, Work, times};
 use evb_core::{Frequency, NodeId, Time};
 use evb_experiment::{Load, Plan};
 use evb_node::{NodeError, Observer, RunError};
@@ -18,7 +18,7 @@ use std::sync::atomic::AtomicBool;
 ///
 /// # Errors
 /// If the layer does not work here, a source cannot be opened, or a node was lost.
-pub fn run_traffic(work: &Work, place: &Place<'_>, note: &mut dyn FnMut(&str)) -> Result<Record, BenchError> {
+pub fn run_traffic(work: &Work, place: &NodeLauncher<'_>, note: &mut dyn FnMut(&str)) -> Result<Record, BenchError> {
     let nodes = place.carry_out(work, note)?;
     Ok(Measured { plan: work.plan(), work, nodes: &nodes }.record(&place.layer.to_string()))
 }
@@ -27,7 +27,7 @@ pub fn run_traffic(work: &Work, place: &Place<'_>, note: &mut dyn FnMut(&str)) -
 pub(crate) fn in_threads(work: &Work, observer: &mut dyn Observer) -> Result<Record, RunError> {
     let name = work.plan().transport.info().name;
     let layer = LayerChoice::of(&work.plan().transport).ok_or(OnlySimulated::Transport(name))?;
-    let place = Place { layer, cores: Vec::new(), stop: &AtomicBool::new(false), launch: None };
+    let place = NodeLauncher { layer, cores: Vec::new(), stop: &AtomicBool::new(false), launch: None };
     let result = run_traffic(work, &place, &mut |text| observer.note(text));
     result.map_err(|error| NodeError { message: error.to_string(), hint: error.hint().map(str::to_owned) }.into())
 }
@@ -108,7 +108,7 @@ impl Measured<'_> {
     fn manager(&self) -> ManagerReport {
         let corrupted = self.sum(|node| node.corrupted);
         let (triggered, ended) = match self.work.pattern() {
-            // Those that all nodes were told of: when a run is stopped, some may have heard of one more.
+            // Those that all nodes know: when a run is stopped, some may know one more.
             Pattern::Gather { .. } => {
                 let all = self.nodes.iter().map(|node| node.offered).min().unwrap_or(0);
                 (all, (self.sum(|node| node.ended) / self.processors()).min(all))

@@ -13,7 +13,7 @@ use crate::{
     status::{NodeStatus, Problem, RunStatus, Status, word},
 };
 use evb::{
-    Command, Keep, Live, NodeError, NodeId, NodeMachine, Observer, Plan, Presence, Progress, RunError, RunState,
+    Command, Keep, Live, NodeError, NodeId, NodeMachine, NodePresence, Observer, Plan, Progress, RunError, RunState,
     Sample, Session, Turn,
 };
 use evb_record::Record;
@@ -541,14 +541,14 @@ impl<'a> Service<'a> {
     fn nodes(&self, session: &Session<'_>) -> Vec<NodeStatus> {
         let config = &self.plan().building;
         let reasons = self.reasons();
-        let node = |(number, presence): (u16, Presence)| {
+        let node = |(number, presence): (u16, NodePresence)| {
             let (node, name) = (NodeId(number), config.node_name(NodeId(number)));
             let kind = match node {
                 node if config.readout_nodes().contains(node) => "readout",
                 node if config.builder_nodes().contains(node) => "builder",
                 _ => "manager",
             };
-            let reason = reasons.get(&name).filter(|_| presence != Presence::Here).cloned();
+            let reason = reasons.get(&name).filter(|_| presence != NodePresence::Here).cloned();
             NodeStatus { name, kind, state: word(presence), reason }
         };
         (0_u16..).zip(session.presence()).map(node).collect()

@@ -1,7 +1,7 @@
 //! The status of the service: what the page shows, and what `GET api/status` answers.
 
 use crate::rates::Rates;
-use evb::Presence;
+use evb::NodePresence;
 use evb_record::Record;
 use evb_report::Limit;
 use serde::Serialize;
@@ -73,11 +73,11 @@ pub(crate) struct NodeStatus {
 }
 
 /// The word for the presence of a node.
-pub(crate) const fn word(presence: Presence) -> &'static str {
+pub(crate) const fn word(presence: NodePresence) -> &'static str {
     match presence {
-        Presence::Here => "up",
-        Presence::Absent => "absent",
-        Presence::Lost => "lost",
+        NodePresence::Here => "up",
+        NodePresence::Absent => "absent",
+        NodePresence::Lost => "lost",
     }
 }
 

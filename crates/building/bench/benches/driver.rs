@@ -12,13 +12,13 @@ const END: u8 = 6;
 const DONE: u8 = 7;
 
 /// The other node: it is ready, answers or takes each message, and ends with its peer.
-struct Nobody {
+struct EchoLayer {
     answers: bool,
     to_give: Vec<Vec<u8>>,
     sent: u64,
 }
 
-impl MessageLayer for Nobody {
+impl MessageLayer for EchoLayer {
     fn local(&self) -> NodeId {
         NodeId(0)
     }
@@ -71,10 +71,10 @@ fn main() {
                 seed: 1,
             };
             let answers = benchmark == Benchmark::PingPong;
-            let mut layer = Nobody { answers, to_give: Vec::new(), sent: 0 };
+            let mut layer = EchoLayer { answers, to_give: Vec::new(), sent: 0 };
             let setting = Setting { epoch_ns: 0, shares_process: true, shares_cores: false };
-            let result =
-                measure(&mut layer, &measurement.work(), setting, &AtomicBool::new(false)).expect("nobody never fails");
+            let result = measure(&mut layer, &measurement.work(), setting, &AtomicBool::new(false))
+                .expect("the layer never fails");
             let messages = if answers { result.messages } else { result.sent };
             println!(
                 "{:10} {size:5} B  {:6.1} ns of processor time a message",

@@ -1,4 +1,4 @@
-//! The clocks of a node: a fast one of its own, one that all processes of a machine share, and that of a simulated network.
+//! The clocks of a node: a fast private one, one that all processes of a machine share, and that of a simulated network.
 
 use evb_core::{Span, Time};
 use evb_transport::VirtualTime;
@@ -79,7 +79,7 @@ pub(crate) fn monotonic_ns() -> u64 {
     nanoseconds(ClockId::Monotonic)
 }
 
-/// Processor time of this thread in nanoseconds, or of the whole process: message systems may have threads of their own.
+/// Processor time of this thread in nanoseconds, or of the whole process: message systems may have more threads.
 pub(crate) fn cpu_ns(of_process: bool) -> u64 {
     nanoseconds(if of_process { ClockId::ProcessCPUTime } else { ClockId::ThreadCPUTime })
 }

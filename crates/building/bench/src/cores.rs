@@ -29,7 +29,7 @@ pub fn calibrate() -> Option<CoreToCore> {
     Some(CoreToCore { line_ns: half_round_trip(first, second, 0)?, message_ns: half_round_trip(first, second, WORDS)? })
 }
 
-/// A word and the payload before it, on cache lines of their own. Each takes two lines, because of the prefetcher of
+/// A word and the payload before it, on separate cache lines. Each takes two lines, because of the prefetcher of
 /// adjacent lines.
 #[derive(Default)]
 #[repr(align(128))]
@@ -37,24 +37,24 @@ struct Flag(AtomicU64);
 
 #[derive(Default)]
 #[repr(align(128))]
-struct Line([AtomicU64; WORDS]);
+struct CacheLine([AtomicU64; WORDS]);
 
 /// One direction.
 #[derive(Default)]
-struct Way {
+struct CoreChannel {
     flag: Flag,
-    payload: Line,
+    payload: CacheLine,
 }
 
-impl Way {
+impl CoreChannel {
     #[inline]
-    fn tell(&self, number: u64, words: usize) {
+    fn send(&self, number: u64, words: usize) {
         self.payload.0[..words].iter().for_each(|word| word.store(number, Ordering::Relaxed));
         self.flag.0.store(number, Ordering::Release);
     }
 
     #[inline]
-    fn hear(&self, number: u64, words: usize) {
+    fn wait_for(&self, number: u64, words: usize) {
         while self.flag.0.load(Ordering::Acquire) != number {}
         let whole = self.payload.0[..words].iter().all(|word| word.load(Ordering::Relaxed) == number);
         hint::black_box(whole);
@@ -63,7 +63,7 @@ impl Way {
 
 /// Median time of half a round trip in nanoseconds, with a payload of `words` words.
 fn half_round_trip(first: u16, second: u16, words: usize) -> Option<f64> {
-    let (there, back) = (&Way::default(), &Way::default());
+    let (there, back) = (&CoreChannel::default(), &CoreChannel::default());
     let total = ROUND_TRIPS * BATCHES as u64;
     let mut times = Vec::with_capacity(BATCHES);
     let (start, started) = mpsc::channel::<()>();
@@ -73,8 +73,8 @@ fn half_round_trip(first: u16, second: u16, words: usize) -> Option<f64> {
             // Without the other thread there is nothing to answer.
             let numbers = 1..=started.recv().map_or(0, |()| total);
             numbers.for_each(|number| {
-                there.hear(number, words);
-                back.tell(number, words);
+                there.wait_for(number, words);
+                back.send(number, words);
             });
         };
         let times = &mut times;
@@ -84,8 +84,8 @@ fn half_round_trip(first: u16, second: u16, words: usize) -> Option<f64> {
             for batch in 0..BATCHES as u64 {
                 let start = Instant::now();
                 for number in batch * ROUND_TRIPS + 1..=(batch + 1) * ROUND_TRIPS {
-                    there.tell(number, words);
-                    back.hear(number, words);
+                    there.send(number, words);
+                    back.wait_for(number, words);
                 }
                 times.push(start.elapsed().as_nanos() as f64 / (2 * ROUND_TRIPS) as f64);
             }

@@ -1,4 +1,4 @@
-//! Counters of the network interfaces of this machine, as the system tells them.
+//! Counters of the network interfaces of this machine, as the system reports them.
 
 use std::{
     collections::BTreeMap,
@@ -10,7 +10,7 @@ use std::{
 /// Values by interface and counter, such as `eth0 rx_dropped` or `mlx5_0/1 port_rcv_errors`.
 pub(crate) type Counters = BTreeMap<String, u64>;
 
-/// Network interfaces, and their counters that tell of traffic and of its loss.
+/// Network interfaces, and their counters of traffic and of its loss.
 const NETWORK: &str = "/sys/class/net";
 const OF_NETWORK: &[&str] =
     &["rx_packets", "tx_packets", "rx_bytes", "tx_bytes", "rx_errors", "tx_errors", "rx_dropped", "tx_dropped"];
@@ -81,7 +81,7 @@ pub(crate) fn growth(before: &Counters, after: &Counters) -> Counters {
     grown.collect()
 }
 
-/// The counters among these that tell of lost or damaged packets.
+/// The counters among these of lost or damaged packets.
 pub(crate) fn losses(growth: &Counters) -> impl Iterator<Item = (&str, u64)> {
     let is_loss =
         |name: &str| ["error", "drop", "discard", "retrans", "out_of_sequence"].iter().any(|it| name.contains(it));

@@ -2,8 +2,8 @@
 //! simulated network.
 //!
 //! The nodes begin together: each waits until all others are ready. A node begins nothing more when its time is over, or
-//! its number of messages is reached, and says so when what it has begun is done. Meanwhile it answers others. When all
-//! nodes have said so, each tells all others how many data messages it has sent them, and ends when these have come. So
+//! its number of messages is reached, and reports when its own messages are done. Meanwhile it answers others. When all
+//! nodes have reported, each sends all others the number of its data messages to them, and ends when these have come. So
 //! every message is accounted for, and nothing is under way when the next measurement begins.
 
 mod counts;
@@ -14,11 +14,10 @@ use crate::{
     clock::Clock,
     error::BenchError,
     idle_policy::IdlePolicy,
-    measurement::CONTROL_BYTES,
     offers::Offers,
     peers::Peers,
     samples::Samples,
-    wire::Content,
+    wire::{CONTROL_BYTES, Content},
     work::{Sizes, Work},
 };
 use counts::Mark;
@@ -133,7 +132,7 @@ impl<'a, L: MessageLayer + ?Sized> Node<'a, L> {
     fn new(layer: &'a mut L, work: &'a Work, setting: Setting, stop: &'a AtomicBool) -> Result<Self, BenchError> {
         let (local, config) = (layer.local(), work.config());
         let sends = config.senders.contains(local);
-        // No second message can be there before the first is answered: to look for it would only delay the answer.
+        // No second message can be there before the first is answered: a poll for it would only delay the answer.
         let is_alone = config.pattern == Pattern::PingPong && config.window == 1;
         let timing = match config.pattern {
             _ if work.times_messages() => Timing::Receptions,
@@ -187,18 +186,18 @@ impl<'a, L: MessageLayer + ?Sized> Node<'a, L> {
     fn run(mut self) -> Result<NodeResult, BenchError> {
         let at = self.clock.now();
         self.peers.note_ready(self.layer.local(), at);
-        self.tell_others(|_| Content::Ready { at })?;
-        let mut rest = match self.clock.is_virtual() {
+        self.send_to_others(|_| Content::Ready { at })?;
+        let mut idle_policy = match self.clock.is_virtual() {
             true => IdlePolicy::virtual_time(),
             false => IdlePolicy::new(self.work.wait, self.setting.shares_cores),
         };
         let (mut rounds, mut is_idle) = (0_u32, false);
         loop {
-            let polls = if is_idle && self.offers.is_none() { rest.polls() } else { 1 };
+            let polls = if is_idle && self.offers.is_none() { idle_policy.polls() } else { 1 };
             let received = self.poll(polls);
             rounds = rounds.wrapping_add(1);
             if rounds.is_multiple_of(ROUNDS_PER_LOOK) || self.offers.is_some() || self.clock.is_virtual() {
-                self.look()?;
+                self.check_time()?;
             }
             self.begin_or_end()?;
             let sent = self.send()?;
@@ -212,7 +211,7 @@ impl<'a, L: MessageLayer + ?Sized> Node<'a, L> {
             }
             let moved = received > 0 || sent > 0;
             is_idle = !moved && flushed;
-            if rest.after(moved, || self.layer.wait(self.longest_sleep())) {
+            if idle_policy.after(moved, || self.layer.wait(self.longest_sleep())) {
                 // Much time may have passed.
                 rounds = ROUNDS_PER_LOOK - 1;
             }
@@ -220,7 +219,7 @@ impl<'a, L: MessageLayer + ?Sized> Node<'a, L> {
     }
 
     /// Checks the time, and checks for peers that are gone.
-    fn look(&mut self) -> Result<(), BenchError> {
+    fn check_time(&mut self) -> Result<(), BenchError> {
         self.set_now();
         if let Some(peer) = self.layer.lost().filter(|&peer| self.peers.is_missed(peer)) {
             return Err(BenchError::Gone(peer));

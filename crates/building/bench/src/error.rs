@@ -37,7 +37,7 @@ pub enum BenchError {
         /// The system's answer.
         source: io::Error,
     },
-    /// The system gives no thread.
+    /// The system has no more threads.
     #[error("cannot start a thread: {0}; {MORE_THREADS}")]
     Thread(#[source] io::Error),
     /// A node cannot be bound to its core.
@@ -51,7 +51,7 @@ pub enum BenchError {
     /// The commands that start the nodes cannot be made.
     #[error("the nodes cannot be started: {0}")]
     Commands(#[source] io::Error),
-    /// A node was told to take part in a work that is not for it.
+    /// A node was ordered to take part in work that does not include it.
     #[error("the work is for other nodes")]
     NoMember,
     /// The thread of a node panicked.
@@ -97,7 +97,7 @@ pub enum BenchError {
         /// The system's answer.
         source: io::Error,
     },
-    /// Some nodes cannot go on. When one fails, others fail after it: the first reason of all is among them.
+    /// Some nodes have failed. When one fails, others fail after it: the first reason of all is among them.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
     Nodes(Vec<NodeFailure>),
     /// A measurement failed.
@@ -115,7 +115,7 @@ pub enum BenchError {
 }
 
 impl BenchError {
-    /// The way out, if there is one.
+    /// Advice to the user, if there is any.
     #[must_use]
     pub fn hint(&self) -> Option<&str> {
         match self {
@@ -126,20 +126,20 @@ impl BenchError {
     }
 }
 
-/// The reason why a process of a launch cannot go on, as far as the launch knows it.
+/// The reason why a process of a launch has failed, as far as the launch knows it.
 #[derive(Debug, thiserror::Error)]
 pub enum NodeFailure {
-    /// The node said why, in words.
+    /// The node reported the reason.
     #[error("{0}: {1}")]
-    Told(NodeId, String),
+    Reported(NodeId, String),
     /// The node closed its connection.
     #[error("{0} is gone")]
     Gone(NodeId),
-    /// The node is silent, or says what cannot be read.
+    /// The node is silent, or its report cannot be read.
     #[error("{0} does not answer: {1}")]
     Silent(NodeId, #[source] io::Error),
     /// The node reports something else than its measurement.
-    #[error("{0} tells of something else than its measurement")]
+    #[error("{0} reports something else than its measurement")]
     Unexpected(NodeId),
 }
 

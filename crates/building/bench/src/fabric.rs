@@ -12,8 +12,8 @@ use crate::{
     cores,
     counters::{Counters, growth, losses},
     error::BenchError,
-    launch::{LaunchedNodes, Place},
-    measurement::Wait,
+    idle_policy::Wait,
+    launch::{LaunchedNodes, NodeLauncher},
 };
 use evb_core::{NodeId, Span};
 use evb_record::{LinkSpeed, LinkVerdict, PairOfNodes, Qualification, RecordKind};
@@ -30,7 +30,7 @@ const TRIES: usize = 5;
 /// The test of a fabric.
 pub struct FabricTest<'a> {
     /// The layer and its nodes.
-    pub place: Place<'a>,
+    pub place: NodeLauncher<'a>,
     /// Number of nodes, at least 2.
     pub nodes: u16,
     /// The host of each node, if they are on several.
@@ -101,7 +101,7 @@ impl FabricTest<'_> {
         Trials { sizes, warmup, duration, wait, seed }
     }
 
-    /// Measures suspects alone, and gives their verdicts. Each is measured just before or just after a link that was as usual,
+    /// Measures suspects alone, and returns their verdicts. Each is measured just before or just after a link that was as usual,
     /// so that what slows down the whole machine slows down both. Returns the usual speed of a link that is
     /// measured alone, if there were suspects.
     fn look_again(

@@ -29,13 +29,13 @@ use std::{
 
 /// Longest time until all processes of a launch have come.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
-/// Time between two looks for processes that come.
-const LOOK_FOR_MORE: Duration = Duration::from_millis(10);
+/// Time between two checks for new processes.
+const ACCEPT_INTERVAL: Duration = Duration::from_millis(10);
 /// Longest time that the processes may take beyond a measurement.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
-/// Interval of looks at the request to stop.
-const LOOK: Duration = Duration::from_millis(100);
-/// Time in which the others may say why, when a process has failed.
+/// Time between two checks of the request to stop.
+const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(100);
+/// Time for the others to report their reasons after a process has failed.
 const FAILURE_GRACE: Duration = Duration::from_secs(1);
 /// Most messages that a queue between two threads holds.
 const QUEUE: usize = 512;
@@ -45,18 +45,18 @@ const SHORTEST_QUEUE: usize = 16;
 const QUEUE_BYTES: usize = 1 << 20;
 
 /// A message layer, and how its nodes are started.
-pub struct Place<'a> {
+pub struct NodeLauncher<'a> {
     /// The layer.
     pub layer: LayerChoice,
     /// The cores that nodes are pinned to in turn; nodes are not pinned if the list is empty.
     pub cores: Vec<u16>,
     /// Ends the work of the nodes.
     pub stop: &'a AtomicBool,
-    /// Starts the processes of a launch; none if the nodes are threads.
+    /// Starts the processes of a launch; `None` if the nodes are threads.
     pub launch: Option<&'a dyn Fn() -> Launch<'a>>,
 }
 
-impl<'a> Place<'a> {
+impl<'a> NodeLauncher<'a> {
     /// Carries out a work with nodes that are started for it; one result for each node. `notice` takes messages about long
     /// steps.
     ///
@@ -196,31 +196,31 @@ struct Processes<'a> {
 impl<'a> Processes<'a> {
     /// Starts the processes, waits until they are there and have joined each other.
     fn start(launch: &Launch<'_>, stop: &'a AtomicBool) -> Result<Self, BenchError> {
-        let (entrance, address) =
+        let (acceptor, address) =
             listen(launch).map_err(|source| BenchError::Listen { address: launch.listen, source })?;
         let children = start_all((launch.commands)(address).map_err(BenchError::Commands)?)?;
         let mut processes = Self { stop, children, nodes: BTreeMap::new() };
-        let addresses = processes.gather(launch, entrance)?;
+        let addresses = processes.gather(launch, acceptor)?;
         let all: Vec<_> = (0..launch.nodes).map(NodeId).collect();
-        processes.tell(&all, &Order::Join { peers: addresses })?;
-        processes.hear(&all, Some(START_TIMEOUT), |report| matches!(report, Report::Joined).then_some(()))?;
+        processes.send(&all, &Order::Join { peers: addresses })?;
+        processes.collect(&all, Some(START_TIMEOUT), |report| matches!(report, Report::Joined).then_some(()))?;
         Ok(processes)
     }
 
     /// The addresses of all nodes. Who comes later, or when another has failed, is refused.
-    fn gather(&mut self, launch: &Launch<'_>, mut entrance: Acceptor) -> Result<Vec<(NodeId, String)>, BenchError> {
+    fn gather(&mut self, launch: &Launch<'_>, mut acceptor: Acceptor) -> Result<Vec<(NodeId, String)>, BenchError> {
         let (end, mut addresses) = (Instant::now() + START_TIMEOUT, Vec::new());
         while addresses.len() < launch.nodes.into() {
-            // Who has not the token, or is not expected, is no node.
-            for visit in entrance.look().unwrap_or_default() {
-                let AcceptResult::Arrived(arrived) = visit else { continue };
+            // A peer without the token, or one that is not expected, is not a node.
+            for result in acceptor.look().unwrap_or_default() {
+                let AcceptResult::Arrived(arrived) = result else { continue };
                 let Ok((Hello { node, address }, writer, lines)) = welcome(*arrived) else { continue };
                 if node < launch.nodes && !self.nodes.contains_key(&NodeId(node)) {
                     addresses.push((NodeId(node), address));
                     self.nodes.insert(NodeId(node), (writer, lines));
                 }
             }
-            entrance.wait(LOOK_FOR_MORE);
+            acceptor.wait(ACCEPT_INTERVAL);
             self.check(end, launch.nodes)?;
         }
         Ok(addresses)
@@ -241,7 +241,7 @@ impl<'a> Processes<'a> {
         Err(BenchError::Missing((0..nodes).map(NodeId).filter(|node| !self.nodes.contains_key(node)).collect()))
     }
 
-    fn tell<T: serde::Serialize>(&mut self, nodes: &[NodeId], what: &T) -> Result<(), BenchError> {
+    fn send<T: serde::Serialize>(&mut self, nodes: &[NodeId], what: &T) -> Result<(), BenchError> {
         for node in nodes {
             let Some((writer, _)) = self.nodes.get_mut(node) else { continue };
             writer.write(what).map_err(|source| BenchError::Control { peer: node.to_string(), source })?;
@@ -249,34 +249,34 @@ impl<'a> Processes<'a> {
         Ok(())
     }
 
-    /// What `read` makes of the next report of each of these nodes, or the reasons why some cannot go on. Without
+    /// What `read` makes of the next report of each of these nodes, or the reasons why some have failed. Without
     /// patience the nodes may take any time, unless they are to stop.
-    fn hear<T>(
+    fn collect<T>(
         &mut self,
         nodes: &[NodeId],
         patience: Option<Duration>,
         read: impl Fn(Report) -> Option<T>,
     ) -> Result<Vec<T>, BenchError> {
         let mut end = patience.map(|patience| Instant::now() + patience);
-        let (mut heard, mut failed, mut stopped) = (Vec::new(), Vec::new(), false);
+        let (mut collected, mut failed, mut stopped) = (Vec::new(), Vec::new(), false);
         for &node in nodes {
             let report = loop {
                 if !stopped && self.stop.load(Ordering::Relaxed) {
                     stopped = true;
-                    self.tell(nodes, &Order::Stop)?;
+                    self.send(nodes, &Order::Stop)?;
                     end = Some(Instant::now() + ANSWER_TIMEOUT);
                 }
-                let left = end.map_or(LOOK, |end| end.saturating_duration_since(Instant::now()));
+                let left = end.map_or(STOP_CHECK_INTERVAL, |end| end.saturating_duration_since(Instant::now()));
                 let Some((_, lines)) = self.nodes.get_mut(&node) else { break Ok(None) };
-                match lines.read_within(left.min(LOOK)) {
+                match lines.read_within(left.min(STOP_CHECK_INTERVAL)) {
                     Err(error) if error.kind() == ErrorKind::TimedOut && !left.is_zero() => {}
                     report => break report,
                 }
             };
             match report {
-                Ok(Some(Report::Failed { why })) => failed.push(NodeFailure::Told(node, why)),
+                Ok(Some(Report::Failed { why })) => failed.push(NodeFailure::Reported(node, why)),
                 Ok(Some(report)) => match read(report) {
-                    Some(one) => heard.push(one),
+                    Some(one) => collected.push(one),
                     None => failed.push(NodeFailure::Unexpected(node)),
                 },
                 Ok(None) => failed.push(NodeFailure::Gone(node)),
@@ -287,7 +287,7 @@ impl<'a> Processes<'a> {
                 end = Some(end.map_or(grace, |end| end.min(grace)));
             }
         }
-        if failed.is_empty() { Ok(heard) } else { Err(BenchError::Nodes(failed)) }
+        if failed.is_empty() { Ok(collected) } else { Err(BenchError::Nodes(failed)) }
     }
 }
 
@@ -298,10 +298,10 @@ impl LaunchedNodes for Processes<'_> {
         }
         let order = Order::Measure { work: Box::new(work.clone()), setting: setting(work, false) };
         let members = work.members();
-        self.tell(&members, &order)?;
+        self.send(&members, &order)?;
         let warmup = work.plan.run.warmup.unwrap_or(Span::ZERO).as_duration();
         let patience = work.plan.trigger.duration.map(|duration| ANSWER_TIMEOUT + warmup + duration.as_duration());
-        self.hear(&members, patience, |report| match report {
+        self.collect(&members, patience, |report| match report {
             Report::Measured(result) => Some(*result),
             Report::Joined | Report::Counted(_) | Report::Failed { .. } => None,
         })
@@ -309,8 +309,8 @@ impl LaunchedNodes for Processes<'_> {
 
     fn counters(&mut self) -> Result<Vec<Counters>, BenchError> {
         let all: Vec<_> = self.nodes.keys().copied().collect();
-        self.tell(&all, &Order::Count)?;
-        self.hear(&all, Some(ANSWER_TIMEOUT), |report| match report {
+        self.send(&all, &Order::Count)?;
+        self.collect(&all, Some(ANSWER_TIMEOUT), |report| match report {
             Report::Counted(counters) => Some(counters),
             Report::Joined | Report::Measured(_) | Report::Failed { .. } => None,
         })
@@ -326,7 +326,7 @@ impl Drop for Processes<'_> {
     }
 }
 
-/// The entrance for the processes of a launch, and its address.
+/// The acceptor for the processes of a launch, and its address.
 fn listen(launch: &Launch<'_>) -> io::Result<(Acceptor, SocketAddr)> {
     let listener = TcpListener::bind(launch.listen)?;
     let address = listener.local_addr()?;

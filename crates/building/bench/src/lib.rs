@@ -5,6 +5,7 @@
 //! [`MessageLayer`](evb_transport::MessageLayer) in real time, writes and verifies every byte, and accounts for every
 //! message. The nodes are threads of this process, or processes that were started for one launch.
 
+mod benchmark;
 mod clock;
 mod cores;
 mod counters;
@@ -31,22 +32,21 @@ mod times;
 mod wire;
 mod work;
 
+pub use benchmark::Benchmark;
 pub use cores::{allowed as allowed_cores, calibrate, pin};
 pub use driver::{NodeResult, RECEIVED, RECEIVED_BYTES, SENT_BYTES, Setting, measure};
 pub use error::{BenchError, NodeFailure};
 pub use evb_transport_registry::LayerChoice;
 pub use fabric::{FabricTest, SLOWER, interface_losses};
-pub use launch::{LOCAL, Launch, Place};
-pub use measurement::{Benchmark, CONTROL_BYTES, Measurement, Wait};
-pub use member::{LONGEST_BYTES, MemberOptions, join};
+pub use idle_policy::Wait;
+pub use launch::{LOCAL, Launch, NodeLauncher};
+pub use measurement::Measurement;
+pub use member::{MemberOptions, join};
 pub use parameters::parameters;
 pub use preset::{FitError, FitErrors, NOT_MODELLED, NetworkFit, fit_network};
 pub use samples::{MOST_RAW, SampleSummary};
 pub use series::{Measured, Observer, Series, run_series};
 pub use statistics::times;
 pub use suite::Suite;
-pub use wire::{SMALLEST_BYTES, SMALLEST_STAMPED};
+pub use wire::{CONTROL_BYTES, LONGEST_BYTES, SMALLEST_BYTES, SMALLEST_STAMPED};
 pub use work::Work;
-
-/// The version in records.
-pub use evb_node::VERSION;

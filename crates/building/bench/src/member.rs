@@ -7,6 +7,7 @@ use crate::{
     launch::{core_of, pin},
     protocol::{Hello, Order, Report},
     renumbered::Renumbered,
+    wire::LONGEST_BYTES,
     work::Work,
 };
 use evb_core::NodeId;
@@ -28,9 +29,6 @@ use std::{
     thread,
     time::{Duration, Instant},
 };
-
-/// Longest message that a benchmark sends in bytes.
-pub const LONGEST_BYTES: usize = 16 << 20;
 
 /// Longest wait until the launch has proved itself.
 const PROOF_TIMEOUT: Duration = Duration::from_secs(30);
@@ -123,7 +121,7 @@ fn serve<L: MessageLayer + Connect>(options: &MemberOptions, layer: &mut L) -> R
     };
     writer.write(&joined).map_err(broken)?;
     let stop = Arc::new(AtomicBool::new(false));
-    let orders = hear(lines, Arc::clone(&stop))?;
+    let orders = read_orders(lines, Arc::clone(&stop))?;
     loop {
         let report = match next_order(&orders, layer) {
             Some(Order::Measure { work, setting }) => match take_part(layer, &work, setting, &stop) {
@@ -151,11 +149,11 @@ fn take_part<L: MessageLayer>(
     measure(&mut members, work, setting, stop)
 }
 
-/// Receives the orders in a thread of its own, so that this one can poll the layer meanwhile. Work is to stop when the
-/// launch says so, or is gone.
-fn hear(mut lines: Lines, stop: Arc<AtomicBool>) -> Result<Receiver<Order>, BenchError> {
+/// Receives the orders in a separate thread, so that this one can poll the layer meanwhile. Work is to stop when the
+/// launch orders so, or is gone.
+fn read_orders(mut lines: Lines, stop: Arc<AtomicBool>) -> Result<Receiver<Order>, BenchError> {
     let (sender, orders) = mpsc::channel();
-    let hear = move || {
+    let read = move || {
         while let Ok(Some(order)) = lines.read() {
             let is_to_stop = matches!(order, Order::Stop);
             stop.store(is_to_stop, Ordering::Relaxed);
@@ -165,7 +163,7 @@ fn hear(mut lines: Lines, stop: Arc<AtomicBool>) -> Result<Receiver<Order>, Benc
         }
         stop.store(true, Ordering::Relaxed);
     };
-    let spawned = thread::Builder::new().spawn(hear);
+    let spawned = thread::Builder::new().spawn(read);
     spawned.map_err(BenchError::Thread)?;
     Ok(orders)
 }

@@ -23,7 +23,7 @@ pub(crate) struct Offers {
 }
 
 impl Offers {
-    /// The offers to a node; none if it sends as much as goes, or only answers.
+    /// The offers to a node; `None` if it sends as much as goes, or only answers.
     pub(crate) fn of(work: &Work, local: NodeId, begin: Time) -> Option<Self> {
         let (config, node) = (&work.traffic.config, Work::in_plan(local));
         let Load::Rate { rate, poisson } = work.traffic.load else { return None };
@@ -48,7 +48,7 @@ impl Offers {
         if self.is_counted { self.made } else { 0 }
     }
 
-    /// The time of the next offer; none if there are no more.
+    /// The time of the next offer; `None` after the last one.
     pub(crate) fn due(&self) -> Option<Time> {
         let due = Time(self.begin.0 + self.arrivals.at().0);
         (self.left > 0 && due <= self.end).then_some(due)

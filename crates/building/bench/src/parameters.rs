@@ -4,8 +4,8 @@
 pub(crate) mod tests;
 
 use crate::{
+    benchmark::Benchmark as Pattern,
     line::fit,
-    measurement::Benchmark as Pattern,
     suite::{NOTE_DATA_BYTES, NOTE_FARM_NODES},
 };
 use evb_record::{Benchmark, Origin, Parameters, RecordKind};
@@ -14,7 +14,7 @@ use std::{collections::BTreeMap, fmt::Display};
 /// The parameters of one transport; parameters without the necessary rows are left out.
 #[must_use]
 pub fn parameters(transport: &str, rows: &[Benchmark]) -> Parameters {
-    let rows = Rows(rows.iter().filter(|row| row.transport == transport && row.rate_hz.is_none()).collect());
+    let rows = Rows(rows.iter().filter(|row| row.transport == transport && row.settings.rate_hz.is_none()).collect());
     let mut taken_from = BTreeMap::new();
     let mut take = |name: &str, derived: Option<Derived<'_>>| {
         let Derived { value, rows } = derived?;
@@ -63,9 +63,9 @@ fn origin(rows: &[&Benchmark]) -> Origin {
     let mut patterns: Vec<_> = rows.iter().map(|row| row.pattern.as_str()).collect();
     patterns.sort_unstable();
     patterns.dedup();
-    let sizes = range(rows.iter().map(|row| row.size_bytes));
-    let nodes = range(rows.iter().map(|row| row.nodes));
-    let longest = rows.iter().map(|row| row.compute_us).fold(0.0, f64::max);
+    let sizes = range(rows.iter().map(|row| row.settings.size_bytes));
+    let nodes = range(rows.iter().map(|row| row.settings.nodes));
+    let longest = rows.iter().map(|row| row.settings.compute_us).fold(0.0, f64::max);
     let computing = if longest > 0.0 { format!(", computing up to {longest:.0} us") } else { String::new() };
     Origin {
         rows: format!("{}, {sizes} B, {nodes} nodes{computing}", patterns.join(" and ")),
@@ -82,7 +82,7 @@ fn range<T: Ord + Copy + Display>(values: impl Iterator<Item = T> + Clone) -> St
 
 /// Messages per second of each pair of nodes.
 fn per_pair(row: &Benchmark) -> f64 {
-    row.messages_per_s / f64::from(row.nodes / 2).max(1.0)
+    row.messages_per_s / f64::from(row.settings.nodes / 2).max(1.0)
 }
 
 /// Mean time of a cycle: the inverse of its frequency.
@@ -103,7 +103,7 @@ impl<'a> Rows<'a> {
     }
 
     fn smallest(&self, pattern: Pattern) -> Option<&'a Benchmark> {
-        self.of(pattern).min_by_key(|row| (row.size_bytes, row.nodes))
+        self.of(pattern).min_by_key(|row| (row.settings.size_bytes, row.settings.nodes))
     }
 
     fn latency(&self) -> Option<Derived<'a>> {
@@ -122,43 +122,46 @@ impl<'a> Rows<'a> {
     }
 
     fn bandwidth(&self) -> Option<Derived<'a>> {
-        let row = self.find(Pattern::Pairs, |row| row.size_bytes == NOTE_DATA_BYTES as u64)?;
-        Some(Derived::of(row, per_pair(row) * row.size_bytes as f64 * 1e-6))
+        let row = self.find(Pattern::Pairs, |row| row.settings.size_bytes == NOTE_DATA_BYTES as u64)?;
+        Some(Derived::of(row, per_pair(row) * row.settings.size_bytes as f64 * 1e-6))
     }
 
     /// Cycle time of a farm as the note defines it: four senders of 1 kB, no computing.
     fn farm(&self, pattern: Pattern) -> Option<Derived<'a>> {
-        let row = self.farms(pattern).find(|row| row.compute_us == 0.0)?;
+        let row = self.farms(pattern).find(|row| row.settings.compute_us == 0.0)?;
         Some(Derived::of(row, cycle_us(row)?))
     }
 
     fn farms(&self, pattern: Pattern) -> impl Iterator<Item = &'a Benchmark> {
-        self.of(pattern).filter(|row| row.nodes == NOTE_FARM_NODES && row.size_bytes == NOTE_DATA_BYTES as u64)
+        self.of(pattern)
+            .filter(|row| row.settings.nodes == NOTE_FARM_NODES && row.settings.size_bytes == NOTE_DATA_BYTES as u64)
     }
 
     /// `1 - a / t(0)` in percent, where `a` is the mean of `t(d) - d`. The system often interrupts a cycle that
     /// computes for long, whatever the message layer is; so t(d) is the median of the cycles.
     fn overlap(&self) -> Option<Derived<'a>> {
         let alone = self.farm(Pattern::PushFarm)?;
-        let computing: Vec<_> = self.farms(Pattern::PushFarm).filter(|row| row.compute_us > 0.0).collect();
+        let computing: Vec<_> = self.farms(Pattern::PushFarm).filter(|row| row.settings.compute_us > 0.0).collect();
         let excess: Vec<_> =
-            computing.iter().filter_map(|row| Some(row.cycle_ns?.p50 * 1e-3 - row.compute_us)).collect();
+            computing.iter().filter_map(|row| Some(row.cycle_ns?.p50 * 1e-3 - row.settings.compute_us)).collect();
         let mean = excess.iter().sum::<f64>() / excess.len() as f64;
         let rows = [alone.rows, computing].concat();
         (!excess.is_empty() && alone.value > 0.0).then(|| Derived { value: 100.0 * (1.0 - mean / alone.value), rows })
     }
 
     /// The growth when the number of receivers doubles, of outfarming over that of broadcast: 2 to 4, 4 to 8 and so on,
-    /// on average. The sizes are those of the note, of which the smallest tells most about the system.
+    /// on average. The sizes are those of the note, of which the smallest shows most of the system.
     fn broadcast_quality(&self) -> Option<Derived<'a>> {
-        let size = self.smallest(Pattern::Outfarming)?.size_bytes;
+        let size = self.smallest(Pattern::Outfarming)?.settings.size_bytes;
         let (outfarming, broadcast) = (self.growth(Pattern::Outfarming, size)?, self.growth(Pattern::Broadcast, size)?);
         let rows = [outfarming.rows, broadcast.rows].concat();
         Some(Derived { value: outfarming.value / broadcast.value, rows })
     }
 
     fn growth(&self, pattern: Pattern, size: u64) -> Option<Derived<'a>> {
-        let of = |receivers: u16| self.find(pattern, |row| row.size_bytes == size && row.nodes == receivers + 1);
+        let of = |receivers: u16| {
+            self.find(pattern, |row| row.settings.size_bytes == size && row.settings.nodes == receivers + 1)
+        };
         let doubled = [2, 4, 8].iter().filter_map(|&n| {
             let (half, whole) = (of(n)?, of(2 * n)?);
             Some((cycle_us(whole)? / cycle_us(half)?, [half, whole]))
@@ -169,7 +172,7 @@ impl<'a> Rows<'a> {
     }
 
     fn streams(&self) -> impl Iterator<Item = &'a Benchmark> {
-        self.of(Pattern::OneWay).chain(self.of(Pattern::Pairs).filter(|row| row.nodes == 2))
+        self.of(Pattern::OneWay).chain(self.of(Pattern::Pairs).filter(|row| row.settings.nodes == 2))
     }
 
     fn peak_rate(&self) -> Option<Derived<'a>> {
@@ -180,10 +183,10 @@ impl<'a> Rows<'a> {
     /// The smallest message that reaches half of the highest throughput, interpolated between the measured sizes.
     fn half_peak(&self) -> Option<Derived<'a>> {
         let mut rows: Vec<_> = self.streams().collect();
-        rows.sort_by_key(|row| row.size_bytes);
+        rows.sort_by_key(|row| row.settings.size_bytes);
         let half = rows.iter().map(|row| row.bytes_per_s).reduce(f64::max)? / 2.0;
         let above = rows.iter().position(|row| row.bytes_per_s >= half)?;
-        let at = |row: &Benchmark| (row.size_bytes as f64, row.bytes_per_s);
+        let at = |row: &Benchmark| (row.settings.size_bytes as f64, row.bytes_per_s);
         let (size, rate) = at(rows[above]);
         let value = match above.checked_sub(1).map(|below| at(rows[below])) {
             Some((smaller, lower)) => smaller + (size - smaller) * (half - lower) / (rate - lower),
@@ -197,7 +200,7 @@ impl<'a> Rows<'a> {
     /// (1998), figure 5.
     fn line(&self) -> Option<([f64; 3], Vec<&'a Benchmark>)> {
         let rows: Vec<_> = self.of(Pattern::PingPong).filter(|row| row.half_round_trip_ns.is_some()).collect();
-        let time = |row: &&Benchmark| Some((row.size_bytes as f64, row.half_round_trip_ns?.p50));
+        let time = |row: &&Benchmark| Some((row.settings.size_bytes as f64, row.half_round_trip_ns?.p50));
         let line = fit(&rows.iter().filter_map(time).collect::<Vec<_>>())?;
         Some(([line.overhead * 1e-3, 1e3 / line.slope, line.error * 100.0], rows))
     }

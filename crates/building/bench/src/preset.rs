@@ -3,10 +3,10 @@
 //! The model is that of the simulator. A message of n bytes takes some time in its sender's processor, then uses two
 //! links of one delay and one rate, cut through, then takes some time in its receiver's processor. Half a ping-pong is
 //! the sum of all; a stream goes at the pace of the slowest part. So a straight line through the times between the
-//! messages of a stream gives the time of a processor (at no bytes) and the rate (its slope). A line through the halves
+//! messages of a stream has the time of a processor (at no bytes) and the rate (its slope). A line through the halves
 //! of ping-pongs gives the sum; the delay is the rest.
 
-use crate::{line, measurement::Benchmark as Pattern, statistics::median};
+use crate::{benchmark::Benchmark as Pattern, line, statistics::median};
 use evb_record::Benchmark;
 use std::fmt;
 
@@ -23,7 +23,7 @@ pub struct NetworkFit {
 
 /// Too few measurements to fit a network to.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{sizes} sizes of {pattern} give no rising line: measure three or more, and larger ones, with --sweep")]
+#[error("{sizes} sizes of {pattern} do not form a rising line: measure three or more, and larger ones, with --sweep")]
 pub struct FitError {
     /// The pattern that lacks sizes.
     pub pattern: &'static str,
@@ -38,13 +38,14 @@ pub struct FitError {
 pub fn fit_network(transport: &str, rows: &[Benchmark]) -> Result<NetworkFit, FitError> {
     let of = |pattern: Pattern| {
         let rows = rows.iter().filter(move |row| row.transport == transport && row.pattern == pattern.name());
-        rows.filter(|row| row.rate_hz.is_none())
+        rows.filter(|row| row.settings.rate_hz.is_none())
     };
-    let halves: Vec<_> =
-        of(Pattern::PingPong).filter_map(|row| Some((row.size_bytes as f64, row.half_round_trip_ns?.p50))).collect();
+    let halves: Vec<_> = of(Pattern::PingPong)
+        .filter_map(|row| Some((row.settings.size_bytes as f64, row.half_round_trip_ns?.p50)))
+        .collect();
     let gaps: Vec<_> = of(Pattern::OneWay)
         .filter(|row| row.messages_per_s > 0.0)
-        .map(|row| (row.size_bytes as f64, 1e9 / row.messages_per_s))
+        .map(|row| (row.settings.size_bytes as f64, 1e9 / row.messages_per_s))
         .collect();
     let half = line::fit(&halves).ok_or(FitError { pattern: "ping-pong", sizes: halves.len() })?;
     let gap = line::fit(&gaps).ok_or(FitError { pattern: "one-way", sizes: gaps.len() })?;
@@ -58,7 +59,7 @@ impl NetworkFit {
     pub fn table(&self, transport: &str) -> String {
         format!(
             "[network]\n\
-             preset = \"ideal\"                  # one switch that adds nothing of its own\n\
+             preset = \"ideal\"                  # one switch that adds no delay\n\
              fitted_to = {transport:?}\n\
              link.rate = \"{:.3} MB/s\"         # one-way: slope of time over size\n\
              link.delay = \"{:.1} ns\"           # ping-pong: what the processors leave, for each of two links\n\
@@ -104,13 +105,14 @@ impl FitErrors {
     /// `None` if no measurement was simulated.
     #[must_use]
     pub fn of(transport: &str, measured: &[Benchmark], simulated: &[Benchmark]) -> Option<Self> {
-        let measured = measured.iter().filter(|row| row.transport == transport && row.rate_hz.is_none());
+        let measured = measured.iter().filter(|row| row.transport == transport && row.settings.rate_hz.is_none());
         let is_same = |one: &Benchmark, other: &Benchmark| {
-            (&one.pattern, one.size_bytes, one.nodes) == (&other.pattern, other.size_bytes, other.nodes)
+            (&one.pattern, one.settings.size_bytes, one.settings.nodes)
+                == (&other.pattern, other.settings.size_bytes, other.settings.nodes)
         };
         let miss = |row: &Benchmark| {
             let other = simulated.iter().find(|other| is_same(row, other))?;
-            Some((time(other) / time(row) - 1.0, format!("{}, {} B", row.pattern, row.size_bytes)))
+            Some((time(other) / time(row) - 1.0, format!("{}, {} B", row.pattern, row.settings.size_bytes)))
         };
         let errors: Vec<_> = measured.filter_map(miss).collect();
         let mut sizes: Vec<_> = errors.iter().map(|miss| miss.0.abs()).collect();

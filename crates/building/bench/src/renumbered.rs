@@ -87,7 +87,7 @@ mod tests {
         two.flush();
         let mut first = Renumbered::new(three, &members).unwrap();
         first.send(NodeId(1), b"hello").unwrap();
-        assert_eq!(first.send(NodeId(2), b"nobody"), Err(Refused::Lost));
+        assert_eq!(first.send(NodeId(2), b"lost"), Err(Refused::Lost));
         first.flush();
         let mut second = Renumbered::new(one, &members).unwrap();
         assert_eq!((first.local(), second.local()), (NodeId(0), NodeId(1)));

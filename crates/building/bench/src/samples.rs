@@ -16,7 +16,7 @@ const LONGEST_NS: u64 = 1_000_000_000_000;
 pub(crate) struct Samples {
     histogram: Histogram<u64>,
     raw: Vec<u64>,
-    /// One in this many samples is kept as it was.
+    /// One in this many samples is kept unchanged.
     stride: u64,
     until_next: u64,
     longest: u64,

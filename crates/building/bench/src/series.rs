@@ -1,7 +1,8 @@
 //! A series: the same measurements in several launches on one message layer.
 
 use crate::{
-    cores::calibrate, driver::NodeResult, error::BenchError, launch::Place, measurement::Measurement, summary::Row,
+    cores::calibrate, driver::NodeResult, error::BenchError, launch::NodeLauncher, measurement::Measurement,
+    summary::Row,
 };
 use evb_record::{Benchmark, CoreToCore};
 use std::collections::BTreeSet;
@@ -9,7 +10,7 @@ use std::collections::BTreeSet;
 /// The measurements on one layer.
 pub struct Series<'a> {
     /// The layer and its nodes.
-    pub place: Place<'a>,
+    pub place: NodeLauncher<'a>,
     /// The measurements, in their order.
     pub measurements: Vec<Measurement>,
     /// Launches of nodes, each of which measures all; a simulation is the same each time, and is launched once.
@@ -76,7 +77,7 @@ pub fn run_series(series: &Series<'_>, observer: &mut dyn Observer) -> Result<Ve
 
 fn row<'a>(series: &Series<'_>, measurement: &'a Measurement) -> Row<'a> {
     let (launches, calibrations) = (Vec::new(), Vec::<(CoreToCore, CoreToCore)>::new());
-    let Place { layer, cores, .. } = &series.place;
+    let NodeLauncher { layer, cores, .. } = &series.place;
     let is_simulated = layer.is_simulated();
     let cores = if is_simulated { Vec::new() } else { cores.clone() };
     Row { measurement, transport: layer.to_string(), is_simulated, cores, launches, calibrations }

@@ -1,10 +1,6 @@
 //! The measurements of a suite.
 
-use crate::{
-    measurement::{Benchmark, Measurement, Wait},
-    times::times,
-    wire::SMALLEST_BYTES,
-};
+use crate::{benchmark::Benchmark, idle_policy::Wait, measurement::Measurement, times::times, wire::SMALLEST_BYTES};
 use evb_core::Span;
 use evb_transport_registry::LayerChoice;
 
@@ -39,7 +35,7 @@ pub struct Suite {
     pub most_nodes: u16,
     /// Computing times of farms.
     pub compute: Vec<Span>,
-    /// Messages that a sender has under way at once; `None` for the default of the pattern.
+    /// Messages that a sender has in flight; `None` for the default of the pattern.
     pub window: Option<u32>,
     /// Rate at which senders offer messages, per second, for patterns with a rate; of gathering: rate of events, which is
     /// [`GATHER_RATE_HZ`] without one.

@@ -1,11 +1,12 @@
 //! Summary of the measurements of all nodes and launches as one record.
 
 use crate::{
+    benchmark::Benchmark,
     driver::NodeResult,
-    measurement::{Benchmark, Measurement},
+    measurement::Measurement,
     statistics::{launches, median, times},
 };
-use evb_record::{Benchmark as BenchmarkRecord, Calibration, CoreToCore, CpuLoad, RecordKind, SIMULATED, Times};
+use evb_record::{Benchmark as BenchmarkRecord, Calibration, CoreToCore, CpuLoad, SIMULATED, Times};
 
 /// Largest ratio of two calibrations of a trusted row.
 const MOST_DRIFT: f64 = 1.25;
@@ -38,25 +39,9 @@ impl Row<'_> {
         let notes = self.notes(cycles.as_ref(), lost);
         let is_lossy = self.transport == "udp" && measurement.benchmark == Benchmark::Broadcast;
         BenchmarkRecord {
-            kind: RecordKind::Benchmark,
-            experiment: "bench".into(),
-            seed: measurement.seed,
-            version: evb_node::VERSION.into(),
-            pattern: measurement.benchmark.name().into(),
-            transport: self.transport.clone(),
-            size_bytes: measurement.size as u64,
-            nodes: measurement.nodes,
-            compute_us: measurement.compute_us(),
-            window: measurement.window,
-            rate_hz: measurement.rate,
-            gathers: measurement.gathers(),
-            destinations: measurement.destinations(),
-            wait: if self.is_simulated { SIMULATED } else { measurement.wait.name() }.into(),
             cores: (0..measurement.nodes).filter_map(|node| crate::launch::core_of(&self.cores, node)).collect(),
             cycle_ns: cycles,
-            half_round_trip_ns: cycles
-                .filter(|_| measurement.benchmark.is_round_trip())
-                .map(|cycles| cycles.scaled(0.5)),
+            half_round_trip_ns: measurement.half_round_trip(cycles),
             messages_per_s,
             bytes_per_s: messages_per_s * measurement.size as f64,
             cpu_load: self.cpu_load(),
@@ -69,6 +54,7 @@ impl Row<'_> {
             trusted: notes.is_empty(),
             notes,
             good: corrupted == 0 && (lost == 0 || is_lossy),
+            ..measurement.record(&self.transport, if self.is_simulated { SIMULATED } else { measurement.wait.name() })
         }
     }
 

@@ -6,8 +6,14 @@ use evb_patterns::TrafficMessage;
 /// Shortest message in bytes: the word for its kind.
 pub const SMALLEST_BYTES: usize = 8;
 
+/// Longest message that a benchmark sends in bytes.
+pub const LONGEST_BYTES: usize = 16 << 20;
+
 /// Shortest message that can carry when it was due, in bytes.
 pub const SMALLEST_STAMPED: usize = 16;
+
+/// Length of messages that carry no data: such as requests (ATLAS DAQ note 77, section 2: 64 bytes).
+pub const CONTROL_BYTES: usize = 64;
 
 /// The content of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,7 +100,7 @@ pub(crate) fn fill(message: &mut [u8], stamped: bool, from: NodeId) {
     }
 }
 
-/// True when the data are those that [`fill`] wrote.
+/// True if the data are those that [`fill`] wrote.
 pub(crate) fn is_whole(message: &[u8], stamped: bool, from: NodeId) -> bool {
     let rest = message.get(prefix(stamped)..).and_then(|rest| rest.split_first_chunk());
     let Some((first, rest)) = rest else { return false };

@@ -1,9 +1,8 @@
 //! The work of the nodes of a launch: the traffic of a plan.
 
 use crate::{
-    measurement::Wait,
-    member::LONGEST_BYTES,
-    wire::{SMALLEST_BYTES, SMALLEST_STAMPED},
+    idle_policy::Wait,
+    wire::{LONGEST_BYTES, SMALLEST_BYTES, SMALLEST_STAMPED},
 };
 use evb_core::{EventId, NodeId, NodeRange, SourceId, Span};
 use evb_experiment::{Load, Plan, TrafficPlan, Workload};

@@ -30,7 +30,7 @@ pub struct Bundling {
     pub suppressed: Vec<(SourceId, f64)>,
     /// Largest fragment of one source, where bundles are larger than that.
     pub max_fragment: Option<ByteCount>,
-    /// The index and the number of the slices, where the bundles come from a first stage: each slice has every so many-th
+    /// The index and the number of the slices, where the bundles come from a first stage: slice `i` of `n` has every `n`-th
     /// block.
     #[serde(default)]
     pub slice: Option<(u16, u16)>,
@@ -77,7 +77,7 @@ impl Bundling {
         }
     }
 
-    /// Number of sources of so many readout units, masked ones included.
+    /// Number of sources of this many readout units, masked ones included.
     pub fn sources(&self, units: u16) -> u16 {
         self.bounds.first().zip(self.bounds.last()).map_or(units, |(first, end)| end - first)
     }
@@ -110,13 +110,13 @@ impl Bundling {
         self.has_blocks() || self.slice.is_some() || !is_single
     }
 
-    /// The part of the events of which a source has no fragment; none if it must have one of each.
+    /// The part of the events of which a source has no fragment; `None` if it must have one of each.
     pub fn suppression(&self, source: SourceId) -> Option<f64> {
         let place = self.suppressed.binary_search_by_key(&source, |(source, _)| *source).ok()?;
         Some(self.suppressed[place].1)
     }
 
-    /// Bytes of a bundle of so many fragments of this size.
+    /// Bytes of a bundle of this many fragments of this size.
     pub const fn bundle_bytes(fragments: u64, each: ByteCount) -> u64 {
         Self::TAIL_BYTES + fragments * (Self::ENTRY_BYTES + each.0)
     }

@@ -2,16 +2,12 @@
 //! the table, each with a value of its kind. Rules on several keys are those of the sections.
 
 use crate::{
-    choice::{AnyChoice, Form},
     diagnostics::Problem,
     limits::MAX_FOUND,
-    scalar::{self, brief},
-    schema::{Default, Key, Kind},
-    sections::{
-        ROOT,
-        storage::{KEEP, ONE_IN},
-    },
-    suggest::{closest, for_key, table_name},
+    scalar::{self, brief, closest},
+    schema::{AnyChoice, Form, Key, KeyDefault, KeyKind},
+    sections::ROOT,
+    suggest::{for_key, table_name},
     tree::{Entry, Node, Table, Value},
 };
 
@@ -62,17 +58,21 @@ impl Checker {
     /// Checks a value that is there.
     fn value(&mut self, key: &Key, node: &Node, path: &str) -> Option<Node> {
         let value = match &key.kind {
-            Kind::Section(_) | Kind::Choice(_) => self.group(&key.kind, node, path)?,
-            Kind::List { item, most } => self.list(key, item, *most, node, path)?,
-            Kind::Keep if node.table().is_some() => Value::Table(self.table(node, &[&ONE_IN], None, path)),
-            Kind::Keep if node.text().is_some_and(|text| KEEP.named(text).is_some()) => node.value.clone(),
-            Kind::Like(_) if node.table().is_none() => {
+            KeyKind::Section(_) | KeyKind::Choice(_) => self.group(&key.kind, node, path)?,
+            KeyKind::List { item, most } => self.list(key, item, *most, node, path)?,
+            KeyKind::Keep { table, .. } if node.table().is_some() => {
+                Value::Table(self.table(node, &table.iter().collect::<Vec<_>>(), None, path))
+            }
+            KeyKind::Keep { words, .. } if words.all().iter().any(|(name, _)| node.text() == Some(*name)) => {
+                node.value.clone()
+            }
+            KeyKind::Like { .. } if node.table().is_none() => {
                 self.problems.push(not_a_table(node, path));
                 return None;
             }
-            Kind::Like(_) => node.value.clone(),
+            KeyKind::Like { .. } => node.value.clone(),
             // The sweep was taken out of the tree before.
-            Kind::Sweep => return None,
+            KeyKind::Sweep => return None,
             _ => match scalar::check(key, node, path) {
                 Some(problem) => {
                     self.problems.push(problem);
@@ -85,13 +85,13 @@ impl Checker {
     }
 
     /// Checks a section or a tagged table.
-    fn group(&mut self, kind: &Kind, node: &Node, path: &str) -> Option<Value> {
+    fn group(&mut self, kind: &KeyKind, node: &Node, path: &str) -> Option<Value> {
         let Some(table) = node.table() else {
             self.problems.push(not_a_table(node, path));
             return None;
         };
         let table = match kind {
-            Kind::Choice(choice) => self.choice(*choice, table, node, path)?,
+            KeyKind::Choice(choice) => self.choice(*choice, table, node, path)?,
             _ => self.table(node, &kind.keys(), None, path),
         };
         Some(Value::Table(table))
@@ -127,7 +127,7 @@ impl Checker {
         self.problems.push(Problem::new(message, help).at(node.origin, format!("no `{}` here", choice.tag())));
     }
 
-    fn list(&mut self, key: &Key, item: &Kind, most: usize, node: &Node, path: &str) -> Option<Value> {
+    fn list(&mut self, key: &Key, item: &KeyKind, most: usize, node: &Node, path: &str) -> Option<Value> {
         let Some(items) = node.list() else {
             let help = format!("write [[{path}]] with double brackets, once for each");
             let message = format!("`{path}` must be {}", key.kind.describe());
@@ -150,7 +150,7 @@ impl Checker {
         Some(Value::List(checked))
     }
 
-    /// True when enough is wrong to stop looking.
+    /// True if enough is wrong to stop looking.
     fn is_full(&self) -> bool {
         self.problems.len() >= MAX_FOUND
     }
@@ -162,7 +162,7 @@ impl Checker {
         }
         match (&key.kind, &key.default) {
             // A derived default is in the tree by now, unless what it follows from is missing too.
-            (_, Default::Required | Default::Derived(_)) => {
+            (_, KeyDefault::Required | KeyDefault::Derived(_)) => {
                 let table = table_name(path.rsplit_once('.').map_or("", |(table, _)| table));
                 let help = format!("add {} = {} to {table}: {}", key.name, key.kind.example(), key.doc);
                 let label = format!("no `{}` here", key.name);
@@ -170,7 +170,7 @@ impl Checker {
                 None
             }
             // Sections are there even when they are empty; a choice inside one is not.
-            (Kind::Section(_) | Kind::Choice(_), Default::Absent) if !path.contains('.') => {
+            (KeyKind::Section(_) | KeyKind::Choice(_), KeyDefault::Absent) if !path.contains('.') => {
                 let nothing = Node::from(Value::Table(Table::default()));
                 self.value(key, &nothing, path)
             }
@@ -184,13 +184,13 @@ fn join(path: &str, name: &str) -> String {
     if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
 }
 
-fn default_node(default: &Default) -> Option<Node> {
+fn default_node(default: &KeyDefault) -> Option<Node> {
     let value = match *default {
-        Default::Text(text) => Value::Text(text.to_owned()),
-        Default::Integer(number) => Value::Integer(number),
-        Default::Number(number) => Value::Number(number),
-        Default::Flag(flag) => Value::Flag(flag),
-        Default::Required | Default::Absent | Default::Derived(_) => return None,
+        KeyDefault::Text(text) => Value::Text(text.to_owned()),
+        KeyDefault::Integer(number) => Value::Integer(number),
+        KeyDefault::Number(number) => Value::Number(number),
+        KeyDefault::Flag(flag) => Value::Flag(flag),
+        KeyDefault::Required | KeyDefault::Absent | KeyDefault::Derived(_) => return None,
     };
     Some(value.into())
 }

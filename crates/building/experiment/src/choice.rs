@@ -2,7 +2,7 @@
 //! means for the plan, so that none can be described and not be built.
 
 use crate::{
-    schema::{Default, Key, quoted},
+    schema::{AnyChoice, AnyWords, Form, Key, KeyDefault},
     tree::Node,
     view::{CHECKED, View},
 };
@@ -12,7 +12,7 @@ pub(crate) struct Choice<T: 'static> {
     pub(crate) tag: &'static str,
     /// Noun for the choice, as in "unknown shaping".
     pub(crate) what: &'static str,
-    pub(crate) default: Default,
+    pub(crate) default: KeyDefault,
     /// Keys of every variant.
     pub(crate) common: &'static [Key],
     pub(crate) variants: &'static [Variant<T>],
@@ -25,20 +25,13 @@ pub(crate) struct Variant<T> {
     pub(crate) means: T,
 }
 
-/// The name of a variant, and the keys that go with it.
-pub(crate) struct Form {
-    pub(crate) name: &'static str,
-    pub(crate) doc: &'static str,
-    pub(crate) keys: &'static [Key],
-}
-
 /// Makes a part of the plan from its table.
 pub(crate) type Make<T> = fn(View<'_>) -> T;
 
 /// The words that a key takes.
 pub(crate) struct Words<T: 'static>(pub(crate) &'static [Word<T>]);
 
-/// A word, and the value that it stands for.
+/// A word, and the value that it means.
 pub(crate) struct Word<T> {
     pub(crate) name: &'static str,
     pub(crate) doc: &'static str,
@@ -46,7 +39,7 @@ pub(crate) struct Word<T> {
 }
 
 /// A choice whose tag is `type` and whose variants have no key in common.
-pub(crate) const fn choice<T>(what: &'static str, default: Default, variants: &'static [Variant<T>]) -> Choice<T> {
+pub(crate) const fn choice<T>(what: &'static str, default: KeyDefault, variants: &'static [Variant<T>]) -> Choice<T> {
     Choice { tag: "type", what, default, common: &[], variants }
 }
 
@@ -68,7 +61,7 @@ impl<T> Choice<T> {
     pub(crate) fn written(&self, table: Option<&Node>) -> Option<&'static T> {
         match (table.and_then(|table| table.at(self.tag)), &self.default) {
             (Some(tag), _) => self.named(tag.text()?),
-            (None, Default::Text(name)) => self.named(name),
+            (None, KeyDefault::Text(name)) => self.named(name),
             (None, _) => None,
         }
     }
@@ -98,15 +91,6 @@ impl<T: Copy> Words<T> {
     }
 }
 
-/// A [`Choice`] without what its variants mean.
-pub(crate) trait AnyChoice: Sync {
-    fn tag(&self) -> &'static str;
-    fn what(&self) -> &'static str;
-    fn default(&self) -> &Default;
-    fn common(&self) -> &'static [Key];
-    fn forms(&self) -> Vec<&'static Form>;
-}
-
 impl<T: Sync> AnyChoice for Choice<T> {
     fn tag(&self) -> &'static str {
         self.tag
@@ -116,7 +100,7 @@ impl<T: Sync> AnyChoice for Choice<T> {
         self.what
     }
 
-    fn default(&self) -> &Default {
+    fn default(&self) -> &KeyDefault {
         &self.default
     }
 
@@ -127,28 +111,6 @@ impl<T: Sync> AnyChoice for Choice<T> {
     fn forms(&self) -> Vec<&'static Form> {
         self.variants.iter().map(|variant| &variant.form).collect()
     }
-}
-
-impl dyn AnyChoice {
-    /// The names of all variants, quoted, for a message.
-    pub(crate) fn names(&self) -> String {
-        quoted(self.forms().into_iter().map(|form| form.name))
-    }
-
-    /// The keys of all variants.
-    pub(crate) fn keys(&self) -> Vec<&'static Key> {
-        self.forms().into_iter().flat_map(|form| form.keys).chain(self.common()).collect()
-    }
-
-    pub(crate) fn form(&self, name: &str) -> Option<&'static Form> {
-        self.forms().into_iter().find(|form| form.name == name)
-    }
-}
-
-/// [`Words`] without their values.
-pub(crate) trait AnyWords: Sync {
-    /// The name of each word and its meaning for the reader.
-    fn all(&self) -> Vec<(&'static str, &'static str)>;
 }
 
 impl<T: Sync> AnyWords for Words<T> {

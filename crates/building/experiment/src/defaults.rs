@@ -7,7 +7,10 @@ use crate::{
     experiment::Other,
     parse,
     plan::{Plan, TrafficPlan, Workload},
-    sections::{self, data, network},
+    sections::{
+        self, data,
+        network::{self, preset_keys::DEFAULT_NETWORK},
+    },
     tree::{Node, Table, Value},
     view::View,
 };
@@ -15,9 +18,7 @@ use evb_core::SourceId;
 use evb_protocol::{Config, Protocol};
 use evb_sources::SourceSpec;
 
-/// The default network: a crossbar with a port for each node.
-pub(crate) const NETWORK: &str = "ideal";
-/// The workload when nobody says.
+/// The default workload.
 const EVENT_BUILDING: &str = "event-building";
 /// The name of what is in no file, in messages.
 const PLAN: &str = "plan";
@@ -39,7 +40,7 @@ impl Plan {
     /// ```
     ///
     /// # Panics
-    /// If there are no units of a kind, or more than a file may have.
+    /// If a kind of unit is missing, or has more units than a file may have.
     pub fn new(building: Config, source: SourceSpec) -> Self {
         let root = check(&filled(nodes(&building, EVENT_BUILDING)));
         let root = root.unwrap_or_else(|problems| panic!("{:?}", diagnostics(problems)));
@@ -65,13 +66,13 @@ impl Plan {
         traffic.config.senders = plan.building.readout_nodes();
         traffic.config.receivers = plan.building.builder_nodes();
         plan.workload = Workload::Traffic(traffic);
-        plan.on_network(NETWORK).unwrap_or_else(|problems| panic!("{problems:?}"))
+        plan.on_network(DEFAULT_NETWORK).unwrap_or_else(|problems| panic!("{problems:?}"))
     }
 
     /// The same plan on the network of a preset, with a host for each of its nodes.
     ///
     /// # Errors
-    /// There is no such preset, or it has fewer hosts than there are nodes.
+    /// The preset is unknown, or has fewer hosts than there are nodes.
     pub fn on_network(self, preset: &str) -> Result<Self, Diagnostics> {
         let mut root = self.nodes();
         root.put(&["network", "preset"], None, Value::Text(preset.to_owned()).into());
@@ -100,7 +101,7 @@ impl Plan {
         Ok(self)
     }
 
-    /// The tree that says what the nodes are, and nothing else.
+    /// The tree that defines the nodes, and nothing else.
     fn nodes(&self) -> Node {
         // Any traffic will do: its network is that of nodes without an event manager.
         nodes(&self.building, if self.workload == Workload::EventBuilding { EVENT_BUILDING } else { "pairs" })
@@ -119,7 +120,7 @@ impl Plan {
     }
 }
 
-/// The tree that says how many units there are, and their workload.
+/// The tree that defines the numbers of units and their workload.
 fn nodes(building: &Config, workload: &str) -> Node {
     let mut root = Node::from(Value::Table(Table::default()));
     root.put(&["readout", "units"], None, Value::Integer(building.readout_units.into()).into());

@@ -1,4 +1,4 @@
-//! The way from a file to its plans.
+//! Makes plans from an experiment file.
 
 use crate::{
     check,
@@ -8,6 +8,7 @@ use crate::{
     plan::Plan,
     print,
     sections::{self, data, network::preset},
+    stages,
     sweep::Sweep,
     tree::{Node, Table, Value},
 };
@@ -55,7 +56,7 @@ impl Experiment {
         &self.plans
     }
 
-    /// The experiment as a file with every default filled in. It gives the same plans again when it is parsed under a
+    /// The experiment as a file with every default filled in. It returns the same plans again when it is parsed under a
     /// name without a folder. A default that differs between the points of a sweep is left out.
     pub fn resolved(&self) -> String {
         let mut table = self.common.table().cloned().unwrap_or_default();
@@ -65,7 +66,7 @@ impl Experiment {
         print::file(&table)
     }
 
-    /// The file, without a sweep, that gives just the plan with this index.
+    /// The file, without a sweep, that defines only the plan with this index.
     pub fn resolved_at(&self, index: usize) -> Option<String> {
         let mut root = self.common.clone();
         self.plans.get(index)?;
@@ -187,7 +188,7 @@ fn resolve_point(
     let filled = check::check(&root)?;
     sections::check(&filled, network)?;
     let mut plan = sections::plan(&filled, sweep.names(point));
-    plan.stages = sections::first_stage::stages(&filled, &plan)?;
+    plan.stages = stages::stages(&filled, &plan)?;
     let Value::Table(table) = filled.value else { return Err(Vec::new()) };
     Ok((plan, table))
 }

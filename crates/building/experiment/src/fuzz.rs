@@ -5,7 +5,7 @@ use crate::Experiment;
 /// Parses arbitrary bytes as an experiment file.
 ///
 /// # Panics
-/// If a good file does not resolve to a text that gives the same plans: a fault of this crate.
+/// If a good file does not resolve to a text with the same plans, which is a fault of this crate.
 pub fn fuzz_parse(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     match Experiment::parse(text, "fuzz.toml", &[]) {

@@ -1,6 +1,6 @@
 //! The experiment file: text to [`Diagnostics`] or [`Plan`]. Only this crate parses experiment files.
 //!
-//! The way is: text to tree ([`Experiment::load`]), `--set` and sweep on top, defaults that follow from other keys, the
+//! The steps are: text to tree ([`Experiment::load`]), `--set` and sweep on top, defaults that follow from other keys, the
 //! check against the table of keys, the rules between keys, the plan. Each section of the file has a module in `sections`
 //! with all of that: its keys, the rules on them, and its part of the plan. The keys are also the
 //! source of the [`reference()`] page. [`Plan::new`] makes a plan without a file.
@@ -23,6 +23,7 @@ mod reference;
 mod scalar;
 mod schema;
 mod sections;
+mod stages;
 mod suggest;
 mod sweep;
 mod tree;
@@ -34,7 +35,7 @@ pub use experiment::{Experiment, Other};
 #[cfg(feature = "fuzz")]
 pub use fuzz::fuzz_parse;
 pub use plan::{
-    Cores, FaultAction, FaultSpec, Keep, Link, Load, Needs, NetworkPlan, Placement, Plan, Rejoin, RunPlan, Stages,
+    Cores, FaultAction, FaultSpec, Keep, Load, Needs, NetworkPlan, Placement, Plan, Rejoin, RunPlan, StageLink, Stages,
     StoragePlan, TrafficPlan, TriggerPlan, Workload,
 };
 pub use reference::reference;

@@ -84,7 +84,7 @@ pub const MAX_WORKERS: i64 = 1_024;
 /// Most faults brought about on purpose.
 pub const MAX_FAULTS: usize = 1_000;
 
-/// Most hosts, switches of one kind, links between two switches and the like: what 16 bits hold.
+/// Most hosts, switches of one kind, and links between two switches: what 16 bits hold.
 pub const MAX_COUNT: i64 = 65_535;
 /// Most ports of a network interface.
 pub const MAX_PORTS: i64 = 4;
@@ -102,7 +102,7 @@ pub const MAX_BANDWIDTH: Bandwidth = Bandwidth(8_000_000_000_000);
 pub const MAX_SWITCH_BUFFER: ByteCount = ByteCount(GIB);
 /// Longest delay of a part of the network.
 pub const MAX_DELAY: Span = Span::from_secs(1);
-/// Messages of one sender that are under way at once.
+/// Messages of one sender that are in flight.
 pub const MAX_WINDOW: i64 = 65_536;
 /// Longest computing for one event.
 pub const MAX_COMPUTE: Span = Span::from_secs(1);

@@ -1,11 +1,11 @@
-//! The way from text to tree: the file itself, and what `--set` puts on top of it.
+//! Parses text into a tree: the file itself, and then the values of `--set`.
 
 use crate::{
     diagnostics::Problem,
     limits::{MAX_FILE, MAX_FOUND, MAX_OVERRIDE, MAX_OVERRIDES},
     scalar::brief,
-    schema::Kind,
-    sections::{FILE, section},
+    schema::KeyKind,
+    sections::FILE,
     suggest::for_key,
     tree::{self, Node, Origin, Value},
 };
@@ -32,7 +32,7 @@ pub(crate) fn other(text: &str, index: usize) -> Result<Node, Vec<Problem>> {
 
 /// The file is above its limit.
 pub(crate) fn too_large(limit: ByteCount) -> Problem {
-    let help = "an experiment file holds keys only: keep sizes and data in files of their own";
+    let help = "an experiment file holds keys only: keep sizes and data in separate files";
     Problem::new(format!("the experiment file is larger than {limit}"), help)
 }
 
@@ -49,7 +49,7 @@ fn syntax(error: &toml::de::Error, text: &str, index: usize) -> Problem {
     Problem::new(format!("not TOML: {}", error.message()), help).at(Some(origin), "here")
 }
 
-/// Applies each `--set key.path=value`, and gives the paths that were set.
+/// Applies each `--set key.path=value`, and returns the paths that were set.
 pub(crate) fn overrides(root: &mut Node, texts: &[String]) -> Result<Vec<String>, Vec<Problem>> {
     if texts.len() > MAX_OVERRIDES {
         let message = format!("{} times --set is more than {MAX_OVERRIDES}", texts.len());
@@ -130,15 +130,15 @@ pub(crate) fn known(path: &str) -> Result<(), (String, String)> {
     let (mut kind, mut place) = (&FILE, String::new());
     for step in path.split('.') {
         let described = match kind {
-            Kind::Like(name) => section(name),
+            KeyKind::Like { table, .. } => table,
             kind => kind,
         };
         kind = match described {
-            Kind::List { item, .. } if step.parse::<usize>().is_ok() => item,
-            Kind::List { .. } => return Err(unknown(format!("write the number of the table: {place}.0"))),
-            Kind::Choice(choice) if choice.tag() == step => &Kind::Text,
+            KeyKind::List { item, .. } if step.parse::<usize>().is_ok() => item,
+            KeyKind::List { .. } => return Err(unknown(format!("write the number of the table: {place}.0"))),
+            KeyKind::Choice(choice) if choice.tag() == step => &KeyKind::Text,
             _ => match described.keys().into_iter().find(|key| key.name == step) {
-                Some(key) if !matches!(key.kind, Kind::Sweep) => &key.kind,
+                Some(key) if !matches!(key.kind, KeyKind::Sweep) => &key.kind,
                 _ => return Err(unknown(for_key(step, names(described), &place))),
             },
         };
@@ -148,11 +148,11 @@ pub(crate) fn known(path: &str) -> Result<(), (String, String)> {
 }
 
 /// The names of the keys below a key.
-fn names(kind: &Kind) -> Vec<&'static str> {
+fn names(kind: &KeyKind) -> Vec<&'static str> {
     let tag = match kind {
-        Kind::Choice(choice) => Some(choice.tag()),
+        KeyKind::Choice(choice) => Some(choice.tag()),
         _ => None,
     };
-    let keys = kind.keys().into_iter().filter(|key| !matches!(key.kind, Kind::Sweep));
+    let keys = kind.keys().into_iter().filter(|key| !matches!(key.kind, KeyKind::Sweep));
     tag.into_iter().chain(keys.map(|key| key.name)).collect()
 }

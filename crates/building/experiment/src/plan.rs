@@ -11,7 +11,7 @@ use evb_transport_registry::TransportChoice;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// One event builder or one traffic pattern, fully described. A sweep gives several.
+/// One event builder or one traffic pattern, fully described. A sweep makes several.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     /// Name of the experiment; the file's stem by default.
@@ -35,23 +35,23 @@ pub struct Plan {
     pub data_directory: PathBuf,
     /// Transport of the nodes when the user does not choose another.
     pub transport: TransportChoice,
-    /// Transport of control messages; none if they travel with the fragments.
+    /// Transport of control messages; `None` if they travel with the fragments.
     #[serde(default)]
     pub control: Option<TransportChoice>,
     /// Events that are kept, and their folder.
     pub storage: StoragePlan,
-    /// Seed, limits and the like.
+    /// Seed and limits.
     pub run: RunPlan,
     /// Faults that are brought about on purpose.
     pub faults: Vec<FaultSpec>,
-    /// The network that a simulation runs on; a real run has one of its own.
+    /// The network that a simulation runs on; a real run uses the real one.
     pub network: NetworkPlan,
     /// Work of the nodes.
     pub workload: Workload,
     /// The place of this event builder between two stages.
     #[serde(default)]
-    pub link: Link,
-    /// The event builders that build the events in two stages; none if this one does it alone.
+    pub link: StageLink,
+    /// The event builders that build the events in two stages; `None` if this one does it alone.
     #[serde(default)]
     pub stages: Option<Box<Stages>>,
 }
@@ -69,7 +69,7 @@ impl Plan {
         &self.sources[usize::from(source.0 - first)]
     }
 
-    /// The source that gives the sizes of the data messages of a node of traffic; none if the node sends none. A receiver
+    /// The source of the sizes of the data messages of a node of traffic; `None` if the node sends none. A receiver
     /// that sends, too, has messages like those of the sender of the same index.
     pub fn data_source(&self, node: NodeId) -> Option<SourceId> {
         let Workload::Traffic(TrafficPlan { config, .. }) = &self.workload else { return None };
@@ -80,7 +80,7 @@ impl Plan {
         sends.then(|| SourceId((node.0 - config.receivers.first.0) % config.senders.count))
     }
 
-    /// The host of a node in the network; none if the node needs none.
+    /// The host of a node in the network; `None` if the node needs none.
     #[inline]
     pub fn host(&self, node: NodeId) -> Option<u16> {
         let (readouts, builders) = (self.building.readout_nodes(), self.building.builder_nodes());
@@ -137,7 +137,7 @@ impl Stages {
     pub fn in_folder(&self, folder: &Path) -> Self {
         let mut stages = self.clone();
         for plan in stages.groups.iter_mut().chain(&mut stages.slices) {
-            if let Link::Outlets { paths, .. } | Link::Inlets(paths) = &mut plan.link {
+            if let StageLink::Outlets { paths, .. } | StageLink::Inlets(paths) = &mut plan.link {
                 paths.iter_mut().for_each(|path| *path = folder.join(&*path));
             }
         }
@@ -148,7 +148,7 @@ impl Stages {
 /// The place of an event builder between two stages.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Link {
+pub enum StageLink {
     /// It has sources, and stores events.
     #[default]
     None,
@@ -163,7 +163,7 @@ pub enum Link {
     Inlets(Vec<PathBuf>),
 }
 
-impl Link {
+impl StageLink {
     /// The socket between a readout unit of a slice and its group, in a folder to be chosen.
     pub(crate) fn path(slice: u16, unit: u16) -> PathBuf {
         format!("s{slice}-g{unit}").into()
@@ -207,7 +207,7 @@ pub enum Keep {
 }
 
 impl Keep {
-    /// True when an event is written.
+    /// True if an event is written.
     pub const fn keeps(self, event: EventId, complete: bool) -> bool {
         match self {
             Self::All => true,
@@ -217,7 +217,7 @@ impl Keep {
     }
 }
 
-/// Seed, limits and the like.
+/// Seed and limits.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunPlan {
     /// Seed of every random stream.
@@ -232,11 +232,11 @@ pub struct RunPlan {
     pub cores: Cores,
     /// Time after the start that is not measured. Without it, rates are of the steady window that is found.
     pub warmup: Option<Span>,
-    /// The nodes without which a run does not go on.
+    /// The nodes that a run requires.
     pub needs: Needs,
     /// Events per second of which each builder sends a copy to those who monitor the run; 0 for none.
     pub samples: u16,
-    /// What happens when all lost nodes are there again while a run goes on.
+    /// What happens when all lost nodes have joined again during a run.
     pub rejoin: Rejoin,
 }
 
@@ -247,12 +247,12 @@ pub enum Cores {
     /// The system places them, and moves them as it likes.
     #[default]
     None,
-    /// Each unit is bound to a core: one of its own if there are enough, else readout units and builder units share them
+    /// Each unit is bound to a core: a separate one if there are enough, else readout units and builder units share them
     /// evenly. The event manager is bound if a core is left, and in threads.
     Auto,
 }
 
-/// The run in which lost nodes take part again, when all of them are there again while a run goes on.
+/// The run in which lost nodes take part again, when all of them have joined again during a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rejoin {
@@ -263,7 +263,7 @@ pub enum Rejoin {
     Split,
 }
 
-/// The nodes without which a run does not go on: it is stopped when one of them is lost, or too few are left.
+/// The nodes that a run requires: it is stopped when one of them is lost, or too few are left.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Needs {
     /// Nodes that must be there.
@@ -279,7 +279,7 @@ pub struct Needs {
 pub struct NetworkPlan {
     /// Switches, links, interfaces and how they behave.
     pub config: NetworkConfig,
-    /// The message layer that it was fitted to; none when it was described.
+    /// The message layer that it was fitted to; `None` if it was described.
     pub fitted_to: Option<String>,
     /// The hosts of the nodes.
     pub placement: Placement,
@@ -293,7 +293,7 @@ pub struct NetworkPlan {
 /// hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Placement {
-    /// The host of the event manager; none when it needs none: control has a network of its own, or there is no manager.
+    /// The host of the event manager; `None` if control has a separate network, or there is no manager.
     pub manager: Option<u16>,
     /// The host of the first readout unit, or sender.
     pub readout: u16,
@@ -305,7 +305,7 @@ pub struct Placement {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub enum Workload {
-    /// They build events: [`Plan::building`] says how.
+    /// They build events: as [`Plan::building`] defines.
     EventBuilding,
     /// Readout units send to builder units after a pattern, without an event manager.
     Traffic(TrafficPlan),
@@ -356,7 +356,7 @@ pub enum Load {
 pub struct FaultSpec {
     /// The node it happens to.
     pub node: NodeId,
-    /// The source whose fragments it happens to; none if it happens to all that the node sends.
+    /// The source whose fragments it happens to; `None` if it happens to all that the node sends.
     #[serde(default)]
     pub source: Option<SourceId>,
     /// The fault itself.

@@ -1,9 +1,8 @@
 //! The reference page of the experiment file, made from the keys of the sections.
 
 use crate::{
-    choice::{AnyChoice, Form},
-    schema::{Default, Key, Kind},
-    sections::{ROOT, network::preset},
+    schema::{AnyChoice, Form, Key, KeyDefault, KeyKind, preset_names},
+    sections::ROOT,
 };
 
 const HEAD: &str = "<!-- Made from the keys in crates/building/experiment/src/sections; do not edit. -->
@@ -35,42 +34,45 @@ pub fn reference() -> String {
     let mut page = format!("{HEAD}\n## At the top\n\n");
     table(&mut page, &plain);
     for key in sections {
-        let header =
-            if matches!(key.kind, Kind::List { .. }) { format!("[[{}]]", key.name) } else { format!("[{}]", key.name) };
+        let header = if matches!(key.kind, KeyKind::List { .. }) {
+            format!("[[{}]]", key.name)
+        } else {
+            format!("[{}]", key.name)
+        };
         page.push_str(&format!("\n## `{header}`\n\n{}\n\n", key.doc));
         body(&mut page, &key.kind);
     }
     page
 }
 
-fn is_section(kind: &Kind) -> bool {
-    matches!(kind, Kind::Section(_) | Kind::Choice(_) | Kind::List { .. } | Kind::Sweep)
+fn is_section(kind: &KeyKind) -> bool {
+    matches!(kind, KeyKind::Section(_) | KeyKind::Choice(_) | KeyKind::List { .. } | KeyKind::Sweep)
 }
 
 /// Writes the text below the heading of a section, then the tables inside it, each under its path.
-fn body(page: &mut String, kind: &Kind) {
+fn body(page: &mut String, kind: &KeyKind) {
     own(page, kind);
     let mut known = Vec::new();
     inner(page, kind, "", &mut known);
 }
 
 /// The keys of a table.
-fn own(page: &mut String, kind: &Kind) {
+fn own(page: &mut String, kind: &KeyKind) {
     match kind {
-        Kind::Section(keys) => table(page, &keys.iter().collect::<Vec<_>>()),
-        Kind::Choice(inner) => choice(page, *inner),
-        Kind::List { item, .. } => own(page, item),
+        KeyKind::Section(keys) => table(page, &keys.iter().collect::<Vec<_>>()),
+        KeyKind::Choice(inner) => choice(page, *inner),
+        KeyKind::List { item, .. } => own(page, item),
         _ => page.push_str(SWEEP),
     }
 }
 
 /// The tables inside a table. A part in several places, as `source`, is described once.
-fn inner(page: &mut String, kind: &Kind, path: &str, known: &mut Vec<&'static str>) {
+fn inner(page: &mut String, kind: &KeyKind, path: &str, known: &mut Vec<&'static str>) {
     for key in kind.keys() {
         if !has_tables(&key.kind) {
             continue;
         }
-        if let Kind::Choice(choice) = &key.kind {
+        if let KeyKind::Choice(choice) = &key.kind {
             if known.contains(&choice.what()) {
                 continue;
             }
@@ -83,8 +85,8 @@ fn inner(page: &mut String, kind: &Kind, path: &str, known: &mut Vec<&'static st
     }
 }
 
-fn has_tables(kind: &Kind) -> bool {
-    matches!(kind, Kind::Section(_) | Kind::Choice(_) | Kind::List { .. })
+fn has_tables(kind: &KeyKind) -> bool {
+    matches!(kind, KeyKind::Section(_) | KeyKind::Choice(_) | KeyKind::List { .. })
 }
 
 fn choice(page: &mut String, choice: &dyn AnyChoice) {
@@ -94,7 +96,7 @@ fn choice(page: &mut String, choice: &dyn AnyChoice) {
         page.push_str(&format!("| `\"{}\"` | {} | {} |\n", form.name, form.doc, key_names(form)));
     }
     page.push_str(&match choice.default() {
-        Default::Required => format!("\n`{tag}` must be given.\n\n"),
+        KeyDefault::Required => format!("\n`{tag}` must be given.\n\n"),
         given => format!("\nDefault: {}.\n\n", default(given)),
     });
     let mut keys: Vec<&Key> = Vec::new();
@@ -118,43 +120,43 @@ fn table(page: &mut String, keys: &[&Key]) {
     }
 }
 
-fn default(default: &Default) -> String {
+fn default(default: &KeyDefault) -> String {
     match default {
-        Default::Required => "must be given".to_owned(),
-        Default::Absent => "none".to_owned(),
-        Default::Text(text) => format!("`{text:?}`"),
-        Default::Integer(number) => format!("`{number}`"),
-        Default::Number(number) => format!("`{number:?}`"),
-        Default::Flag(flag) => format!("`{flag}`"),
-        Default::Derived(how) => (*how).to_owned(),
+        KeyDefault::Required => "must be given".to_owned(),
+        KeyDefault::Absent => "none".to_owned(),
+        KeyDefault::Text(text) => format!("`{text:?}`"),
+        KeyDefault::Integer(number) => format!("`{number}`"),
+        KeyDefault::Number(number) => format!("`{number:?}`"),
+        KeyDefault::Flag(flag) => format!("`{flag}`"),
+        KeyDefault::Derived(how) => (*how).to_owned(),
     }
 }
 
-fn value(kind: &Kind) -> String {
+fn value(kind: &KeyKind) -> String {
     match kind {
-        Kind::Text | Kind::Name => "text".to_owned(),
-        Kind::Path => "path".to_owned(),
-        Kind::Address => "`\"host:port\"`".to_owned(),
-        Kind::Unit => "name of a node".to_owned(),
-        Kind::Integer { min, max: i64::MAX } => format!("whole number from {min}"),
-        Kind::Integer { min, max } => format!("whole number, {min} to {max}"),
-        Kind::Number { min, max } => format!("number, {min} to {max}"),
-        Kind::Bytes { min, max } => format!("byte count, {min} to {max}"),
-        Kind::Time { min, max } => format!("time, {min} to {max}"),
-        Kind::Rate { min, max } => format!("frequency, {min} to {max}"),
-        Kind::Bandwidth { min, max } => format!("bandwidth, {min} to {max}"),
-        Kind::Flag => "`true` or `false`".to_owned(),
-        Kind::Preset => preset::names().map(|name| format!("`{name:?}`")).collect::<Vec<_>>().join(" or "),
-        Kind::Integers { min, max, .. } => format!("list of whole numbers, each {min} to {max}"),
-        Kind::Names { least: 2, most: 2 } => "list of two names".to_owned(),
-        Kind::Names { .. } => "list of names".to_owned(),
-        Kind::Word(words) => {
+        KeyKind::Text | KeyKind::Name => "text".to_owned(),
+        KeyKind::Path => "path".to_owned(),
+        KeyKind::Address => "`\"host:port\"`".to_owned(),
+        KeyKind::Unit => "name of a node".to_owned(),
+        KeyKind::Integer { min, max: i64::MAX } => format!("whole number from {min}"),
+        KeyKind::Integer { min, max } => format!("whole number, {min} to {max}"),
+        KeyKind::Number { min, max } => format!("number, {min} to {max}"),
+        KeyKind::Bytes { min, max } => format!("byte count, {min} to {max}"),
+        KeyKind::Time { min, max } => format!("time, {min} to {max}"),
+        KeyKind::Rate { min, max } => format!("frequency, {min} to {max}"),
+        KeyKind::Bandwidth { min, max } => format!("bandwidth, {min} to {max}"),
+        KeyKind::Flag => "`true` or `false`".to_owned(),
+        KeyKind::Preset => preset_names().map(|name| format!("`{name:?}`")).collect::<Vec<_>>().join(" or "),
+        KeyKind::Integers { min, max, .. } => format!("list of whole numbers, each {min} to {max}"),
+        KeyKind::Names { least: 2, most: 2 } => "list of two names".to_owned(),
+        KeyKind::Names { .. } => "list of names".to_owned(),
+        KeyKind::Word(words) => {
             words.all().into_iter().map(|(name, doc)| format!("`{name:?}` ({doc})")).collect::<Vec<_>>().join(" or ")
         }
-        Kind::Keep => "`\"all\"`, `\"none\"`, or `{ one_in = 10 }`".to_owned(),
-        Kind::Auto { max } => format!("`\"auto\"`, or a whole number, 1 to {max}"),
-        Kind::Section(_) | Kind::Choice(_) | Kind::Sweep => "table, see below".to_owned(),
-        Kind::Like(section) => format!("table, as `[{section}]`"),
-        Kind::List { .. } => "list of tables".to_owned(),
+        KeyKind::Keep { .. } => "`\"all\"`, `\"none\"`, or `{ one_in = 10 }`".to_owned(),
+        KeyKind::Auto { max } => format!("`\"auto\"`, or a whole number, 1 to {max}"),
+        KeyKind::Section(_) | KeyKind::Choice(_) | KeyKind::Sweep => "table, see below".to_owned(),
+        KeyKind::Like { section, .. } => format!("table, as `[{section}]`"),
+        KeyKind::List { .. } => "list of tables".to_owned(),
     }
 }

@@ -3,39 +3,37 @@
 use crate::{
     diagnostics::Problem,
     limits::{MAX_NAME, MAX_PATH},
-    schema::{Key, Kind, quoted},
-    sections::network::preset,
-    suggest::closest,
+    schema::{Key, KeyKind, preset_names, quoted},
     tree::{Node, Value},
 };
 use evb_core::{Bandwidth, ByteCount, Frequency, QuantityError, Span};
 use std::{fmt::Display, str::FromStr};
 
-/// Checks the value of `key`, which stands at `path`; gives the problem if there is one.
+/// Checks the value of `key` at `path`; returns the problem if there is one.
 pub(crate) fn check(key: &Key, node: &Node, path: &str) -> Option<Problem> {
     let outcome = match (&key.kind, &node.value) {
-        (Kind::Integer { min, max }, &Value::Integer(number)) => in_range(&number, min, max),
-        (Kind::Auto { max }, &Value::Integer(number)) => in_range(&number, &1, max),
-        (Kind::Auto { .. }, Value::Text(text)) => one_of(text, ["auto"].into_iter()),
-        (Kind::Number { min, max }, &Value::Number(number)) => in_range(&number, min, max),
-        (Kind::Number { min, max }, &Value::Integer(number)) => in_range(&(number as f64), min, max),
-        (Kind::Bytes { min, max }, Value::Text(text)) => quantity::<ByteCount>(text, min, max, key),
-        (Kind::Time { min, max }, Value::Text(text)) => quantity::<Span>(text, min, max, key),
-        (Kind::Rate { min, max }, Value::Text(text)) => quantity::<Frequency>(text, min, max, key),
-        (Kind::Bandwidth { min, max }, Value::Text(text)) => quantity::<Bandwidth>(text, min, max, key),
-        (Kind::Flag, Value::Flag(_)) => Ok(()),
-        (Kind::Preset, Value::Text(text)) => one_of(text, preset::names()),
-        (Kind::Integers { min, max, most }, Value::List(items)) => integers(items, *min, *max, *most),
-        (Kind::Names { least, most }, Value::List(items)) => names(items, *least, *most),
-        (Kind::Word(words), Value::Text(text)) => one_of(text, words.all().into_iter().map(|(name, _)| name)),
-        (Kind::Name, Value::Text(text)) => name(text),
-        (Kind::Path, Value::Text(text)) => file_path(text),
-        (Kind::Address, Value::Text(text)) => address(text),
-        (Kind::Unit, Value::Text(text)) => unit(text).map(|_| ()).ok_or_else(unit_fault),
-        (Kind::Keep, Value::Text(text)) => {
+        (KeyKind::Integer { min, max }, &Value::Integer(number)) => in_range(&number, min, max),
+        (KeyKind::Auto { max }, &Value::Integer(number)) => in_range(&number, &1, max),
+        (KeyKind::Auto { .. }, Value::Text(text)) => one_of(text, ["auto"].into_iter()),
+        (KeyKind::Number { min, max }, &Value::Number(number)) => in_range(&number, min, max),
+        (KeyKind::Number { min, max }, &Value::Integer(number)) => in_range(&(number as f64), min, max),
+        (KeyKind::Bytes { min, max }, Value::Text(text)) => quantity::<ByteCount>(text, min, max, key),
+        (KeyKind::Time { min, max }, Value::Text(text)) => quantity::<Span>(text, min, max, key),
+        (KeyKind::Rate { min, max }, Value::Text(text)) => quantity::<Frequency>(text, min, max, key),
+        (KeyKind::Bandwidth { min, max }, Value::Text(text)) => quantity::<Bandwidth>(text, min, max, key),
+        (KeyKind::Flag, Value::Flag(_)) => Ok(()),
+        (KeyKind::Preset, Value::Text(text)) => one_of(text, preset_names()),
+        (KeyKind::Integers { min, max, most }, Value::List(items)) => integers(items, *min, *max, *most),
+        (KeyKind::Names { least, most }, Value::List(items)) => names(items, *least, *most),
+        (KeyKind::Word(words), Value::Text(text)) => one_of(text, words.all().into_iter().map(|(name, _)| name)),
+        (KeyKind::Name, Value::Text(text)) => name(text),
+        (KeyKind::Path, Value::Text(text)) => file_path(text),
+        (KeyKind::Address, Value::Text(text)) => address(text),
+        (KeyKind::Unit, Value::Text(text)) => unit(text).map(|_| ()).ok_or_else(unit_fault),
+        (KeyKind::Keep { .. }, Value::Text(text)) => {
             Err(fault(format!("cannot be {}", brief(text)), "unknown", format!("write {}", key.kind.describe())))
         }
-        (Kind::Text, Value::Text(_)) => Ok(()),
+        (KeyKind::Text, Value::Text(_)) => Ok(()),
         _ => Err(wrong_type(key, node)),
     };
     let Fault { what, help, label } = outcome.err()?;
@@ -115,12 +113,12 @@ where
     }
 }
 
-const fn short_kind(kind: &Kind) -> &'static str {
+const fn short_kind(kind: &KeyKind) -> &'static str {
     match kind {
-        Kind::Bytes { .. } => "a byte count",
-        Kind::Time { .. } => "a time",
-        Kind::Rate { .. } => "a frequency",
-        Kind::Bandwidth { .. } => "a bandwidth",
+        KeyKind::Bytes { .. } => "a byte count",
+        KeyKind::Time { .. } => "a time",
+        KeyKind::Rate { .. } => "a frequency",
+        KeyKind::Bandwidth { .. } => "a bandwidth",
         _ => kind.describe(),
     }
 }
@@ -242,7 +240,7 @@ fn wrong_type(key: &Key, node: &Node) -> Fault {
             "the unit is missing",
             format!("write {wanted}, in quotes, such as {} = \"{number} {unit}\"", key.name),
         ),
-        (_, _, Some(text)) if matches!(key.kind, Kind::Integer { .. }) && text.parse::<i64>().is_ok() => fault(
+        (_, _, Some(text)) if matches!(key.kind, KeyKind::Integer { .. }) && text.parse::<i64>().is_ok() => fault(
             format!("must be {wanted}, not a text"),
             "a text",
             format!("leave out the quotes: {} = {text}", key.name),
@@ -255,12 +253,12 @@ fn wrong_type(key: &Key, node: &Node) -> Fault {
     }
 }
 
-const fn unit_of(kind: &Kind) -> Option<&'static str> {
+const fn unit_of(kind: &KeyKind) -> Option<&'static str> {
     match kind {
-        Kind::Bytes { .. } => Some("B"),
-        Kind::Time { .. } => Some("s"),
-        Kind::Rate { .. } => Some("Hz"),
-        Kind::Bandwidth { .. } => Some("bit/s"),
+        KeyKind::Bytes { .. } => Some("B"),
+        KeyKind::Time { .. } => Some("s"),
+        KeyKind::Rate { .. } => Some("Hz"),
+        KeyKind::Bandwidth { .. } => Some("bit/s"),
         _ => None,
     }
 }
@@ -272,4 +270,15 @@ pub(crate) fn brief(text: &str) -> String {
         Some((end, _)) => format!("{:?}...", &text[..end]),
         None => format!("{text:?}"),
     }
+}
+
+/// The name that is closest to `text`, if one is close.
+pub(crate) fn closest<'a>(text: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    if text.len() > 64 {
+        return None;
+    }
+    let text = text.to_lowercase().replace('-', "_");
+    let distance = |name: &str| strsim::osa_distance(&text, &name.replace('-', "_"));
+    let allowed = (text.len() / 3).max(1);
+    names.map(|name| (distance(name), name)).filter(|(d, _)| *d <= allowed).min_by_key(|(d, _)| *d).map(|(_, n)| n)
 }

@@ -1,24 +1,20 @@
-//! Description of keys. The keys themselves are in [`crate::sections`]: the checks, the defaults and the reference page
-//! all come from them.
+//! The description of keys. The modules of the sections hold the keys themselves, and the checks, the defaults and the
+//! reference page all come from them.
 
-use crate::{
-    choice::{AnyChoice, AnyWords},
-    limits::{MAX_BANDWIDTH, MAX_DELAY, MAX_WAIT, MIN_BANDWIDTH, MIN_WAIT},
-    sections::{self, storage::ONE_IN},
-};
+use crate::limits::{MAX_BANDWIDTH, MAX_DELAY, MAX_WAIT, MIN_BANDWIDTH, MIN_WAIT};
 use evb_core::{Bandwidth, ByteCount, Frequency, Span};
 
 /// One key of the file.
 pub(crate) struct Key {
     pub(crate) name: &'static str,
-    pub(crate) kind: Kind,
-    pub(crate) default: Default,
+    pub(crate) kind: KeyKind,
+    pub(crate) default: KeyDefault,
     /// Its meaning: a sentence fragment for the reference page.
     pub(crate) doc: &'static str,
 }
 
 /// The value of a key that the file leaves out.
-pub(crate) enum Default {
+pub(crate) enum KeyDefault {
     /// The file must say.
     Required,
     /// Nothing.
@@ -27,12 +23,12 @@ pub(crate) enum Default {
     Integer(i64),
     Number(f64),
     Flag(bool),
-    /// Made from other keys before the check; the text says how.
+    /// Made from other keys before the check; the text describes the rule.
     Derived(&'static str),
 }
 
 /// The values that a key takes.
-pub(crate) enum Kind {
+pub(crate) enum KeyKind {
     Text,
     /// A text that can be part of a file name.
     Name,
@@ -81,7 +77,10 @@ pub(crate) enum Kind {
         most: usize,
     },
     /// `"all"`, `"none"` or `{ one_in = n }`.
-    Keep,
+    Keep {
+        words: &'static dyn AnyWords,
+        table: &'static [Key],
+    },
     /// A whole number from 1, or `"auto"`.
     Auto {
         max: i64,
@@ -89,60 +88,63 @@ pub(crate) enum Kind {
     Section(&'static [Key]),
     Choice(&'static dyn AnyChoice),
     List {
-        item: &'static Kind,
+        item: &'static KeyKind,
         most: usize,
     },
-    /// A table as the section of this name. It is checked in the tree that it becomes a part of.
-    Like(&'static str),
-    /// Key paths and lists of values; see [`crate::sweep`].
+    /// A table with the keys of another section. It is checked in the tree that it becomes a part of.
+    Like {
+        section: &'static str,
+        table: &'static KeyKind,
+    },
+    /// Key paths and lists of values.
     Sweep,
 }
 
-pub(crate) const fn key(name: &'static str, kind: Kind, default: Default, doc: &'static str) -> Key {
+pub(crate) const fn key(name: &'static str, kind: KeyKind, default: KeyDefault, doc: &'static str) -> Key {
     Key { name, kind, default, doc }
 }
 
-/// A key that the file must give.
-pub(crate) const fn required(name: &'static str, kind: Kind, doc: &'static str) -> Key {
-    key(name, kind, Default::Required, doc)
+/// A key that must be in the file.
+pub(crate) const fn required(name: &'static str, kind: KeyKind, doc: &'static str) -> Key {
+    key(name, kind, KeyDefault::Required, doc)
 }
 
-/// A key that has no value when the file does not give it.
-pub(crate) const fn optional(name: &'static str, kind: Kind, doc: &'static str) -> Key {
-    key(name, kind, Default::Absent, doc)
+/// A key without a value if it is not in the file.
+pub(crate) const fn optional(name: &'static str, kind: KeyKind, doc: &'static str) -> Key {
+    key(name, kind, KeyDefault::Absent, doc)
 }
 
-pub(crate) const fn integer(min: i64, max: i64) -> Kind {
-    Kind::Integer { min, max }
+pub(crate) const fn integer(min: i64, max: i64) -> KeyKind {
+    KeyKind::Integer { min, max }
 }
 
-pub(crate) const fn number(min: f64, max: f64) -> Kind {
-    Kind::Number { min, max }
+pub(crate) const fn number(min: f64, max: f64) -> KeyKind {
+    KeyKind::Number { min, max }
 }
 
-pub(crate) const fn bytes(min: u64, max: ByteCount) -> Kind {
-    Kind::Bytes { min: ByteCount(min), max }
+pub(crate) const fn bytes(min: u64, max: ByteCount) -> KeyKind {
+    KeyKind::Bytes { min: ByteCount(min), max }
 }
 
-pub(crate) const fn bandwidth() -> Kind {
-    Kind::Bandwidth { min: MIN_BANDWIDTH, max: MAX_BANDWIDTH }
+pub(crate) const fn bandwidth() -> KeyKind {
+    KeyKind::Bandwidth { min: MIN_BANDWIDTH, max: MAX_BANDWIDTH }
 }
 
 /// A time from zero.
-pub(crate) const fn time(max: Span) -> Kind {
-    Kind::Time { min: Span::ZERO, max }
+pub(crate) const fn time(max: Span) -> KeyKind {
+    KeyKind::Time { min: Span::ZERO, max }
 }
 
 /// The delay of a part of the network.
-pub(crate) const fn delay() -> Kind {
+pub(crate) const fn delay() -> KeyKind {
     time(MAX_DELAY)
 }
 
-pub(crate) const fn wait() -> Kind {
-    Kind::Time { min: MIN_WAIT, max: MAX_WAIT }
+pub(crate) const fn wait() -> KeyKind {
+    KeyKind::Time { min: MIN_WAIT, max: MAX_WAIT }
 }
 
-impl Kind {
+impl KeyKind {
     /// The expected kind of value, with its article.
     pub(crate) const fn describe(&self) -> &'static str {
         match self {
@@ -162,9 +164,9 @@ impl Kind {
             Self::Integers { .. } => "a list of whole numbers",
             Self::Names { least: 2, most: 2 } => "a list of two names",
             Self::Names { .. } => "a list of names",
-            Self::Keep => "\"all\", \"none\" or { one_in = 10 }",
+            Self::Keep { .. } => "\"all\", \"none\" or { one_in = 10 }",
             Self::Auto { .. } => "a whole number or \"auto\"",
-            Self::Section(_) | Self::Choice(_) | Self::Like(_) | Self::Sweep => "a table",
+            Self::Section(_) | Self::Choice(_) | Self::Like { .. } | Self::Sweep => "a table",
             Self::List { .. } => "a list of tables",
         }
     }
@@ -187,12 +189,12 @@ impl Kind {
             Self::Integers { .. } => "[0, 1]".to_owned(),
             Self::Names { .. } => "[\"a\", \"b\"]".to_owned(),
             Self::Word(words) => format!("{:?}", words.all().first().map_or("", |(name, _)| *name)),
-            Self::Keep => "\"all\"".to_owned(),
+            Self::Keep { .. } => "\"all\"".to_owned(),
             Self::Auto { .. } => "\"auto\"".to_owned(),
             Self::Choice(choice) => {
                 format!("{{ {} = {:?} }}", choice.tag(), choice.forms().first().map_or("", |form| form.name))
             }
-            Self::Section(_) | Self::Like(_) | Self::Sweep => "{}".to_owned(),
+            Self::Section(_) | Self::Like { .. } | Self::Sweep => "{}".to_owned(),
             Self::List { .. } => "[]".to_owned(),
         }
     }
@@ -203,8 +205,8 @@ impl Kind {
             Self::Section(keys) => keys.iter().collect(),
             Self::Choice(choice) => choice.keys(),
             Self::List { item, .. } => item.keys(),
-            Self::Keep => vec![&ONE_IN],
-            Self::Like(section) => sections::section(section).keys(),
+            Self::Keep { table, .. } => table.iter().collect(),
+            Self::Like { table, .. } => table.keys(),
             _ => Vec::new(),
         }
     }
@@ -218,4 +220,47 @@ pub(crate) fn quoted<'a>(names: impl Iterator<Item = &'a str>) -> String {
 /// Names as code, separated by commas.
 pub(crate) fn coded<'a>(names: impl Iterator<Item = &'a str>) -> String {
     names.map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+}
+
+/// The names of all presets of the network.
+pub(crate) fn preset_names() -> impl Iterator<Item = &'static str> + Clone {
+    evb_fabric::presets().iter().map(|preset| preset.name)
+}
+
+/// The name of a variant, and the keys that go with it.
+pub(crate) struct Form {
+    pub(crate) name: &'static str,
+    pub(crate) doc: &'static str,
+    pub(crate) keys: &'static [Key],
+}
+
+/// A choice without the meaning of its variants.
+pub(crate) trait AnyChoice: Sync {
+    fn tag(&self) -> &'static str;
+    fn what(&self) -> &'static str;
+    fn default(&self) -> &KeyDefault;
+    fn common(&self) -> &'static [Key];
+    fn forms(&self) -> Vec<&'static Form>;
+}
+
+impl dyn AnyChoice {
+    /// The names of all variants, quoted, for a message.
+    pub(crate) fn names(&self) -> String {
+        quoted(self.forms().into_iter().map(|form| form.name))
+    }
+
+    /// The keys of all variants.
+    pub(crate) fn keys(&self) -> Vec<&'static Key> {
+        self.forms().into_iter().flat_map(|form| form.keys).chain(self.common()).collect()
+    }
+
+    pub(crate) fn form(&self, name: &str) -> Option<&'static Form> {
+        self.forms().into_iter().find(|form| form.name == name)
+    }
+}
+
+/// The words of a key without their values.
+pub(crate) trait AnyWords: Sync {
+    /// The name of each word and its meaning for the reader.
+    fn all(&self) -> Vec<(&'static str, &'static str)>;
 }

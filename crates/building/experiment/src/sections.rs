@@ -4,80 +4,82 @@
 use crate::{
     diagnostics::Problem,
     limits::{MAX_FAULTS, MAX_FOUND, MAX_NAME},
-    plan::{Link, Plan},
-    schema::{Default, Key, Kind, key, optional},
-    tree::{Node, Value},
-    view::View,
+    plan::{Plan, StageLink},
+    schema::{Key, KeyDefault, KeyKind, key, optional},
+    tree::{Node, Value, put_default},
+    view::{Rule, View},
 };
 use evb_core::Span;
 use evb_fabric::Network;
 use evb_protocol::Config;
 
+pub(crate) mod block;
 mod builder;
 mod bundle;
 mod control;
+pub(crate) mod counts;
 pub(crate) mod data;
 mod fault;
 mod filter;
-pub(crate) mod first_stage;
+mod first_stage;
 pub(crate) mod network;
 mod protocol;
 mod readout;
 mod run;
 mod shaping;
-mod source;
-pub(crate) mod storage;
+pub(crate) mod source;
+mod storage;
 mod transport;
 mod trigger;
 mod workload;
 
 /// The whole file.
-pub(crate) static FILE: Kind = Kind::Section(ROOT);
+pub(crate) static FILE: KeyKind = KeyKind::Section(ROOT);
 
 /// The keys of the whole file.
 pub(crate) const ROOT: &[Key] = &[
-    key("name", Kind::Name, Default::Derived("the file's name without `.toml`"), "name of the experiment"),
-    key("description", Kind::Text, Default::Text(""), "what it is for"),
-    optional("data", Kind::Section(data::DATA), "Where data files are."),
-    optional("trigger", Kind::Choice(&trigger::TRIGGER), "What makes the event manager trigger, and when that ends."),
+    key("name", KeyKind::Name, KeyDefault::Derived("the file's name without `.toml`"), "name of the experiment"),
+    key("description", KeyKind::Text, KeyDefault::Text(""), "purpose of the experiment, as text for the reader"),
+    optional("data", KeyKind::Section(data::DATA), "The place of data files."),
+    optional("trigger", KeyKind::Choice(&trigger::TRIGGER), "Start and end of the triggers of the event manager."),
     optional(
         "readout",
-        Kind::Section(readout::READOUT),
-        "The readout units: how many, what feeds them, how much they hold.",
+        KeyKind::Section(readout::READOUT),
+        "The readout units: their number, their sources and their buffers.",
     ),
-    optional("builder", Kind::Section(builder::BUILDER), "The builder units."),
-    optional("first_stage", Kind::Section(first_stage::FIRST_STAGE), first_stage::DOC),
-    optional("protocol", Kind::Choice(&protocol::PROTOCOL), "Who starts the transfer of fragments."),
-    optional("shaping", Kind::Choice(&shaping::SHAPING), "How readout units order and pack what they send."),
+    optional("builder", KeyKind::Section(builder::BUILDER), "The builder units."),
+    optional("first_stage", KeyKind::Section(first_stage::FIRST_STAGE), first_stage::DOC),
+    optional(
+        "protocol",
+        KeyKind::Choice(&protocol::PROTOCOL),
+        "The protocol: the side that starts the transfer of fragments.",
+    ),
+    optional(
+        "shaping",
+        KeyKind::Choice(&shaping::SHAPING),
+        "Traffic shaping: the order and the packing of what readout units send.",
+    ),
     optional(
         "transport",
-        Kind::Choice(&transport::TRANSPORT),
-        "How nodes talk when the command line does not say otherwise.",
+        KeyKind::Choice(&transport::TRANSPORT),
+        "The transport between nodes, unless the command line selects another.",
     ),
-    optional("control", Kind::Section(control::CONTROL), control::DOC),
-    optional("filter", Kind::Section(filter::FILTER), filter::DOC),
-    optional("storage", Kind::Section(storage::STORAGE), "What is kept, and where."),
-    optional("network", Kind::Section(network::NETWORK), network::DOC),
-    optional("workload", Kind::Choice(&workload::WORKLOAD), workload::DOC),
-    optional("run", Kind::Section(run::RUN), "Seed, limits and the like."),
-    optional("fault", Kind::List { item: &fault::TABLE, most: MAX_FAULTS }, "Faults brought about on purpose."),
-    optional("sweep", Kind::Sweep, "Keys that take several values."),
+    optional("control", KeyKind::Section(control::CONTROL), control::DOC),
+    optional("filter", KeyKind::Section(filter::FILTER), filter::DOC),
+    optional("storage", KeyKind::Section(storage::STORAGE), "The events that are written, and their folder."),
+    optional("network", KeyKind::Section(network::NETWORK), network::DOC),
+    optional("workload", KeyKind::Choice(&workload::WORKLOAD), workload::DOC),
+    optional("run", KeyKind::Section(run::RUN), "Seed and limits."),
+    optional("fault", KeyKind::List { item: &fault::TABLE, most: MAX_FAULTS }, "Faults injected on purpose."),
+    optional("sweep", KeyKind::Sweep, "Keys that take several values."),
 ];
-
-/// The section of this name.
-pub(crate) fn section(name: &str) -> &'static Kind {
-    let key = ROOT.iter().find(|key| key.name == name);
-    &key.expect("only sections that there are have others like them").kind
-}
-
-/// A rule on several keys, which finds at most one problem. It looks at a tree whose single values are good.
-type Rule = fn(View<'_>) -> Option<Problem>;
 
 /// Rules for every experiment.
 const EVERY: &[&[Rule]] = &[readout::RULES, bundle::EVERY_RULES, run::RULES, first_stage::RULES];
 /// Rules for event building alone.
 const EVENT_BUILDING: &[&[Rule]] = &[
     protocol::RULES,
+    bundle::PROTOCOL_RULES,
     shaping::RULES,
     control::RULES,
     readout::BUILDING_RULES,
@@ -87,25 +89,16 @@ const EVENT_BUILDING: &[&[Rule]] = &[
     filter::RULES,
 ];
 
-/// Fills in the defaults that follow from other keys, as far as they can be told. It looks at the tree as it was written:
+/// Fills in the defaults that follow from other keys, as far as they are known. The tree is not checked yet:
 /// mistakes there are left for the checks to report. `stem` is the name of the file without its ending.
 pub(crate) fn fill(root: &mut Node, stem: &str) {
     let name: String = stem.chars().filter(|c| !c.is_control() && *c != '/').take(MAX_NAME).collect();
-    put(root, &["name"], Value::Text(if name.is_empty() { "experiment".to_owned() } else { name }));
+    put_default(root, &["name"], Value::Text(if name.is_empty() { "experiment".to_owned() } else { name }));
     readout::fill(root);
     protocol::fill(root);
     trigger::fill(root);
     control::fill(root);
     network::preset::fill(root);
-}
-
-/// Puts a value where there is none.
-fn put(root: &mut Node, path: &[&str], value: Value) {
-    let parent = path.first().filter(|_| path.len() > 1).and_then(|section| root.at(section));
-    let is_table = parent.is_none_or(|node| node.table().is_some());
-    if is_table && root.at(&path.join(".")).is_none() {
-        root.put(path, None, value.into());
-    }
 }
 
 /// Checks all rules. `network` is that of the last point of the sweep, and then of this one.
@@ -153,7 +146,7 @@ pub(crate) fn plan(root: &Node, sweep: Vec<(String, String)>) -> Plan {
         network: network::plan(view),
         workload: workload::plan(view, &building),
         building,
-        link: Link::None,
+        link: StageLink::None,
         stages: None,
     }
 }
@@ -169,7 +162,7 @@ fn config(view: View<'_>) -> Config {
         assignment: protocol::ASSIGNMENT.at(view, "protocol.assignment"),
         shaping: shaping::SHAPING.make(view.below("shaping")),
         trigger: trigger::TRIGGER.make(view.below("trigger")),
-        events: view.maybe_integer("trigger.events").map(|events: u64| events.div_ceil(bundle::block(view.0).0.into())),
+        events: view.maybe_integer("trigger.events").map(|events: u64| events.div_ceil(block::block(view.0).0.into())),
         group: protocol::group(view),
         group_timeout: view.maybe_quantity("protocol.group_timeout").unwrap_or(Span::from_millis(1)),
         builder_slots: builder::most_slots(view),

@@ -1,7 +1,8 @@
 //! "Did you mean": suggestions for misspelt keys and names.
 
 use crate::{
-    schema::{Key, Kind, coded},
+    scalar::closest,
+    schema::{Key, KeyKind, coded},
     sections::ROOT,
 };
 use std::collections::HashSet;
@@ -19,17 +20,6 @@ const RENAMED: [(&str, &str, &str); 3] = [
     ("control.transport", "socket", REMOVED_SOCKET),
 ];
 
-/// The name that is closest to `text`, if one is close.
-pub(crate) fn closest<'a>(text: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    if text.len() > 64 {
-        return None;
-    }
-    let text = text.to_lowercase().replace('-', "_");
-    let distance = |name: &str| strsim::osa_distance(&text, &name.replace('-', "_"));
-    let allowed = (text.len() / 3).max(1);
-    names.map(|name| (distance(name), name)).filter(|(d, _)| *d <= allowed).min_by_key(|(d, _)| *d).map(|(_, n)| n)
-}
-
 /// Help for a key that the table at `path`, which takes `names`, does not have.
 pub(crate) fn for_key(name: &str, mut names: Vec<&str>, path: &str) -> String {
     let mut seen = HashSet::new();
@@ -44,7 +34,7 @@ pub(crate) fn for_key(name: &str, mut names: Vec<&str>, path: &str) -> String {
     if let Some(near) = closest(name, names.into_iter()) {
         return format!("did you mean `{near}`? {known}");
     }
-    match elsewhere(name, path) {
+    match section_with(name, path) {
         Some(section) => format!("`{name}` belongs into {section}; {known}"),
         None => known,
     }
@@ -60,11 +50,11 @@ pub(crate) fn table_name(path: &str) -> String {
 }
 
 /// The section that has a key of this name.
-fn elsewhere(name: &str, path: &str) -> Option<String> {
+fn section_with(name: &str, path: &str) -> Option<String> {
     let has = |key: &&Key| key.name != path && key.kind.keys().iter().any(|inner| inner.name == name);
     let section = ROOT.iter().find(has)?;
     Some(match section.kind {
-        Kind::List { .. } => format!("[[{}]]", section.name),
+        KeyKind::List { .. } => format!("[[{}]]", section.name),
         _ => format!("[{}]", section.name),
     })
 }

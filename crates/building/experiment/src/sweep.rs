@@ -25,14 +25,14 @@ impl Axis {
         keys(&self.path)
     }
 
-    /// The values that one value of the axis gives to each of its keys.
+    /// The values of each of its keys at one value of the axis.
     fn values<'a>(&'a self, value: &'a Node) -> impl Iterator<Item = (&'a str, &'a Node)> {
         let many = self.keys().count();
         let own = value.list().filter(|values| many > 1 && values.len() == many);
         self.keys().enumerate().map(move |(index, key)| (key, own.map_or(value, |values| &values[index])))
     }
 
-    /// True when each key has a value of its own at this value of the axis.
+    /// True if each key has a separate value at this value of the axis.
     fn is_split(&self, value: &Node) -> bool {
         self.values(value).any(|(_, of_key)| !std::ptr::eq(of_key, value))
     }
@@ -153,7 +153,7 @@ fn axis(path: String, entry: &Entry) -> Result<Axis, Problem> {
     }
 }
 
-/// True when one path is the other or leads to it.
+/// True if one path is the other or leads to it.
 fn overlap(one: &str, other: &str) -> bool {
     let leads = |short: &str, long: &str| long.strip_prefix(short).is_some_and(|r| r.is_empty() || r.starts_with('.'));
     leads(one, other) || leads(other, one)

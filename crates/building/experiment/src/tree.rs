@@ -214,3 +214,12 @@ pub(crate) fn node(parsed: &DeValue<'_>, span: Range<usize>, text: usize, shift:
 fn origin(text: usize, span: Range<usize>, shift: usize) -> Origin {
     Origin::new(text, span.start + shift..span.end + shift)
 }
+
+/// Puts a value where there is none.
+pub(crate) fn put_default(root: &mut Node, path: &[&str], value: Value) {
+    let parent = path.first().filter(|_| path.len() > 1).and_then(|section| root.at(section));
+    let is_table = parent.is_none_or(|node| node.table().is_some());
+    if is_table && root.at(&path.join(".")).is_none() {
+        root.put(path, None, value.into());
+    }
+}

@@ -1,6 +1,9 @@
-//! Typed reading of a tree that passed [`crate::check`].
+//! Typed reading of a tree that passed the checks.
 
-use crate::tree::{Node, Origin, Value};
+use crate::{
+    diagnostics::Problem,
+    tree::{Node, Origin, Value},
+};
 use evb_core::QuantityError;
 use std::{path::PathBuf, str::FromStr};
 
@@ -53,12 +56,12 @@ impl<'a> View<'a> {
         Self(self.0.at(path).expect(CHECKED))
     }
 
-    /// True when a flag is set.
+    /// True if a flag is set.
     pub(crate) fn flag(self, path: &str) -> bool {
         self.0.at(path).and_then(Node::flag).expect(CHECKED)
     }
 
-    /// True when there is a value at a path.
+    /// True if there is a value at a path.
     pub(crate) fn has(self, path: &str) -> bool {
         self.0.at(path).is_some()
     }
@@ -67,8 +70,11 @@ impl<'a> View<'a> {
         self.0.at(path).and_then(Node::list).unwrap_or(&[])
     }
 
-    /// The place where the value at `path` was written; none for a default.
+    /// The place where the value at `path` was written; `None` for a default.
     pub(crate) fn origin(self, path: &str) -> Option<Origin> {
         self.0.at(path)?.origin
     }
 }
+
+/// A rule on several keys, which finds at most one problem in a tree whose single values are good.
+pub(crate) type Rule = fn(View<'_>) -> Option<Problem>;

@@ -15,7 +15,7 @@ units = 2
 source = { type = "fixed", size = "2 kB" }
 "#;
 
-/// The one plan of a good text, which its resolved text gives again.
+/// The one plan of a good text, which its resolved text has again.
 fn plan(network: &str) -> Plan {
     let text = SHORT.to_owned() + network;
     let experiment = Experiment::parse(&text, "short.toml", &[]).unwrap_or_else(|error| panic!("{error:?}\n{text}"));

@@ -2,7 +2,7 @@
 
 use evb_core::{Bandwidth, ByteCount, Frequency, NodeId, SourceId, Span};
 use evb_experiment::{
-    Bundling, Cores, Experiment, FaultAction, FaultSpec, Keep, Link, Needs, Placement, Plan, Rejoin, RunPlan,
+    Bundling, Cores, Experiment, FaultAction, FaultSpec, Keep, Needs, Placement, Plan, Rejoin, RunPlan, StageLink,
     StoragePlan, TriggerPlan, Workload,
 };
 use evb_fabric::{
@@ -75,7 +75,7 @@ fn a_short_file_gets_every_default() {
         // The rest of it is the preset's.
         network: found.network.clone(),
         workload: Workload::EventBuilding,
-        link: Link::None,
+        link: StageLink::None,
         stages: None,
     };
     assert_eq!(found, expected);

@@ -31,7 +31,7 @@ fn every_example_is_good() {
         let again = Experiment::parse(&resolved, "again.toml", &[]).unwrap_or_else(|error| panic!("{error:?}"));
         assert_eq!(again.plans(), experiment.plans(), "{resolved}");
         let stem = path.file_stem().expect("a name").to_string_lossy();
-        assert_eq!(experiment.plans()[0].name, stem, "the file says what it is called");
+        assert_eq!(experiment.plans()[0].name, stem, "the name is that of the file");
         count += 1;
     }
     assert!(count >= 13, "only {count} examples");

@@ -11,7 +11,7 @@ fn experiment(workload: &str) -> Experiment {
     Experiment::parse(&text, "traffic.toml", &[]).unwrap_or_else(|error| panic!("{error:?}\n{text}"))
 }
 
-/// The traffic of a good text, which its resolved text gives again.
+/// The traffic of a good text, which its resolved text has again.
 fn traffic(keys: &str) -> TrafficPlan {
     let first = experiment(&format!("[workload]\nmessages = 5\n{keys}\n"));
     let resolved = first.resolved();

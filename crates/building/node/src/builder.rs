@@ -1,10 +1,11 @@
 //! A builder unit as a node: the unit and its event files.
 
-use crate::control::{NodeError, Notice, Order};
+use crate::control::{Notice, Order};
+use crate::error::NodeError;
 use crate::filter;
+use crate::node::NodeRole;
 use crate::sample::{Sample, Sampling};
 use crate::storage::Storage;
-use crate::worker::Role;
 use bytes::Bytes;
 use evb_core::{Machine, NodeId, Time, Transmit};
 use evb_experiment::Plan;
@@ -22,7 +23,7 @@ pub(crate) struct BuilderNode {
     index: u16,
     /// Events about which the filter units have decided.
     answers: Vec<Answer<Bytes>>,
-    /// Stored events that the machine is to be told of.
+    /// Stored events that are not reported to the machine yet.
     stored: Vec<Built<Bytes>>,
     deadline: Option<Time>,
     /// Time of the last turn of the node.
@@ -89,7 +90,7 @@ impl BuilderNode {
     }
 }
 
-impl Role for BuilderNode {
+impl NodeRole for BuilderNode {
     fn message(&mut self, now: Time, from: NodeId, message: Message<Bytes>) {
         self.unit.pass(now);
         let message = match message {
@@ -176,7 +177,7 @@ impl Role for BuilderNode {
     }
 
     fn finish(&mut self) -> Result<bool, NodeError> {
-        // The files are closed when no filter unit can give an event back.
+        // The files are closed when no filter unit can return an event.
         if !self.unit.storage.filter.as_mut().is_none_or(Units::finish) {
             return Ok(false);
         }

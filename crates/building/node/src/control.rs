@@ -1,5 +1,6 @@
 //! Messages between run control and nodes, which are threads or processes.
 
+use crate::error::NodeError;
 use crate::sample::Sample;
 pub(crate) use evb_control::Order;
 use evb_core::NodeId;
@@ -7,7 +8,7 @@ use evb_experiment::Plan;
 use evb_unit::Report;
 use serde::{Deserialize, Serialize};
 
-/// What run control says to a node in a process of its own.
+/// A message of run control to a node in a separate process.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum ToNode {
@@ -75,7 +76,7 @@ pub(crate) enum Notice {
     Checked {
         /// Number of the question.
         question: u64,
-        /// What is against the experiment here; none if the node could take it.
+        /// The reason why the node could not take the experiment; `None` if it could.
         against: Option<NodeError>,
     },
     /// The endpoint is open at this address, after [`Order::Open`].
@@ -96,61 +97,20 @@ pub(crate) enum Notice {
     Lost {
         /// The peer's node id.
         peer: u16,
-        /// The reason, as text for people.
+        /// The reason, as text for the user.
         reason: String,
     },
-    /// A sentence for people. It changes nothing.
+    /// A text for the user without further effect.
     Note(String),
     /// A copy of an event, for those who monitor the run.
     Sample(Box<Sample>),
-    /// The node cannot go on.
+    /// The node has failed.
     Failed(NodeError),
     /// The last report of the run, after [`Order::Finish`] or [`Order::Next`].
     Finished(Report),
     /// The node is gone: its thread or process has ended, or cannot be heard.
     Gone {
-        /// The reason, as text for people.
+        /// The reason, as text for the user.
         reason: String,
     },
-}
-
-/// The error of a node that cannot go on.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
-#[error("{message}")]
-pub struct NodeError {
-    /// The error, with place and value.
-    pub message: String,
-    /// The way out, if there is one.
-    pub hint: Option<String>,
-}
-
-impl NodeError {
-    pub(crate) fn new(message: impl ToString) -> Self {
-        Self { message: message.to_string(), hint: None }
-    }
-
-    /// The user has stopped the run before it began.
-    pub(crate) fn stopped() -> Self {
-        Self::new("stopped before the run began")
-    }
-
-    /// The error and its way out, in one line.
-    pub(crate) fn with_hint(&self) -> String {
-        match &self.hint {
-            Some(hint) => format!("{} ({hint})", self.message),
-            None => self.message.clone(),
-        }
-    }
-
-    /// The same error, with the name of its node if it does not say it.
-    pub(crate) fn of(self, name: &str) -> Self {
-        match self.message.contains(name) {
-            true => self,
-            false => Self { message: format!("{name}: {}", self.message), ..self },
-        }
-    }
-
-    pub(crate) fn hint(self, hint: impl ToString) -> Self {
-        Self { hint: Some(hint.to_string()), ..self }
-    }
 }

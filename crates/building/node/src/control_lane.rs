@@ -1,11 +1,10 @@
-//! Control messages on a transport of their own, beside the one of the fragments.
+//! Control messages on a separate transport, beside that of the fragments.
 //!
 //! Messages from readout units to builders travel with the fragments, all others on the second transport. So all messages
-//! from one node to another take the same way, and keep their order. A thread serves the second transport, since a node can
+//! from one node to another take the same lane, and keep their order. A thread serves the second transport, since a node can
 //! sleep in one transport only.
 
-use crate::link::{BATCH, report_links};
-use crate::outbox::Outbox;
+use crate::outbox::{BATCH, Outbox, report_links};
 use evb_core::{NodeId, NodeRange};
 use evb_protocol::Config;
 use evb_transport::{Broadcasts, Connect, Message as Envelope, Received, Transport, Waker};
@@ -20,9 +19,9 @@ use std::{
 };
 
 /// Longest sleep of the thread: it then sends again what waits.
-const LONGEST_REST: Duration = Duration::from_millis(20);
+const LONGEST_SLEEP: Duration = Duration::from_millis(20);
 /// Longest time in which the thread sends what is left when the node ends.
-const FAREWELL: Duration = Duration::from_secs(1);
+const DRAIN_TIME: Duration = Duration::from_secs(1);
 /// Time from the loss of a peer on one transport to its report, if the other one does not lose it, too. What the peer sent
 /// before it died comes first.
 const GRACE: Duration = Duration::from_secs(1);
@@ -36,14 +35,14 @@ impl<T: Transport + Connect> ControlEndpoint for T {}
 pub(crate) struct ControlLane {
     /// Messages for the thread; closed when the lane is dropped.
     outgoing: Sender<(NodeRange, Envelope)>,
-    /// State of the broadcasts of the second transport.
-    state: Arc<Mutex<State>>,
+    /// TransportStatus of the broadcasts of the second transport.
+    status: Arc<Mutex<TransportStatus>>,
     incoming: Receiver<Received>,
     waker: Waker,
     /// The thread has messages that it may sleep on.
     has_posted: bool,
-    /// The way of messages to each node.
-    ways: Vec<Way>,
+    /// The lane of messages to each node.
+    lanes: Vec<Lane>,
     losses: Losses,
 }
 
@@ -58,16 +57,18 @@ impl ControlLane {
         let (outgoing, orders) = mpsc::channel();
         let (arrivals, incoming) = mpsc::channel();
         let (waker, local, nodes) = (endpoint.waker(), endpoint.local(), config.nodes());
-        let state = Arc::new(Mutex::new(State { broadcasts: endpoint.broadcasts(), dead_links: Vec::new() }));
-        let server = Server { outbox: Outbox::new(endpoint, nodes), orders, arrivals, state: state.clone(), wake_node };
+        let status =
+            Arc::new(Mutex::new(TransportStatus { broadcasts: endpoint.broadcasts(), dead_links: Vec::new() }));
+        let server =
+            Server { outbox: Outbox::new(endpoint, nodes), orders, arrivals, status: status.clone(), wake_node };
         std::thread::Builder::new().name("control".into()).spawn_scoped(scope, move || server.run())?;
-        let ways = (0..nodes).map(|to| Way::between(config, local, NodeId(to))).collect();
-        Ok(Self { outgoing, state, incoming, waker, has_posted: false, ways, losses: Losses::new(nodes) })
+        let lanes = (0..nodes).map(|to| Lane::between(config, local, NodeId(to))).collect();
+        Ok(Self { outgoing, status, incoming, waker, has_posted: false, lanes, losses: Losses::new(nodes) })
     }
 
-    /// True if messages to this node take this way.
+    /// True if messages to this node take this lane.
     pub(crate) fn carries(&self, to: NodeId) -> bool {
-        self.ways[to.index()] == Way::Control
+        self.lanes[to.index()] == Lane::Control
     }
 
     pub(crate) fn post(&mut self, to: NodeRange, envelope: Envelope) {
@@ -76,14 +77,14 @@ impl ControlLane {
         let _sent = self.outgoing.send((to, envelope));
     }
 
-    /// State of the broadcasts of the second transport.
+    /// TransportStatus of the broadcasts of the second transport.
     pub(crate) fn broadcasts(&self) -> Broadcasts {
-        lock(&self.state).broadcasts.clone()
+        lock(&self.status).broadcasts.clone()
     }
 
     /// The dead links of the transport.
     pub(crate) fn dead_links(&self) -> Vec<DeadLink> {
-        lock(&self.state).dead_links.clone()
+        lock(&self.status).dead_links.clone()
     }
 
     /// Lets the thread send what was posted.
@@ -94,17 +95,17 @@ impl ControlLane {
     }
 
     /// Appends messages that have arrived, at most `limit`, to those of the other transport. Returns the number of all.
-    /// What tells of a peer that is lost on one way only stays out.
+    /// The loss of a peer on one lane only is left out.
     pub(crate) fn receive(&mut self, limit: usize, inbox: &mut Vec<Received>) -> usize {
         let of_data = inbox.len();
         inbox.extend(self.incoming.try_iter().take(limit));
         let (count, losses, mut index) = (inbox.len(), &mut self.losses, 0);
         inbox.retain_mut(|received| {
             index += 1;
-            let way = if index <= of_data { Way::Data } else { Way::Control };
+            let lane = if index <= of_data { Lane::Data } else { Lane::Control };
             match received {
                 Received::Message { from, .. } => !losses.is_gone(*from),
-                Received::Lost { peer, reason } => losses.lose(*peer, way, reason, Instant::now()),
+                Received::Lost { peer, reason } => losses.lose(*peer, lane, reason, Instant::now()),
             }
         });
         while let Some((peer, reason)) = self.losses.next_overdue(Instant::now) {
@@ -122,8 +123,8 @@ impl Drop for ControlLane {
     }
 }
 
-/// What the thread tells of its transport.
-struct State {
+/// The state of the transport, as its thread reports it.
+struct TransportStatus {
     broadcasts: Broadcasts,
     dead_links: Vec<DeadLink>,
 }
@@ -133,12 +134,12 @@ struct Server<'a> {
     outbox: Outbox<&'a mut dyn ControlEndpoint>,
     orders: Receiver<(NodeRange, Envelope)>,
     arrivals: Sender<Received>,
-    state: Arc<Mutex<State>>,
+    status: Arc<Mutex<TransportStatus>>,
     wake_node: Waker,
 }
 
-fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(status: &Mutex<TransportStatus>) -> MutexGuard<'_, TransportStatus> {
+    status.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Server<'_> {
@@ -148,16 +149,16 @@ impl Server<'_> {
             let is_open = self.send();
             let count = self.outbox.transport.receive(BATCH, &mut inbox);
             for received in inbox.drain(..) {
-                let _nobody_listens = self.arrivals.send(received);
+                let _node_is_gone = self.arrivals.send(received);
             }
             if count > 0 {
                 (self.wake_node)();
             }
             if !is_open {
-                return self.say_farewell();
+                return self.send_remaining();
             }
             if count == 0 {
-                self.outbox.transport.wait(LONGEST_REST);
+                self.outbox.transport.wait(LONGEST_SLEEP);
             }
         }
     }
@@ -173,18 +174,18 @@ impl Server<'_> {
             }
         };
         self.outbox.flush();
-        let (mut state, transport) = (lock(&self.state), &self.outbox.transport);
-        state.broadcasts = transport.broadcasts();
-        if state.dead_links.len() < transport.dead_links().len() {
-            state.dead_links = report_links(transport.dead_links()).collect();
+        let (mut status, transport) = (lock(&self.status), &self.outbox.transport);
+        status.broadcasts = transport.broadcasts();
+        if status.dead_links.len() < transport.dead_links().len() {
+            status.dead_links = report_links(transport.dead_links()).collect();
         }
-        drop(state);
+        drop(status);
         is_open
     }
 
     /// Sends what is left.
-    fn say_farewell(&mut self) {
-        let end = Instant::now() + FAREWELL;
+    fn send_remaining(&mut self) {
+        let end = Instant::now() + DRAIN_TIME;
         while !self.outbox.flush() && Instant::now() < end {
             self.outbox.transport.wait(Duration::from_millis(1));
         }
@@ -193,13 +194,13 @@ impl Server<'_> {
 
 /// The transport of the messages between a node and its peers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+enum Lane {
     Data,
     Control,
 }
 
-impl Way {
-    /// The way of messages from one node to another.
+impl Lane {
+    /// The lane of messages from one node to another.
     const fn between(config: &Config, from: NodeId, to: NodeId) -> Self {
         match config.readout_nodes().contains(from) && config.builder_nodes().contains(to) {
             true => Self::Data,
@@ -220,7 +221,7 @@ enum Loss {
     None,
     /// One transport has lost the peer.
     Half {
-        way: Way,
+        lane: Lane,
         since: Instant,
         reason: String,
     },
@@ -238,15 +239,15 @@ impl Losses {
         matches!(self.peers[peer.index()], Loss::Whole)
     }
 
-    /// Takes the loss of a peer on one way. Returns true if the node is to know now.
-    fn lose(&mut self, peer: NodeId, way: Way, reason: &str, now: Instant) -> bool {
+    /// Takes the loss of a peer on one lane. Returns true if the node is to know now.
+    fn lose(&mut self, peer: NodeId, lane: Lane, reason: &str, now: Instant) -> bool {
         match &self.peers[peer.index()] {
             Loss::None => {
                 self.pending += 1;
-                self.peers[peer.index()] = Loss::Half { way, since: now, reason: reason.to_owned() };
+                self.peers[peer.index()] = Loss::Half { lane, since: now, reason: reason.to_owned() };
                 false
             }
-            Loss::Half { way: first, .. } if *first != way => {
+            Loss::Half { lane: first, .. } if *first != lane => {
                 self.pending -= 1;
                 self.peers[peer.index()] = Loss::Whole;
                 true
@@ -262,10 +263,10 @@ impl Losses {
         }
         let now = now();
         let overdue = self.peers.iter_mut().enumerate().find_map(|(index, loss)| match loss {
-            Loss::Half { way, since, reason } if now >= *since + GRACE => {
-                let of = match way {
-                    Way::Data => "of fragments",
-                    Way::Control => "of control messages",
+            Loss::Half { lane, since, reason } if now >= *since + GRACE => {
+                let of = match lane {
+                    Lane::Data => "of fragments",
+                    Lane::Control => "of control messages",
                 };
                 let reason = format!("on the network {of}: {reason}");
                 *loss = Loss::Whole;
@@ -286,17 +287,17 @@ mod tests {
     fn a_peer_is_lost_when_both_transports_have_lost_it_or_one_for_long() {
         let (mut losses, start) = (Losses::new(3), Instant::now());
         let (one, two) = (NodeId(1), NodeId(2));
-        assert!(!losses.lose(one, Way::Control, "closed", start));
-        assert!(!losses.lose(one, Way::Control, "closed", start));
+        assert!(!losses.lose(one, Lane::Control, "closed", start));
+        assert!(!losses.lose(one, Lane::Control, "closed", start));
         assert!(!losses.is_gone(one));
-        assert!(losses.lose(one, Way::Data, "reset", start));
+        assert!(losses.lose(one, Lane::Data, "reset", start));
         assert!(losses.is_gone(one));
         assert_eq!(losses.next_overdue(|| start + 2 * GRACE), None);
-        assert!(!losses.lose(two, Way::Data, "silent", start));
+        assert!(!losses.lose(two, Lane::Data, "silent", start));
         assert_eq!(losses.next_overdue(|| start + GRACE / 2), None);
         let overdue = losses.next_overdue(|| start + GRACE);
         assert_eq!(overdue, Some((two, "on the network of fragments: silent".into())));
-        assert!(!losses.lose(two, Way::Control, "closed", start));
+        assert!(!losses.lose(two, Lane::Control, "closed", start));
         assert_eq!(losses.next_overdue(|| start + 2 * GRACE), None);
     }
 }

@@ -1,9 +1,9 @@
-//! The endpoints of a node in a process of its own, as the plan defines them.
+//! The endpoints of a node in a separate process, as the plan defines them.
 
-use crate::control::NodeError;
 use crate::control_lane::ControlEndpoint;
-use crate::join::JoinOptions;
-use crate::worker::Left;
+use crate::error::NodeError;
+use crate::join_options::JoinOptions;
+use crate::worker::WorkerEnd;
 use evb_core::NodeId;
 use evb_experiment::Plan;
 use evb_transport::{Connect, EndpointOptions, NodeOptions, OpenError, Transport, UseEndpoint};
@@ -12,12 +12,12 @@ use std::sync::{Arc, atomic::AtomicBool};
 
 /// A visitor that uses the endpoints of a node, which are not connected yet.
 pub(crate) trait UseEndpoints {
-    /// Uses the endpoint, and that of control messages if they have a transport of their own.
+    /// Uses the endpoint, and that of control messages if they have a separate transport.
     fn with<T: Transport + Connect>(
         self,
         transport: T,
         control: Option<&mut dyn ControlEndpoint>,
-    ) -> Result<Left, NodeError>;
+    ) -> Result<WorkerEnd, NodeError>;
 }
 
 /// Opens the endpoints of a node. With a plan for threads, nodes that are started one by one talk over TCP. Setting
@@ -28,7 +28,7 @@ pub(crate) fn open(
     join: &JoinOptions,
     interrupt: Arc<AtomicBool>,
     use_them: impl UseEndpoints,
-) -> Result<Left, NodeError> {
+) -> Result<WorkerEnd, NodeError> {
     let endpoint = EndpointOptions {
         peer_timeout: plan.run.peer_timeout.as_duration(),
         connect_timeout: join.patience,
@@ -54,10 +54,10 @@ struct WithControl<'a, V> {
 }
 
 impl<V: UseEndpoints> UseEndpoint for WithControl<'_, V> {
-    type Output = Left;
+    type Output = WorkerEnd;
     type Error = NodeError;
 
-    fn with<T: Transport + Connect>(self, mut control: T) -> Result<Left, NodeError> {
+    fn with<T: Transport + Connect>(self, mut control: T) -> Result<WorkerEnd, NodeError> {
         let (transport, options) = self.data;
         evb_transport_registry::open(
             transport,
@@ -73,10 +73,10 @@ struct WithData<'a, V> {
 }
 
 impl<V: UseEndpoints> UseEndpoint for WithData<'_, V> {
-    type Output = Left;
+    type Output = WorkerEnd;
     type Error = NodeError;
 
-    fn with<T: Transport + Connect>(self, transport: T) -> Result<Left, NodeError> {
+    fn with<T: Transport + Connect>(self, transport: T) -> Result<WorkerEnd, NodeError> {
         self.use_them.with(transport, self.control)
     }
 }

@@ -1,6 +1,6 @@
 //! The filter units of a builder node: their start, their files, and their part of the report.
 
-use crate::control::NodeError;
+use crate::error::NodeError;
 use crate::storage::StreamSummary;
 use evb_experiment::Plan;
 use evb_filter::{Hello, Memory, RemoteListener, Units, UnitsPlan, UnitsReport};
@@ -9,7 +9,7 @@ use evb_transport::{Token, Waker};
 use evb_unit::BuilderReport;
 use std::{env, net::TcpListener};
 
-/// Most events in quarantine with a finding of their own.
+/// Most events in quarantine with a separate finding.
 const MOST_FINDINGS: usize = 3;
 /// Variable of the environment with which filter units have no memory, to compare both ways.
 const BY_PIPE: &str = "EVB_FILTER_BY_PIPE";
@@ -17,24 +17,24 @@ const BY_PIPE: &str = "EVB_FILTER_BY_PIPE";
 /// Variable of the environment with the token that filter units of other machines show.
 const TOKEN: &str = "EVB_TOKEN";
 
-/// Starts the filter units of builder `builder`; none if the plan has none.
+/// Starts the filter units of builder `builder`; `None` if the plan has none.
 pub(crate) fn start(plan: &Plan, run: u64, builder: u16, waker: Waker) -> Result<Option<Units>, NodeError> {
     let Some(units) = &plan.filter.units else { return Ok(None) };
     let hello = Hello { run, builder, unit: 0, streams: plan.filter.own_streams().to_vec() };
     let memory = if env::var_os(BY_PIPE).is_some() { Memory::Pipe } else { memory(plan, units) };
-    let door = units.listen.as_ref().map(|address| open_door(address, builder)).transpose()?;
-    let started = Units::start(units, &hello, memory, door, waker);
+    let listener = units.listen.as_ref().map(|address| listen(address, builder)).transpose()?;
+    let started = Units::start(units, &hello, memory, listener, waker);
     started.map(Some).map_err(|error| crate::limits::error("cannot start a thread for a filter unit", &error))
 }
 
-/// Listens for filter units of builder `builder`, at the port that is by its index above the one of the plan.
-fn open_door(address: &str, builder: u16) -> Result<RemoteListener, NodeError> {
+/// Listens for filter units of builder `builder`, at the port of the plan plus its index.
+fn listen(address: &str, builder: u16) -> Result<RemoteListener, NodeError> {
     let failed = |error: &dyn std::fmt::Display| {
         NodeError::new(format!("bu{builder} cannot listen for filter units at {address}, its index added: {error}"))
             .hint("`filter.listen` is \"HOST:PORT\" for builder 0, and each further builder has the next port; port 0 is any free one")
     };
     let token = token()?;
-    let (host, port) = address.rsplit_once(':').ok_or_else(|| failed(&"there is no port"))?;
+    let (host, port) = address.rsplit_once(':').ok_or_else(|| failed(&"the port is missing"))?;
     let port: u16 = port.parse().map_err(|error| failed(&error))?;
     let own = if port == 0 { Some(0) } else { port.checked_add(builder) };
     let own = own.ok_or_else(|| failed(&"ports end at 65535"))?;
@@ -95,15 +95,15 @@ pub(crate) fn complete(
     filtering.restarts = units.restarts;
     filtering.reasons = units.reasons.iter().map(|(&name, &count)| (name.to_owned(), count)).collect();
     (filtering.joined, filtering.lost) = (units.joined, units.lost);
-    let ways = [("memory", units.in_memory), ("pipe", units.by_pipe), ("network", units.by_network)];
-    let ways = ways.into_iter().filter(|(_, given)| given.events > 0);
+    let paths = [("memory", units.in_memory), ("pipe", units.by_pipe), ("network", units.by_network)];
+    let paths = paths.into_iter().filter(|(_, given)| given.events > 0);
     filtering.given =
-        ways.map(|(way, given)| (way.to_owned(), Given { events: given.events, bytes: given.bytes })).collect();
+        paths.map(|(path, given)| (path.to_owned(), Given { events: given.events, bytes: given.bytes })).collect();
     let found = findings(filtering, builder, &units);
     report.findings.extend(found);
 }
 
-/// Findings for people: the filter units that were given up, the number of events in quarantine, and the first ones.
+/// Findings: the filter units that were given up, the number of events in quarantine, and the first ones.
 fn findings(filtering: &Filtering, builder: u16, units: &UnitsReport) -> Vec<Finding> {
     let subject = format!("bu{builder}");
     let finding = |kind, message: String| Finding::new(kind, &subject, message);
@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn filter_units_without_memory_are_told_once_and_the_run_is_good() {
+    fn filter_units_without_memory_are_reported_once_as_a_remark() {
         let units = UnitsReport { no_memory: Some("64 B: out of memory".into()), ..UnitsReport::default() };
         let found = findings(&Filtering::default(), 3, &units);
         let [finding] = &found[..] else { panic!("{found:?}") };

@@ -1,25 +1,27 @@
-//! One node in a process of its own: it joins run control and takes part in its runs.
+//! One node in a separate process: it joins run control and takes part in its runs.
 
-use crate::control::{Detail, Instruction, NodeError, Notice, Order, Setup, ToNode};
+use crate::control::{Detail, Instruction, Notice, Order, Setup, ToNode};
 use crate::control_lane::{ControlEndpoint, ControlLane};
 use crate::core_binding::{CoreBinding, CoreBindings};
 use crate::endpoint::{self, UseEndpoints};
+use crate::error::NodeError;
+use crate::join_options::JoinOptions;
 use crate::limits;
 use crate::lines::{self, Lines, Writer, pump};
-use crate::link::Link;
+use crate::link::NodeLink;
 use crate::machine::Machine;
-use crate::roles::{check_paths, open_role};
+use crate::node::{ControlChannel, Node};
+use crate::roles::open_role;
 use crate::wire_control::{Answer, Hello};
-use crate::worker::{ControlChannel, Left, Node, carry};
+use crate::worker::{WorkerEnd, carry};
 use evb_core::NodeId;
 use evb_experiment::Plan;
-use evb_transport::{Connect, Token, Transport, Waker};
+use evb_transport::{Connect, Transport, Waker};
 use evb_transport_secure::{DialError, Purpose, Refusal};
 use evb_unit::VERSION;
 use std::{
     io::ErrorKind,
-    net::{SocketAddr, TcpStream},
-    path::PathBuf,
+    net::TcpStream,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
@@ -30,55 +32,11 @@ use std::{
 };
 
 /// Time between two checks for a stop while a node waits.
-const LOOK_UP: Duration = Duration::from_millis(100);
+const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(100);
 /// Longest wait for a connection, and least wait for the answer of run control.
 const DIAL_TIMEOUT: Duration = Duration::from_secs(2);
 /// Longest wait until run control has proved itself, before it is dialed again.
 const PROOF_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// Options of a node that joins run control.
-#[derive(Clone, Debug)]
-pub struct JoinOptions {
-    /// The node's role: `evm`, or `ru` or `bu` and the index of the unit, such as `ru0`.
-    pub role: String,
-    /// Address at which run control listens.
-    pub control: SocketAddr,
-    /// Address at which this node listens for its peers; port 0 lets the system choose.
-    pub listen: SocketAddr,
-    /// Address at which this node listens for control messages, if they have a transport of their own; any port of the
-    /// host of `listen` by default.
-    pub listen_control: Option<SocketAddr>,
-    /// The secret of the session.
-    pub token: Token,
-    /// Longest wait for run control to listen, and for peers to connect.
-    pub patience: Duration,
-    /// Run control may be started after this node. If not, a node that cannot reach it is alone.
-    pub control_may_come: bool,
-    /// Folder that relative data files start from on this machine, in place of the plan's.
-    pub data_directory: Option<PathBuf>,
-    /// Folder of the event files on this machine, in place of the plan's.
-    pub storage_directory: Option<PathBuf>,
-    /// Ends a node that takes part in no run, when it is set. In a run it is for run control to end it.
-    pub stop: Arc<AtomicBool>,
-    /// Keeps errors to itself that run control has heard, and tells people.
-    pub quiet: bool,
-}
-
-impl JoinOptions {
-    /// The setup with the folders of this machine, if a node can be configured for it here.
-    fn fit(&self, mut setup: Setup) -> Result<Setup, NodeError> {
-        let Setup { node, plan, .. } = &mut setup;
-        if let Some(directory) = &self.data_directory {
-            plan.data_directory = directory.clone();
-        }
-        if let Some(directory) = &self.storage_directory {
-            plan.storage.directory = directory.clone();
-        }
-        limits::check_for_node(plan, &plan.building.node_name(*node))?;
-        check_paths(plan, *node)?;
-        Ok(setup)
-    }
-}
 
 /// Runs a node until run control dismisses it. The plan comes from run control.
 ///
@@ -93,22 +51,22 @@ pub fn join(options: &JoinOptions) -> Result<(), NodeError> {
     let checker = Mutex::new(Some(Checker { options, notices: notice_sender.clone() }));
     thread::scope(|scope| {
         let (interrupt_too, waker_too, checker_too) = (interrupt.clone(), &waker, &checker);
-        limits::spawn_in(scope, move || hear(&mut lines, order_sender, &interrupt_too, waker_too, checker_too))?;
-        limits::spawn_in(scope, move || tell(writer, notices))?;
+        limits::spawn_in(scope, move || read_orders(&mut lines, order_sender, &interrupt_too, waker_too, checker_too))?;
+        limits::spawn_in(scope, move || write_notices(writer, notices))?;
         let mut node =
             Joined { options, orders: &orders, notices: &notice_sender, interrupt, waker: &waker, error: None };
         node.serve();
         let error = node.error.filter(|_| !options.quiet);
         *checker.lock().unwrap_or_else(PoisonError::into_inner) = None;
         drop(notice_sender);
-        // Whoever hears orders hears their end, once all notices are out.
+        // The reader of orders ends once all notices are written.
         Ok(error)
     })
     .and_then(|error| error.map_or(Ok(()), Err))
 }
 
 /// Writes notices, and closes the connection after the last one.
-fn tell(mut control: Writer, notices: Receiver<(NodeId, Notice)>) {
+fn write_notices(mut control: Writer, notices: Receiver<(NodeId, Notice)>) {
     for (_, notice) in notices {
         if control.write(&notice).is_err() {
             break;
@@ -127,14 +85,14 @@ impl Checker<'_> {
     fn check(&self, setup: Setup, question: u64) {
         let name = setup.plan.building.node_name(setup.node);
         let against = self.options.fit(setup).err().map(|error| error.of(&name));
-        // Whose notice it is the connection tells.
+        // The connection identifies the node.
         let _run_control_is_gone = self.notices.send((NodeId(0), Notice::Checked { question, against }));
     }
 }
 
 /// Reads the orders of run control. Their end interrupts a node that waits, as do orders that it cannot carry out while
 /// it waits.
-fn hear(
+fn read_orders(
     lines: &mut Lines,
     orders: Sender<(NodeId, Instruction)>,
     interrupt: &AtomicBool,
@@ -147,8 +105,8 @@ fn hear(
         }
     };
     let mut node = NodeId(0);
-    pump(lines, |said| {
-        let instruction = match said {
+    pump(lines, |message| {
+        let instruction = match message {
             ToNode::Order(instruction) => instruction,
             ToNode::Check { check, question } => {
                 if let Some(checker) = checker.lock().unwrap_or_else(PoisonError::into_inner).as_ref() {
@@ -161,12 +119,12 @@ fn hear(
             node = setup.node;
         }
         let order = instruction.order;
-        let heard = orders.send((node, instruction)).is_ok();
+        let is_taken = orders.send((node, instruction)).is_ok();
         if matches!(order, Order::Reset | Order::Exit | Order::Die) {
             interrupt.store(true, Ordering::Relaxed);
         }
         wake();
-        heard && order != Order::Exit
+        is_taken && order != Order::Exit
     });
     // Without run control the worker closes its files and ends.
     drop(orders);
@@ -194,32 +152,32 @@ impl Joined<'_> {
                     self.error = None;
                     self.interrupt.store(false, Ordering::Relaxed);
                     match self.open(*setup) {
-                        Ok(Left::Reset) => {}
-                        Ok(Left::Exit) => return,
+                        Ok(WorkerEnd::Reset) => {}
+                        Ok(WorkerEnd::Exit) => return,
                         Err(error) => {
-                            self.tell(Notice::Failed(error.clone()));
+                            self.notify(Notice::Failed(error.clone()));
                             self.error = Some(error);
                         }
                     }
                     *self.waker.lock().unwrap_or_else(PoisonError::into_inner) = None;
                 }
                 (Order::Exit | Order::Die, _) => return,
-                (Order::Reset, _) => self.tell(Notice::Reset),
+                (Order::Reset, _) => self.notify(Notice::Reset),
                 // It has nothing that could be started or finished.
                 _ => {}
             }
         }
     }
 
-    fn tell(&self, notice: Notice) {
-        // Whose notice it is the connection tells.
+    fn notify(&self, notice: Notice) {
+        // The connection identifies the node.
         let _run_control_is_gone = self.notices.send((NodeId(0), notice));
     }
 
-    /// Waits for an order. Returns none if run control is gone or the user wants the node to end.
+    /// Waits for an order. Returns `None` if run control is gone or the user wants the node to end.
     fn next_order(&mut self) -> Option<Instruction> {
         loop {
-            match self.orders.recv_timeout(LOOK_UP) {
+            match self.orders.recv_timeout(STOP_CHECK_INTERVAL) {
                 Ok((_, instruction)) => return Some(instruction),
                 Err(RecvTimeoutError::Timeout) if !self.options.stop.load(Ordering::Relaxed) => {}
                 Err(RecvTimeoutError::Timeout) => {
@@ -236,11 +194,17 @@ impl Joined<'_> {
     }
 
     /// Opens the endpoint of a plan and takes part in its runs.
-    fn open(&mut self, setup: Setup) -> Result<Left, NodeError> {
+    fn open(&mut self, setup: Setup) -> Result<WorkerEnd, NodeError> {
         let Setup { node, plan, text, here } = self.options.fit(setup)?;
-        let seat = CoreBindings::of(&plan)?.and_then(|seats| seats.of_node(&plan, node, &here));
+        let binding = CoreBindings::of(&plan)?.and_then(|bindings| bindings.of_node(&plan, node, &here));
         let (options, interrupt) = (self.options, self.interrupt.clone());
-        endpoint::open(&plan, node, options, interrupt, Opened { plan: &plan, text: &text, node, seat, joined: self })
+        endpoint::open(
+            &plan,
+            node,
+            options,
+            interrupt,
+            Opened { plan: &plan, text: &text, node, binding, joined: self },
+        )
     }
 }
 
@@ -250,7 +214,7 @@ struct Opened<'a, 'b> {
     text: &'a str,
     node: NodeId,
     /// The core of the node, if it is bound.
-    seat: Option<Arc<CoreBinding>>,
+    binding: Option<Arc<CoreBinding>>,
     joined: &'a mut Joined<'b>,
 }
 
@@ -259,32 +223,32 @@ impl UseEndpoints for Opened<'_, '_> {
         self,
         mut transport: T,
         mut control: Option<&mut dyn ControlEndpoint>,
-    ) -> Result<Left, NodeError> {
-        let Self { plan, text, node, seat, joined } = self;
+    ) -> Result<WorkerEnd, NodeError> {
+        let Self { plan, text, node, binding, joined } = self;
         let channel =
             ControlChannel { orders: joined.orders, notices: joined.notices, stop: Some(&joined.options.stop) };
         *joined.waker.lock().unwrap_or_else(PoisonError::into_inner) = Some(transport.waker());
-        channel.tell(node, Notice::Opened { address: endpoint::address(&transport, control.as_deref()) });
+        channel.notify(node, Notice::Opened { address: endpoint::address(&transport, control.as_deref()) });
         let mut peers = match joined.next_order() {
             Some(Instruction { order: Order::Connect, detail: Detail::Peers(peers) }) => peers,
             Some(Instruction { order: Order::Reset, .. }) => {
-                channel.tell(node, Notice::Reset);
-                return Ok(Left::Reset);
+                channel.notify(node, Notice::Reset);
+                return Ok(WorkerEnd::Reset);
             }
-            _ => return Ok(Left::Exit),
+            _ => return Ok(WorkerEnd::Exit),
         };
         peers.retain(|(peer, _)| *peer != node);
         if let Err(error) = endpoint::connect(&mut transport, &mut control, peers) {
-            // An order that ends the waiting for peers is no error.
-            return if joined.interrupt.load(Ordering::Relaxed) { Ok(Left::Reset) } else { Err(error) };
+            // An order that ends the wait for peers is not an error.
+            return if joined.interrupt.load(Ordering::Relaxed) { Ok(WorkerEnd::Reset) } else { Err(error) };
         }
         let open = |node, run, transport: &T| open_role(plan, text, run, node, transport);
         thread::scope(|scope| {
             let lane = control.map(|endpoint| ControlLane::start(scope, endpoint, &plan.building, transport.waker()));
             let lane = lane.transpose().map_err(|error| limits::error("no thread for control messages", &error))?;
-            channel.tell(node, Notice::Ready);
-            let link = Link::new(transport, plan.building.nodes()).with_control(lane);
-            let nodes = vec![Node::new(node, link, seat)];
+            channel.notify(node, Notice::Ready);
+            let link = NodeLink::new(transport, plan.building.nodes()).with_control(lane);
+            let nodes = vec![Node::new(node, link, binding)];
             Ok(carry(nodes, channel, &open, 0, |nodes, timeout| nodes[0].link.outbox.transport.wait(timeout)))
         })
     }
@@ -308,11 +272,11 @@ fn reach(options: &JoinOptions) -> Result<(Writer, Lines), NodeError> {
             return Err(NodeError::new(format!("cannot reach run control at {}: {error}", options.control))
                 .hint("start it with `evb run FILE --listen HOST:PORT`, and give its address with --join"));
         }
-        thread::sleep(LOOK_UP);
+        thread::sleep(STOP_CHECK_INTERVAL);
     }
 }
 
-/// Proves both sides to each other, and says which node this is.
+/// Proves both sides to each other, and sends the identity of this node.
 fn dial(options: &JoinOptions) -> Result<(Writer, Lines), DialError> {
     let stream = TcpStream::connect_timeout(&options.control, DIAL_TIMEOUT).map_err(DialError::Broken)?;
     let hello = Hello { role: options.role.clone(), version: VERSION.into(), machine: Machine::here() };

@@ -1,6 +1,6 @@
-//! Limits that the system sets to a process, with a way out for each.
+//! Limits of the system on a process, with advice for each.
 
-use crate::control::NodeError;
+use crate::error::NodeError;
 use evb_experiment::{Keep, Plan};
 use rustix::{
     io::Errno,
@@ -18,10 +18,10 @@ const OWN_FILES: u64 = 5;
 /// both directions.
 const NODE_FILES: u64 = OWN_FILES + 5;
 
-/// The way out when the system gives no more threads or processes.
-pub const MORE_THREADS: &str = "the system gives no more threads or processes: raise the limit (`ulimit -u`, or the limit \
+/// Advice if the system has no more threads or processes.
+pub const MORE_THREADS: &str = "the system has no more threads or processes: raise the limit (`ulimit -u`, or the limit \
                                 of the container or service), or use fewer (`--set run.workers=N`)";
-/// The way out when a process may not open more files.
+/// Advice if a process may not open more files.
 pub const MORE_FILES: &str = "raise the limit of open files (`ulimit -n N`), as administrator above `ulimit -Hn`";
 
 /// Checks that a process may open the files of all nodes of a plan, which are its threads.
@@ -57,7 +57,7 @@ fn check(who: &str, needed: u64) -> Result<(), NodeError> {
     }
 }
 
-/// The error of the system about `what`, with the way out if a limit is reached.
+/// The error of the system about `what`, with advice if a limit is reached.
 pub(crate) fn error(what: &str, error: &io::Error) -> NodeError {
     let base = NodeError::new(format!("{what}: {error}"));
     match hint(error) {
@@ -66,7 +66,7 @@ pub(crate) fn error(what: &str, error: &io::Error) -> NodeError {
     }
 }
 
-/// The way out if the error means that a limit is reached.
+/// Advice if the error means that a limit is reached.
 pub(crate) fn hint(error: &io::Error) -> Option<&'static str> {
     match Errno::from_io_error(error)? {
         Errno::MFILE | Errno::NFILE => Some(MORE_FILES),

@@ -59,7 +59,7 @@ pub fn join<T: Serialize>(
 /// Both ends of a connection whose other side has the token, and its first line.
 ///
 /// # Errors
-/// The first line is no such item, or the system gives no more files.
+/// The first line is not such an item, or the system has no more files.
 pub fn welcome<T: DeserializeOwned>(arrived: Arrived) -> io::Result<(T, Writer, Lines)> {
     let Arrived { stream, sealer, opener, first, .. } = arrived;
     let (writer, mut lines) = ends(stream, sealer, opener, first)?;
@@ -116,7 +116,7 @@ impl Lines {
     }
 
     /// Reads a line like [`read`](Self::read), but the whole line must come within `limit`, however slowly its bytes
-    /// arrive. The next call goes on with a line that was not whole.
+    /// arrive. The next call continues with a line that was not whole.
     ///
     /// # Errors
     /// The errors of [`read`](Self::read), or [`TimedOut`](ErrorKind::TimedOut) if the time is over.
@@ -187,7 +187,7 @@ pub fn pump<T: DeserializeOwned>(lines: &mut Lines, mut take: impl FnMut(T) -> b
         match lines.read() {
             Ok(Some(item)) => {
                 if !take(item) {
-                    return "nobody listens any more".into();
+                    return "the receiver is gone".into();
                 }
             }
             Ok(None) => return "the connection to run control has closed".into(),

@@ -1,7 +1,7 @@
 //! The node's side of its transport: incoming and outgoing messages.
 
 use crate::control_lane::ControlLane;
-use crate::outbox::Outbox;
+use crate::outbox::{BATCH, Outbox, report_links};
 use bytes::Bytes;
 use evb_core::{NodeId, NodeRange, Transmit};
 use evb_protocol::{
@@ -12,9 +12,6 @@ use evb_record::Broadcast;
 use evb_transport::{Broadcasts, Message as Envelope, Received, Transport};
 use evb_unit::DeadLink;
 
-/// Largest number of messages taken from the transport at once.
-pub(crate) const BATCH: usize = 256;
-
 /// An input from the link to its node.
 pub(crate) enum Arrived {
     Message(NodeId, Message<Bytes>),
@@ -23,9 +20,9 @@ pub(crate) enum Arrived {
     Garbage,
 }
 
-pub(crate) struct Link<T> {
+pub(crate) struct NodeLink<T> {
     pub(crate) outbox: Outbox<T>,
-    /// The transport of control messages, if they have one of their own.
+    /// The transport of control messages, if they have a separate one.
     control: Option<ControlLane>,
     inbox: Vec<Received>,
     sent: u64,
@@ -37,7 +34,7 @@ pub(crate) struct Link<T> {
     run: wire::RunMark,
 }
 
-impl<T: Transport> Link<T> {
+impl<T: Transport> NodeLink<T> {
     pub(crate) fn new(transport: T, nodes: u16) -> Self {
         Self {
             before: transport.broadcasts(),
@@ -50,7 +47,7 @@ impl<T: Transport> Link<T> {
         }
     }
 
-    /// Sends control messages on a transport of their own.
+    /// Sends control messages on a separate transport.
     pub(crate) fn with_control(mut self, lane: Option<ControlLane>) -> Self {
         self.control = lane;
         self.before = self.transport_broadcasts();
@@ -169,10 +166,4 @@ impl<T: Transport> Link<T> {
         }
         std::mem::take(&mut self.sent)
     }
-}
-
-/// Dead links of a transport, for a report.
-pub(crate) fn report_links(links: &[evb_transport::DeadLink]) -> impl Iterator<Item = DeadLink> {
-    let report = |evb_transport::DeadLink { link, peer, reason }| DeadLink { link, peer, reason };
-    links.iter().cloned().map(report)
 }

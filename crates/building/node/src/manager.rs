@@ -1,7 +1,8 @@
 //! The event manager as a node: the unit and the clock of the trigger.
 
-use crate::control::{NodeError, Notice, Order};
-use crate::worker::Role;
+use crate::control::{Notice, Order};
+use crate::error::NodeError;
+use crate::node::NodeRole;
 use bytes::Bytes;
 use evb_core::{NodeId, Span, Time, Transmit};
 use evb_experiment::Plan;
@@ -58,7 +59,7 @@ impl ManagerNode {
     }
 }
 
-impl Role for ManagerNode {
+impl NodeRole for ManagerNode {
     fn message(&mut self, now: Time, from: NodeId, message: Message<Bytes>) {
         self.unit.pass(now);
         self.unit.handle_message(now, from, message);
@@ -107,7 +108,7 @@ impl Role for ManagerNode {
         if self.deadline.is_some_and(|deadline| deadline <= now) {
             self.unit.handle_timeout(now);
         }
-        // A trigger that is taken shows in what is sent; one that is turned away is no reason to stay awake.
+        // An accepted trigger shows in what is sent, and a rejected one need not keep the worker awake.
         Ok(false)
     }
 

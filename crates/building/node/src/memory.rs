@@ -1,6 +1,6 @@
 //! The memory that the nodes of a plan may take for events, from the limits that the code itself keeps.
 
-use crate::{filter, threads::queue_length};
+use crate::{filter, worker_pool::queue_length};
 use bytes::Bytes;
 use evb_events::{MAX_EVENTS_PER_FILE, WRITER_BUFFER_BYTES};
 use evb_experiment::{Keep, Plan};

@@ -2,9 +2,13 @@
 
 use evb_core::{NodeId, NodeRange};
 use evb_transport::{Message as Envelope, SendError, Transport};
+use evb_unit::DeadLink;
 use std::collections::VecDeque;
 
-/// A transport, and the messages that it did not take yet: a slow peer holds up nobody else. The credits of the protocol
+/// Largest number of messages taken from the transport at once.
+pub(crate) const BATCH: usize = 256;
+
+/// A transport, and the messages that it did not take yet: a slow peer delays no other. The credits of the protocol
 /// bound their number.
 pub(crate) struct Outbox<T> {
     /// The transport; a node sleeps in it.
@@ -86,4 +90,10 @@ impl<T: Transport> Outbox<T> {
             }
         }
     }
+}
+
+/// Dead links of a transport, for a report.
+pub(crate) fn report_links(links: &[evb_transport::DeadLink]) -> impl Iterator<Item = DeadLink> {
+    let report = |evb_transport::DeadLink { link, peer, reason }| DeadLink { link, peer, reason };
+    links.iter().cloned().map(report)
 }

@@ -1,8 +1,8 @@
-//! The outcome of a run in run control: the nodes' reports, and the findings for people.
+//! The outcome of a run in run control: the nodes' reports, and the findings.
 
-use crate::control::NodeError;
+use crate::error::NodeError;
+use crate::observer::Observer;
 use crate::processors::Processors;
-use crate::session::Observer;
 use evb_control::{ConfigureStep, Event, Loss};
 use evb_core::{NodeId, Span};
 use evb_experiment::Plan;
@@ -22,11 +22,11 @@ pub(crate) struct Outcome {
     done: u64,
     /// Reasons for the end of nodes, or for the loss of connections to them.
     reasons: BTreeMap<NodeId, String>,
-    /// Errors of nodes that could not go on.
+    /// Errors of nodes that have failed.
     errors: BTreeMap<NodeId, NodeError>,
-    /// The way in which broadcasts fell back was told.
+    /// The fallback of broadcasts was reported.
     told_broadcasts: bool,
-    /// Dead links that were told.
+    /// Dead links that were reported.
     told_links: BTreeSet<String>,
     /// The error that ended the configuration.
     error: Option<NodeError>,
@@ -92,7 +92,7 @@ impl Outcome {
     }
 
     /// Shows once that a node sends copies of broadcasts. The record has it from the reports.
-    pub(crate) fn tell_fall_back(&mut self, observer: &mut dyn Observer) {
+    pub(crate) fn note_fallback(&mut self, observer: &mut dyn Observer) {
         if !self.told_broadcasts
             && let Some(finding) = self.account.fell_back()
         {
@@ -102,7 +102,7 @@ impl Outcome {
     }
 
     /// Shows each link that died once. The record has all from the reports.
-    pub(crate) fn tell_dead_links(&mut self, observer: &mut dyn Observer) {
+    pub(crate) fn note_dead_links(&mut self, observer: &mut dyn Observer) {
         for (link, finding) in self.account.dead_links() {
             if self.told_links.insert(link) {
                 observer.note(&finding.message);
@@ -137,7 +137,7 @@ impl Outcome {
     }
 
     /// Takes an event of run control, and shows it now and in the record.
-    pub(crate) fn tell(&mut self, event: &Event, observer: &mut dyn Observer) {
+    pub(crate) fn note_event(&mut self, event: &Event, observer: &mut dyn Observer) {
         match event {
             Event::State(_) | Event::NextRun { .. } => {}
             Event::Waits(node) => {
@@ -160,7 +160,7 @@ impl Outcome {
             Event::TooFew => {
                 let message = "a required node is lost, or too few are left: the run is stopped";
                 let hint =
-                    "`run.required`, `run.minimum_readouts` and `run.minimum_builders` say which nodes must be there";
+                    "`run.required`, `run.minimum_readouts` and `run.minimum_builders` define which nodes are required";
                 self.find(Finding::new(FindingKind::TooFewNodes, "run", message).hint(hint), observer);
             }
             Event::Refused { command, state } => {
@@ -171,7 +171,7 @@ impl Outcome {
 
     fn tell_loss(&mut self, node: NodeId, loss: Loss, observer: &mut dyn Observer) {
         let name = self.config.node_name(node);
-        let reason = self.reasons.remove(&node).unwrap_or_else(|| "it does not say why".into());
+        let reason = self.reasons.remove(&node).unwrap_or_else(|| "the reason is unknown".into());
         let finding = |message| Finding::new(FindingKind::LostNode, &name, message);
         let finding = match (loss, self.errors.remove(&node)) {
             (Loss::Failed, Some(error)) => {

@@ -1,4 +1,4 @@
-//! The choice of cores for nodes: pure functions, without a look at the machine.
+//! The choice of cores for nodes: pure functions that do not read the machine.
 //!
 //! Where units outnumber the cores, each core gets its share of readout units and of builder units. All of them
 //! exchange fragments, so no other placement keeps more fragments on their core. Placement is not the default, because
@@ -21,7 +21,7 @@ pub(crate) fn in_order(mut cores: Vec<Core>) -> Vec<u16> {
 
 /// The place of a node among `places`, of which each is a core. `here` are all nodes of its machine, itself among them.
 ///
-/// Each unit has a place of its own if there are enough: readout units and builder units in turn, so that those with the
+/// Each unit has a separate core if there are enough: readout units and builder units in turn, so that those with the
 /// same number are near. Else each place gets its share of both: all readout units talk to all builder units, and that
 /// share of the fragments stays on its core.
 ///

@@ -33,7 +33,7 @@ pub(crate) struct Draft<'a> {
 pub(crate) enum Extent {
     /// A buffer of this node.
     Own(BytesMut),
-    /// A buffer of the transport for so many bytes. A payload that outgrows it moves to a buffer of the node.
+    /// A buffer of the transport for this many bytes. A payload that outgrows it moves to a buffer of the node.
     Lent(Buffer, usize),
 }
 
@@ -86,7 +86,7 @@ impl Pool {
         Draft { pool: self, written: None }
     }
 
-    /// Memory for a payload of so many bytes, which may become larger.
+    /// Memory for a payload of this many bytes, which may grow.
     pub(crate) fn extent(&mut self, bytes: usize) -> Extent {
         match self.lent.as_ref().and_then(|lent| lent.take(bytes)) {
             Some(buffer) => Extent::Lent(buffer, bytes),

@@ -1,13 +1,15 @@
-//! Nodes in processes of their own. Run control starts them, or they join by themselves.
+//! Nodes in separate processes. Run control starts them, or they join by themselves.
 //!
 //! A node is known by its role, such as `ru0`, and stays through all runs and plans. A lost node may join again.
 
 use crate::children::Children;
-use crate::control::{Detail, Instruction, NodeError, Notice, Order, Setup, ToNode};
+use crate::control::{Detail, Instruction, Notice, Order, Setup, ToNode};
+use crate::error::NodeError;
 use crate::limits;
 use crate::lines::{Lines, Writer, pump, welcome};
 use crate::machine::NodeMachine;
-use crate::session::{Blueprint, Nodes, Observer};
+use crate::node_group::{Blueprint, NodeGroup};
+use crate::observer::Observer;
 use crate::wire_control::{Answer, Hello};
 use evb_core::NodeId;
 use evb_experiment::{Cores, Plan};
@@ -27,7 +29,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Time between two notes for people about refused strangers, however many there are.
+/// Least time between two notes about refused connections.
 const NOTE_AGAIN: Duration = Duration::from_secs(10);
 /// Longest time for writing an order.
 const ORDER_TIMEOUT: Duration = Duration::from_secs(2);
@@ -53,14 +55,14 @@ pub enum Start<'a> {
     Spawn(&'a dyn Fn(&str, SocketAddr) -> io::Result<Command>),
     /// People start them.
     ByHand,
-    /// They run already, and are told run control's address.
-    Told(&'a dyn Fn(SocketAddr) -> Result<(), NodeError>),
+    /// They run already, and learn the address of run control from this function.
+    Announce(&'a dyn Fn(SocketAddr) -> Result<(), NodeError>),
 }
 
 /// The nodes of a session in processes.
 pub(crate) struct ProcessNodes<'a> {
     options: ProcessOptions<'a>,
-    entrance: Acceptor,
+    acceptor: Acceptor,
     address: SocketAddr,
     blueprint: Option<Arc<Blueprint>>,
     children: Children,
@@ -70,16 +72,16 @@ pub(crate) struct ProcessNodes<'a> {
     members: BTreeMap<String, Member>,
     /// Addresses of the endpoints that are open.
     addresses: BTreeMap<NodeId, String>,
-    channel: (Sender<Said>, Receiver<Said>),
-    /// The last note about a refused stranger.
+    channel: (Sender<ReceivedNotice>, Receiver<ReceivedNotice>),
+    /// The time of the last note about a refused connection.
     last_note: Option<Instant>,
-    /// Number of nodes that were welcomed. It tells an old connection of a role from its new one.
+    /// Number of nodes that were admitted. It distinguishes an old connection of a role from a new one.
     connections: u64,
     notices: VecDeque<(NodeId, Notice)>,
-    has_told: bool,
+    has_announced: bool,
     /// Roles whose process was started but has not joined.
     awaited: BTreeSet<String>,
-    /// Roles whose process was started again while a run goes on.
+    /// Roles whose process was started again during a run.
     returning: BTreeSet<String>,
 }
 
@@ -91,7 +93,7 @@ struct Member {
 }
 
 /// A notice of the node with this role.
-struct Said {
+struct ReceivedNotice {
     role: String,
     connection: u64,
     notice: Box<Notice>,
@@ -111,11 +113,11 @@ impl<'a> ProcessNodes<'a> {
                 .hint("`--listen HOST:PORT` chooses another address; port 0 takes any free one")
         })?;
         let address = listener.local_addr().map_err(NodeError::new)?;
-        let entrance = Acceptor::new(listener, options.token, Purpose::Control).map_err(NodeError::new)?;
+        let acceptor = Acceptor::new(listener, options.token, Purpose::Control).map_err(NodeError::new)?;
         Ok(Self {
             address,
             options,
-            entrance,
+            acceptor,
             blueprint: None,
             children: Children::default(),
             places: BTreeMap::new(),
@@ -125,7 +127,7 @@ impl<'a> ProcessNodes<'a> {
             last_note: None,
             connections: 0,
             notices: VecDeque::new(),
-            has_told: false,
+            has_announced: false,
             awaited: BTreeSet::new(),
             returning: BTreeSet::new(),
         })
@@ -134,7 +136,7 @@ impl<'a> ProcessNodes<'a> {
     /// The name under which a node joins: its role, or for the ranks of a job their number, independent of the plan.
     fn role(&self, node: NodeId) -> String {
         match (self.options.start, &self.blueprint) {
-            (Start::Told(_), _) => rank_name(node),
+            (Start::Announce(_), _) => rank_name(node),
             (_, Some(blueprint)) => blueprint.plan.building.node_name(node),
             (_, None) => String::new(),
         }
@@ -191,20 +193,20 @@ impl<'a> ProcessNodes<'a> {
         (0..nodes).all(|node| self.members.contains_key(&self.role(NodeId(node))))
     }
 
-    /// Lets those in who have proved that they have the token. Others cost a place of few for a short time.
+    /// Admits connections that have proved to have the token. Others hold one of few places for a short time.
     fn accept(&mut self, observer: &mut dyn Observer) -> Result<(), NodeError> {
-        let visits = match self.entrance.look() {
-            Ok(visits) => visits,
+        let results = match self.acceptor.look() {
+            Ok(results) => results,
             Err(error) if limits::hint(&error).is_some() => {
-                return Err(limits::error("run control cannot hear its nodes", &error));
+                return Err(limits::error("run control cannot accept its nodes", &error));
             }
             Err(_) => return Ok(()),
         };
-        for visit in visits {
-            match visit {
+        for result in results {
+            match result {
                 AcceptResult::Refused { peer, refusal } => self.note_refusal(peer, refusal, observer),
                 AcceptResult::Arrived(arrived) => {
-                    // Who has the token and makes no sense of it speaks another version.
+                    // A peer with the token and an invalid hello has another version.
                     let Ok((hello, writer, lines)) = welcome(*arrived) else { continue };
                     let node = self.admit(Newcomer { hello, writer, lines }, observer)?;
                     self.notices.extend(node.map(|node| (node, Notice::Joined)));
@@ -214,7 +216,7 @@ impl<'a> ProcessNodes<'a> {
         Ok(())
     }
 
-    /// Tells people about a refused stranger, but not about each one of a flood.
+    /// Notes a refused connection, but not each one of a flood.
     fn note_refusal(&mut self, peer: SocketAddr, refusal: Refusal, observer: &mut dyn Observer) {
         if self.last_note.is_some_and(|last| last.elapsed() < NOTE_AGAIN) {
             return;
@@ -224,7 +226,7 @@ impl<'a> ProcessNodes<'a> {
         observer.note(&format!("refused a connection from {peer}: {refusal}"));
     }
 
-    /// Gives a newcomer its place, or tells it the reason for having none.
+    /// Admits a new connection, or refuses it with a reason.
     fn admit(&mut self, newcomer: Newcomer, observer: &mut dyn Observer) -> Result<Option<NodeId>, NodeError> {
         let Newcomer { hello: Hello { role, version, machine }, mut writer, mut lines } = newcomer;
         let is_ready = writer.stream().set_write_timeout(Some(ORDER_TIMEOUT)).is_ok();
@@ -244,9 +246,9 @@ impl<'a> ProcessNodes<'a> {
         self.returning.remove(&role);
         self.members.insert(role.clone(), Member { writer, machine: machine.seen(), connection });
         limits::spawn(move || {
-            let said = |notice| Said { role: role.clone(), connection, notice: Box::new(notice) };
-            let reason = pump(&mut lines, |notice| sender.send(said(notice)).is_ok());
-            let _session_is_over = sender.send(said(Notice::Gone { reason }));
+            let received = |notice| ReceivedNotice { role: role.clone(), connection, notice: Box::new(notice) };
+            let reason = pump(&mut lines, |notice| sender.send(received(notice)).is_ok());
+            let _session_is_over = sender.send(received(Notice::Gone { reason }));
         })?;
         Ok(node)
     }
@@ -264,7 +266,7 @@ impl<'a> ProcessNodes<'a> {
     }
 
     /// Takes an input from a connection. Notices of an old connection of a role are too late and ignored.
-    fn hear(
+    fn receive(
         &mut self,
         role: &str,
         connection: u64,
@@ -315,7 +317,7 @@ fn setup(node: NodeId, blueprint: &Blueprint, here: Vec<NodeId>) -> Box<Setup> {
     Box::new(Setup { node, plan: plan.clone(), text: text.clone(), here })
 }
 
-impl Nodes for ProcessNodes<'_> {
+impl NodeGroup for ProcessNodes<'_> {
     fn gather(
         &mut self,
         blueprint: &Arc<Blueprint>,
@@ -334,8 +336,8 @@ impl Nodes for ProcessNodes<'_> {
                 observer.note(&format!("waiting at {} for {} nodes", self.address, away.len()));
                 Ok(())
             }
-            Start::Told(tell) if !std::mem::replace(&mut self.has_told, true) => tell(self.address),
-            Start::ByHand | Start::Told(_) => Ok(()),
+            Start::Announce(announce) if !std::mem::replace(&mut self.has_announced, true) => announce(self.address),
+            Start::ByHand | Start::Announce(_) => Ok(()),
         }
     }
 
@@ -377,7 +379,7 @@ impl Nodes for ProcessNodes<'_> {
         if let Some(notice) = self.notices.pop_front() {
             return Ok(Some(notice));
         }
-        let wait = match self.is_complete() && self.entrance.is_idle() {
+        let wait = match self.is_complete() && self.acceptor.is_idle() {
             true => wait,
             false => {
                 self.look_after_children()?;
@@ -385,7 +387,7 @@ impl Nodes for ProcessNodes<'_> {
             }
         };
         match self.channel.1.recv_timeout(wait) {
-            Ok(Said { role, connection, notice }) => Ok(self.hear(&role, connection, *notice, observer)),
+            Ok(ReceivedNotice { role, connection, notice }) => Ok(self.receive(&role, connection, *notice, observer)),
             Err(_) => Ok(None),
         }
     }

@@ -10,7 +10,7 @@ pub(crate) struct Processors {
 }
 
 impl Processors {
-    /// The times now; none where the system does not tell them.
+    /// The times now; `None` if the system does not report them.
     pub(crate) fn now() -> Option<Self> {
         Self::parse(&fs::read_to_string("/proc/stat").ok()?)
     }
@@ -24,7 +24,7 @@ impl Processors {
         Some(Self { busy: all - ticks[3] - ticks[4], all })
     }
 
-    /// Part of the time since then in which they worked; none if that was too short to tell.
+    /// Part of the time since then in which they worked; `None` if that was too short.
     pub(crate) fn busy_since(self, then: Self) -> Option<f64> {
         let all = self.all.checked_sub(then.all).filter(|&all| all > 0)?;
         Some(self.busy.saturating_sub(then.busy) as f64 / all as f64)

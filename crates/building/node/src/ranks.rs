@@ -3,11 +3,12 @@
 //! Rank 0 is run control as well as node 0. It sends its address to the others by MPI. From then on they are nodes like
 //! those that join by hand, and talk over MPI or another transport of the plan.
 
-use crate::control::NodeError;
-use crate::join::{JoinOptions, join};
+use crate::error::{NodeError, RunError};
+use crate::join::join;
+use crate::join_options::JoinOptions;
 use crate::limits;
 use crate::processes::{ProcessOptions, Start, rank_name};
-use crate::session::{RunError, Session};
+use crate::session::Session;
 use evb_core::NodeId;
 use evb_experiment::Plan;
 use evb_transport::Token;
@@ -64,7 +65,7 @@ impl Ranks {
         Ok(Self { is_local: here == Some(mpi.size()), mpi })
     }
 
-    /// True on rank 0, which gets the record and speaks to people.
+    /// True on rank 0, which gets the record and prints for the user.
     #[must_use]
     pub fn leads(&self) -> bool {
         self.mpi.rank() == 0
@@ -73,7 +74,7 @@ impl Ranks {
     /// Checks that there are as many ranks as the plan has nodes. All ranks get the same answer.
     ///
     /// # Errors
-    /// The numbers differ. The hint gives the number of ranks to start.
+    /// The numbers differ. The hint has the number of ranks to start.
     pub fn check(&self, plan: &Plan) -> Result<(), NodeError> {
         let (nodes, ranks) = (plan.building.nodes(), self.mpi.size());
         if ranks == usize::from(nodes) {
@@ -93,7 +94,7 @@ impl Ranks {
     /// Run control cannot listen.
     pub fn lead<R>(&self, token: Token, work: impl FnOnce(&mut Session<'_>) -> R) -> Result<R, RunError> {
         let node = RefCell::new(None);
-        let tell = |address: SocketAddr| -> Result<(), NodeError> {
+        let announce = |address: SocketAddr| -> Result<(), NodeError> {
             let call = Call { host: self.host(), port: address.port(), token: token.to_hex() };
             let _as_sent = self.mpi.share(&serde_json::to_vec(&call).map_err(NodeError::new)?);
             let (options, turn) = (self.join_options(&call)?, Turn(self.mpi.clone()));
@@ -106,7 +107,8 @@ impl Ranks {
             Ok(())
         };
         let any = if self.is_local { Ipv4Addr::LOCALHOST } else { Ipv4Addr::UNSPECIFIED };
-        let options = ProcessOptions { listen: (any, 0).into(), token, start: Start::Told(&tell), patience: PATIENCE };
+        let options =
+            ProcessOptions { listen: (any, 0).into(), token, start: Start::Announce(&announce), patience: PATIENCE };
         let result = Session::processes(options).map(|mut session| work(&mut session));
         if let Some(node) = node.into_inner() {
             // What it has to say, run control has heard.

@@ -1,11 +1,12 @@
 //! A readout unit as a node: the unit and the bytes of its fragments.
 
-use crate::control::{NodeError, Order};
+use crate::control::Order;
+use crate::error::NodeError;
+use crate::node::NodeRole;
 use crate::pool::{Extent, Pool};
-use crate::worker::Role;
 use bytes::Bytes;
 use evb_core::{EventId, Machine, NodeId, NodeRange, Recording, SourceId, Span, Time, Transmit};
-use evb_experiment::{Link, Plan};
+use evb_experiment::{Plan, StageLink};
 use evb_protocol::{Arrival, Config, Fragment, FragmentStatus, Message, ReadoutCommand, wire};
 use evb_record::Slots;
 use evb_sources::{FedFile, Feed, INLET_BITS, LiveItem, LiveSource, ReadOutcome, Source, SourceSpec};
@@ -22,7 +23,7 @@ use std::collections::VecDeque;
 mod findings;
 
 /// Limits for reading in one round: enough fragments to amortise the round, few enough to keep others served. A node with
-/// large fragments gives signs of life in between. What no builder wants yet is read ahead a little: more would leave the
+/// large fragments shows signs of life in between. A little is read ahead of the builders' requests: more would leave the
 /// caches before it is sent.
 const LIMITS: ReadLimits = ReadLimits { fragments: 64, bytes: 8 << 20, ahead: 64 };
 
@@ -66,7 +67,7 @@ impl ReadoutNode {
     ) -> Result<Self, NodeError> {
         let mut bits = None;
         let sources = Sources::open(plan, unit.0, |source| {
-            if let Link::Inlets(paths) = &plan.link {
+            if let StageLink::Inlets(paths) = &plan.link {
                 bits = Some(INLET_BITS);
                 let inlet = LiveSource::inlet(&paths[source.index()], &open_options(plan, source), waker.clone());
                 let origin = Origin::Live(inlet.map_err(|error| source_error(unit, &error))?);
@@ -87,7 +88,7 @@ impl ReadoutNode {
             unit: evb_unit::ReadoutUnit::new(plan, node, sources, bits),
             brings_bundles: plan.bundling.bundles(unit.0),
             // A first stage takes care of what its fragments belong to.
-            numbered: if plan.link == Link::None { plan.building.numbered.len() } else { 0 },
+            numbered: if plan.link == StageLink::None { plan.building.numbered.len() } else { 0 },
             refusals: Refusals::default(),
             announced: None,
             shaper: Shaper::new(&plan.building, unit.0),
@@ -285,7 +286,7 @@ pub(crate) fn source_error(source: SourceId, error: &evb_sources::SourceError) -
     }
 }
 
-impl Role for ReadoutNode {
+impl NodeRole for ReadoutNode {
     fn message(&mut self, now: Time, from: NodeId, message: Message<Bytes>) {
         match (message, &mut self.shaper) {
             (Message::Credit { calm }, Some(shaper)) => {

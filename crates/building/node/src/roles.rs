@@ -1,12 +1,12 @@
 //! The role of a node, and the files that it needs on its machine.
 
 use crate::builder::BuilderNode;
-use crate::control::NodeError;
+use crate::error::NodeError;
 use crate::filter;
 use crate::manager::ManagerNode;
+use crate::node::NodeRole;
 use crate::readout::{ReadoutNode, source_error};
 use crate::storage::storage_error;
-use crate::worker::Role;
 use evb_core::{NodeId, SourceId};
 use evb_events::WriteError;
 use evb_experiment::{Keep, Plan};
@@ -22,7 +22,7 @@ pub(crate) fn open_role(
     run: u64,
     node: NodeId,
     endpoint: &impl Transport,
-) -> Result<Box<dyn Role>, NodeError> {
+) -> Result<Box<dyn NodeRole>, NodeError> {
     let (readouts, builders) = (plan.building.readout_nodes(), plan.building.builder_nodes());
     Ok(if node == Config::EVENT_MANAGER {
         Box::new(ManagerNode::new(plan))

@@ -16,11 +16,11 @@ const FILE: &str = "run-number";
 /// The numbers of the runs of a session.
 #[derive(Debug, Default)]
 pub(crate) struct RunNumbers {
-    /// Number of runs that stored nothing; they have numbers of their own.
+    /// Number of runs that stored nothing; their numbers are separate.
     unstored: u64,
-    /// The number of every run, chosen elsewhere.
+    /// The number of every run, chosen by the caller.
     fixed: Option<u64>,
-    /// Numbers up to this one are taken elsewhere.
+    /// Numbers up to this one are taken.
     latest: u64,
 }
 
@@ -42,7 +42,7 @@ impl RunNumbers {
         }
         let stored = match plan.storage.keep {
             Keep::None => None,
-            // A directory that cannot be written is for the builders to tell.
+            // The builders report a directory that cannot be written.
             Keep::All | Keep::OneIn(_) => take(&plan.storage.directory, self.latest).ok(),
         };
         stored.unwrap_or_else(|| {

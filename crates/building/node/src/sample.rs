@@ -1,9 +1,9 @@
 //! Samples: copies of some events for those who monitor a run.
 //!
-//! A builder makes one when it is time and an event is there, and sends it beside its reports. Nobody waits for a sample, so
+//! A builder makes one when it is time and an event is there, and sends it beside its reports. No node waits for a sample, so
 //! monitoring cannot slow a run by more than the copies.
 
-use crate::storage::fragment_ref;
+use crate::fragment_ref::fragment_ref;
 use bytes::Bytes;
 use evb_core::{Span, Time};
 use evb_protocol::Built;
@@ -79,7 +79,7 @@ impl Sampling {
         Self { interval, next: Time::ZERO }
     }
 
-    /// True when it is time for a sample.
+    /// True if it is time for a sample.
     #[inline]
     pub(crate) fn is_due(&mut self, now: Time) -> bool {
         let Some(interval) = self.interval.filter(|_| now >= self.next) else { return false };

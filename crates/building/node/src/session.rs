@@ -1,28 +1,30 @@
 //! A session: run control, which moves its nodes through any number of runs and makes a record of each.
 //!
-//! All decisions are those of [`evb_control::Control`]. A session gives it time, commands and notices, carries out its
+//! All decisions are those of [`evb_control::Control`]. A session passes it time, commands and notices, carries out its
 //! orders, and keeps the account of the nodes' reports.
 
-use crate::control::{NodeError, Notice, Order};
+use crate::control::{Notice, Order};
+use crate::error::{NodeError, RunError};
 use crate::machine::NodeMachine;
-use crate::outcome::Outcome;
+use crate::node::Clock;
+use crate::node_group::{Blueprint, NodeGroup};
+use crate::observer::Observer;
 use crate::processes::{ProcessNodes, ProcessOptions};
 use crate::run_number::RunNumbers;
-use crate::sample::Sample;
 use crate::threads::ThreadNodes;
-use crate::worker::Clock;
-use evb_control::{Command, Config, Control, Event, Loss, Notice as Heard, RunState};
-use evb_core::{NodeId, Span, Time};
-use evb_experiment::{FaultAction, Link, Plan, Rejoin};
+use configuration::{Configuration, Entered, config};
+use evb_control::{Command, Config, Event, Loss, RunState};
+use evb_core::NodeId;
+use evb_experiment::{Plan, Rejoin, StageLink};
 use evb_record::Record;
-use evb_unit::{Live, Progress};
+use evb_unit::Live;
 use std::{
-    collections::BTreeSet,
     sync::Arc,
     thread,
     time::{Duration, Instant},
 };
 
+mod configuration;
 #[cfg(test)]
 mod tests;
 
@@ -30,46 +32,8 @@ mod tests;
 const TICK: Duration = Duration::from_millis(20);
 /// Longest wait for the answer whether a node could take another experiment.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(5);
-/// Time beyond `run.peer_timeout` that nodes have for each step of the configuration.
-const READY_GRACE: Span = Span::from_secs(5);
 /// Time for run control to receive a signal that has already ended one of its nodes.
 const STOP_GRACE: Duration = Duration::from_millis(200);
-
-/// An observer of a run that may also command it.
-pub trait Observer {
-    /// Takes the progress of the run, several times a second.
-    fn progress(&mut self, progress: &Progress);
-    /// Takes a text that people should read now.
-    fn note(&mut self, text: &str);
-    /// Takes the state that run control has entered.
-    fn state(&mut self, _state: RunState) {}
-    /// Takes a copy of an event, where the plan has samples.
-    fn sample(&mut self, _builder: NodeId, _sample: &Sample) {}
-    /// Gives the next command of the operator, if there is one.
-    fn command(&mut self) -> Option<Command> {
-        None
-    }
-}
-
-/// An observer that only waits for the record.
-impl Observer for () {
-    fn progress(&mut self, _progress: &Progress) {}
-    fn note(&mut self, _text: &str) {}
-}
-
-/// An error that kept a run from beginning.
-#[derive(Debug, thiserror::Error)]
-#[error("{error}")]
-pub struct RunError {
-    /// The error of the first node that failed, or of run control itself.
-    pub error: NodeError,
-}
-
-impl From<NodeError> for RunError {
-    fn from(error: NodeError) -> Self {
-        Self { error }
-    }
-}
 
 /// The result of a turn of a session.
 pub enum Turn {
@@ -81,9 +45,9 @@ pub enum Turn {
     NotBegun(NodeError),
 }
 
-/// Whether a node is there.
+/// The presence of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Presence {
+pub enum NodePresence {
     /// It takes orders.
     Here,
     /// It has not joined.
@@ -92,74 +56,16 @@ pub enum Presence {
     Lost,
 }
 
-/// The plan of the configured nodes, and the resolved experiment file.
-#[derive(Clone)]
-pub(crate) struct Blueprint {
-    pub(crate) plan: Plan,
-    pub(crate) text: String,
-}
-
-/// The nodes of a session, in threads or processes.
-pub(crate) trait Nodes {
-    /// Takes the plan of the next configuration, and starts absent nodes if this is the task of run control.
-    fn gather(
-        &mut self,
-        blueprint: &Arc<Blueprint>,
-        absent: &[NodeId],
-        observer: &mut dyn Observer,
-    ) -> Result<(), NodeError>;
-    /// Asks the nodes that are here, and that an experiment has, whether they could take it. Returns their names; each of
-    /// them answers with the number of the question.
-    fn ask(&mut self, _blueprint: &Blueprint, _question: u64) -> BTreeSet<String> {
-        BTreeSet::new()
-    }
-    /// Gives an order to a node. `run` is the number of the run that [`Order::Prepare`] is for.
-    fn order(&mut self, node: NodeId, order: Order, run: u64) -> Result<(), NodeError>;
-    /// Waits for the next notice of a node, at most for `wait`.
-    fn notice(&mut self, wait: Duration, observer: &mut dyn Observer) -> Result<Option<(NodeId, Notice)>, NodeError>;
-    /// Starts a lost node again while the run goes on, if this is the task of run control.
-    fn bring_back(&mut self, _node: NodeId) -> Result<(), NodeError> {
-        Ok(())
-    }
-    /// The way in which a lost node has ended, if known.
-    fn fate(&mut self, node: NodeId) -> Option<String>;
-    /// The longest wait for all nodes to join.
-    fn patience(&self) -> Duration;
-    /// The machine of a node that has joined from a process of its own.
-    fn machine(&self, _node: NodeId) -> Option<NodeMachine> {
-        None
-    }
-    /// The transport's name in records.
-    fn transport(&self, plan: &Plan) -> &'static str;
-}
-
 /// Run control and its nodes.
 pub struct Session<'a> {
-    nodes: Box<dyn Nodes + 'a>,
+    nodes: Box<dyn NodeGroup + 'a>,
     clock: Clock,
-    configured: Option<Configured>,
+    configured: Option<Configuration>,
     numbers: RunNumbers,
     /// Number of questions whether nodes could take an experiment.
     questions: u64,
-    /// Runs may begin by themselves for nodes that are there again: whoever drives the session takes any number of runs.
+    /// Runs may begin by themselves for nodes that are there again: the driver of the session takes any number of runs.
     rejoins: bool,
-}
-
-/// The part of a session that belongs to one plan.
-struct Configured {
-    blueprint: Arc<Blueprint>,
-    control: Control,
-    /// The nodes' reports and the findings of the latest run.
-    outcome: Outcome,
-    /// Number of the prepared or current run.
-    number: Option<u64>,
-    /// Number of the run that is to follow without a stop.
-    next: Option<u64>,
-    /// Time for which triggers were turned away before the current run, if it has followed another without a stop.
-    switched: Option<Span>,
-    /// A run goes on.
-    is_running: bool,
-    has_shut_down: bool,
 }
 
 impl<'a> Session<'a> {
@@ -177,7 +83,7 @@ impl<'a> Session<'a> {
         Ok(Self::new(Box::new(ProcessNodes::listen(options)?)))
     }
 
-    fn new(nodes: Box<dyn Nodes + 'a>) -> Self {
+    fn new(nodes: Box<dyn NodeGroup + 'a>) -> Self {
         Self {
             nodes,
             clock: Clock::start(),
@@ -199,7 +105,7 @@ impl<'a> Session<'a> {
     /// The nodes stay for the next run. Another plan configures them anew.
     ///
     /// # Errors
-    /// [`RunError`] if nodes do not join or cannot open their source, endpoint or files. The record tells later errors.
+    /// [`RunError`] if nodes do not join or cannot open their source, endpoint or files. The record has later errors.
     pub fn run(&mut self, plan: &Plan, text: &str, observer: &mut dyn Observer) -> Result<Record, RunError> {
         self.take_plan(plan, text)?;
         self.command(Command::Start);
@@ -211,7 +117,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Builds events by the commands of the observer until [`Command::Shutdown`], and gives the record of each run to
+    /// Builds events by the commands of the observer until [`Command::Shutdown`], and passes the record of each run to
     /// `take`. An error of a configuration is noted, and the observer may command another configuration.
     ///
     /// # Errors
@@ -239,7 +145,7 @@ impl<'a> Session<'a> {
     /// what they had. Nothing changes if it is the previous one.
     ///
     /// # Errors
-    /// A run goes on, or nodes are being configured for one. A node cannot take the plan, or does not answer: all keep what
+    /// A run is in progress, or nodes are being configured for one. A node cannot take the plan, or does not answer: all keep what
     /// they have.
     pub fn load(&mut self, plan: &Plan, text: &str) -> Result<(), RunError> {
         match self.state() {
@@ -255,7 +161,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Carries out the orders of run control, waits a moment for a notice, and gives it and the commands of the observer to
+    /// Carries out the orders of run control, waits a moment for a notice, and passes it and the commands of the observer to
     /// run control. [`load`](Self::load) must have been called before. A driver that has more to do than
     /// [`operate`](Self::operate) calls this again and again.
     ///
@@ -276,7 +182,7 @@ impl<'a> Session<'a> {
         self.configured.as_ref().map_or(RunState::Initial, |configured| configured.control.state())
     }
 
-    /// Number of the run that is prepared or goes on.
+    /// Number of the run that is prepared or in progress.
     pub fn run_number(&self) -> Option<u64> {
         self.configured.as_ref()?.number
     }
@@ -286,7 +192,7 @@ impl<'a> Session<'a> {
         self.numbers.number_beyond(latest);
     }
 
-    /// The run that goes on; none if there is none.
+    /// The run in progress; `None` between runs.
     pub fn live(&self) -> Option<Live> {
         let configured = self.configured.as_ref().filter(|configured| configured.is_running)?;
         let plan = &configured.blueprint.plan;
@@ -295,18 +201,18 @@ impl<'a> Session<'a> {
     }
 
     /// The nodes of the plan, in the order of their numbers.
-    pub fn presence(&self) -> Vec<Presence> {
-        let Some(Configured { control, blueprint, .. }) = &self.configured else { return Vec::new() };
+    pub fn presence(&self) -> Vec<NodePresence> {
+        let Some(Configuration { control, blueprint, .. }) = &self.configured else { return Vec::new() };
         let absent = control.absent();
         let presence = |node| match (control.is_lost(node), absent.contains(&node)) {
-            (true, _) => Presence::Lost,
-            (false, true) => Presence::Absent,
-            (false, false) => Presence::Here,
+            (true, _) => NodePresence::Lost,
+            (false, true) => NodePresence::Absent,
+            (false, false) => NodePresence::Here,
         };
         (0..blueprint.plan.building.nodes()).map(NodeId).map(presence).collect()
     }
 
-    /// The machines of the nodes of the plan, in the order of their numbers; none for nodes in threads of this process.
+    /// The machines of the nodes of the plan, in the order of their numbers; `None` for nodes in threads of this process.
     pub fn machines(&self) -> Vec<Option<NodeMachine>> {
         let nodes = self.configured.as_ref().map_or(0, |configured| configured.blueprint.plan.building.nodes());
         (0..nodes).map(|node| self.nodes.machine(NodeId(node))).collect()
@@ -332,7 +238,7 @@ impl<'a> Session<'a> {
             let Some((node, notice)) = self.nodes.notice(TICK, &mut ())? else { continue };
             let name = configured.blueprint.plan.building.node_name(node);
             match notice {
-                // Answers to earlier questions come late: the first refusal is enough, and nobody waits for the others.
+                // Answers to earlier questions come late: the first refusal suffices, and the others are not awaited.
                 Notice::Checked { question: of, .. } if of != question => {}
                 Notice::Checked { against: None, .. } => _ = asked.remove(&name),
                 Notice::Checked { against: Some(error), .. } => return Err(error.into()),
@@ -340,7 +246,7 @@ impl<'a> Session<'a> {
                     if matches!(notice, Notice::Gone { .. }) {
                         asked.remove(&name);
                     }
-                    configured.hear(self.clock.now(), node, notice, self.nodes.as_mut());
+                    configured.handle_notice(self.clock.now(), node, notice, self.nodes.as_mut());
                 }
             }
         }
@@ -358,7 +264,7 @@ impl<'a> Session<'a> {
             }
         }
         let blueprint = Arc::new(Blueprint { plan: plan.clone(), text: text.to_owned() });
-        self.configured = Some(Configured::new(blueprint, self.config(plan)));
+        self.configured = Some(Configuration::new(blueprint, self.config(plan)));
         Ok(())
     }
 
@@ -366,7 +272,7 @@ impl<'a> Session<'a> {
     fn config(&self, plan: &Plan) -> Config {
         Config {
             // The stages of one run have one number.
-            may_split: plan.link == Link::None,
+            may_split: plan.link == StageLink::None,
             rejoin: self.rejoins && plan.run.rejoin == Rejoin::Split,
             ..config(plan, self.nodes.patience())
         }
@@ -380,7 +286,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Waits for a notice, and gives all inputs that are due to the machine.
+    /// Waits for a notice, and passes all inputs that are due to the machine.
     fn step(&mut self, observer: &mut dyn Observer) -> Result<(), RunError> {
         let notice = match self.nodes.notice(TICK, observer) {
             Err(_) if is_stopping(observer) => return Err(NodeError::stopped().into()),
@@ -395,17 +301,17 @@ impl<'a> Session<'a> {
             observer.sample(*node, sample);
         }
         if let Some((node, notice)) = notice {
-            configured.hear(now, node, notice, self.nodes.as_mut());
+            configured.handle_notice(now, node, notice, self.nodes.as_mut());
         }
-        // One at a time: the observer hears of the state that it leads to before it gives the next.
+        // One at a time: the observer receives the resulting state before it is asked for the next.
         if let Some(command) = observer.command() {
             configured.command(now, command);
         }
         configured.control.handle_timeout(now);
         if configured.is_running {
             observer.progress(&configured.progress(now));
-            configured.outcome.tell_fall_back(observer);
-            configured.outcome.tell_dead_links(observer);
+            configured.outcome.note_fallback(observer);
+            configured.outcome.note_dead_links(observer);
         }
         Ok(())
     }
@@ -448,7 +354,7 @@ impl<'a> Session<'a> {
                     record = Some(configured.go_over(elapsed, switched, nodes.as_ref()));
                 }
                 event => {
-                    configured.outcome.tell(&event, observer);
+                    configured.outcome.note_event(&event, observer);
                     if let Event::Lost { node, loss: Loss::Gone } = event
                         && configured.rejoins()
                     {
@@ -467,168 +373,6 @@ impl Drop for Session<'_> {
         for node in (0..count).map(NodeId) {
             let _already_gone = self.nodes.order(node, Order::Exit, 0);
         }
-    }
-}
-
-/// Consequence of a state for the session.
-enum Entered {
-    /// Nodes are to be gathered.
-    Configuring,
-    /// A run has ended.
-    End,
-    /// There will be no run.
-    NoRun(NodeError),
-    Other,
-}
-
-impl Configured {
-    fn new(blueprint: Arc<Blueprint>, config: Config) -> Self {
-        let control = Control::new(config);
-        let outcome = Outcome::new(&blueprint.plan);
-        Self {
-            blueprint,
-            control,
-            outcome,
-            number: None,
-            next: None,
-            switched: None,
-            is_running: false,
-            has_shut_down: false,
-        }
-    }
-
-    fn has(&self, plan: &Plan, text: &str) -> bool {
-        self.blueprint.plan == *plan && self.blueprint.text == text
-    }
-
-    fn command(&mut self, now: Time, command: Command) {
-        if command == Command::Abort && self.is_running {
-            self.outcome.note_abort();
-        }
-        self.has_shut_down |= command == Command::Shutdown && !self.control.state().is_active();
-        self.control.handle_command(now, command);
-    }
-
-    fn hear(&mut self, now: Time, node: NodeId, notice: Notice, nodes: &mut dyn Nodes) {
-        self.log(node, &notice);
-        let heard = match notice {
-            Notice::Joined => Heard::Joined,
-            Notice::Reset => Heard::Reset,
-            Notice::Opened { .. } | Notice::Ready => Heard::Ready,
-            // It counts for the next run already, and will be repeated.
-            Notice::Progress(_) if self.control.is_over(node) => return,
-            Notice::Progress(report) => match self.outcome.report(node, report) {
-                true => Heard::Moved,
-                false => return,
-            },
-            // The answer to a question that is not asked any more.
-            Notice::Note(_) | Notice::Sample(_) | Notice::Checked { .. } => return,
-            Notice::Settled => Heard::Settled,
-            Notice::Drained => Heard::Drained,
-            Notice::NoBuilders => Heard::NoBuilders,
-            Notice::Lost { peer, reason } => {
-                self.outcome.note_reason(NodeId(peer), reason);
-                Heard::LostPeer(NodeId(peer))
-            }
-            Notice::Failed(error) => {
-                self.outcome.note_error(node, error);
-                Heard::Failed
-            }
-            Notice::Finished(report) => {
-                self.outcome.report(node, report);
-                Heard::Finished
-            }
-            Notice::Gone { reason } => {
-                self.outcome.note_reason(node, nodes.fate(node).unwrap_or(reason));
-                Heard::Gone
-            }
-        };
-        self.control.handle_notice(now, node, heard);
-    }
-
-    /// Logs a notice. Reports are left out: they come several times a second.
-    fn log(&self, node: NodeId, notice: &Notice) {
-        let name = |node| self.blueprint.plan.building.node_name(node);
-        let node = name(node);
-        match notice {
-            Notice::Progress(_) | Notice::Finished(_) | Notice::Sample(_) => {}
-            Notice::Lost { peer, reason } => {
-                tracing::warn!(node, peer = name(NodeId(*peer)), reason, "connection lost");
-            }
-            Notice::Gone { reason } => tracing::info!(node, reason, "node gone"),
-            Notice::Failed(error) => tracing::error!(node, %error, "node failed"),
-            notice => tracing::debug!(node, ?notice, "notice"),
-        }
-    }
-
-    fn enter(&mut self, state: RunState) -> Entered {
-        match state {
-            RunState::Configuring => Entered::Configuring,
-            RunState::Running if !self.is_running => {
-                self.is_running = true;
-                self.outcome.begin_run(&self.blueprint.plan);
-                Entered::Other
-            }
-            RunState::Stopped | RunState::Failed if self.is_running => Entered::End,
-            RunState::Initial | RunState::Failed if !self.has_shut_down => {
-                self.number = None;
-                Entered::NoRun(self.outcome.take_error().unwrap_or_else(NodeError::stopped))
-            }
-            _ => Entered::Other,
-        }
-    }
-
-    fn progress(&self, now: Time) -> Progress {
-        let stopping = self.control.state() == RunState::Draining;
-        self.outcome.progress(self.control.elapsed(now).as_secs_f64(), stopping)
-    }
-
-    /// Nodes that are lost are brought back while the run goes on.
-    fn rejoins(&self) -> bool {
-        self.control.may_rejoin()
-    }
-
-    fn record(&mut self, now: Time, nodes: &dyn Nodes) -> Record {
-        self.is_running = false;
-        self.number = None;
-        self.close(self.control.elapsed(now), nodes)
-    }
-
-    /// Goes on with the next run. Returns the record of the one before.
-    fn go_over(&mut self, elapsed: Span, switched: Span, nodes: &dyn Nodes) -> Record {
-        let record = self.close(elapsed, nodes);
-        self.number = self.next.take();
-        self.switched = Some(switched);
-        self.outcome.begin_next(&self.blueprint.plan, &self.control.lost());
-        tracing::info!(run = self.number, switched_ms = switched.as_secs_f64() * 1e3, "next run");
-        record
-    }
-
-    fn close(&mut self, elapsed: Span, nodes: &dyn Nodes) -> Record {
-        let plan = &self.blueprint.plan;
-        let record = self.outcome.record(plan, nodes.transport(plan), elapsed.as_secs_f64());
-        Record { switch_seconds: self.switched.take().map(Span::as_secs_f64), ..record }
-    }
-}
-
-/// The configuration of run control for a plan.
-fn config(plan: &Plan, patience: Duration) -> Config {
-    let kills = plan.faults.iter().filter_map(|fault| match fault.action {
-        FaultAction::Kill { at } => Some((at, fault.node)),
-        _ => None,
-    });
-    Config {
-        join_timeout: Span(patience.as_nanos() as u64 * 1000),
-        ready_timeout: Span(plan.run.peer_timeout.0.saturating_add(READY_GRACE.0)),
-        drain_timeout: plan.run.drain_timeout,
-        duration: plan.trigger.duration,
-        kills: kills.collect(),
-        required: plan.run.needs.required.clone(),
-        least: vec![
-            (plan.building.readout_nodes(), plan.run.needs.readouts),
-            (plan.building.builder_nodes(), plan.run.needs.builders),
-        ],
-        ..Config::new(plan.building.nodes())
     }
 }
 

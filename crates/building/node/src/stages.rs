@@ -1,11 +1,12 @@
-//! Two stages: the event builders of both run at the same time, each in a session of its own.
+//! Two stages: the event builders of both run at the same time, each in a separate session.
 //!
 //! The second stage begins first, since its readout units listen for the builders of the first. The operator stops the first
 //! stage only: the end of its data ends the second.
 
-use crate::control::NodeError;
+use crate::error::{NodeError, RunError};
+use crate::observer::Observer;
 use crate::run_number::RunNumbers;
-use crate::session::{Observer, RunError, Session};
+use crate::session::Session;
 use evb_control::{Command, RunState};
 use evb_experiment::Plan;
 use evb_record::Record;
@@ -27,7 +28,7 @@ pub type OpenSession<'a> = dyn Fn() -> Result<Session<'a>, RunError> + Sync + 'a
 /// folder.
 ///
 /// # Errors
-/// [`RunError`] if the plan has no stages, or an event builder cannot begin its run. The record tells later errors.
+/// [`RunError`] if the plan has no stages, or an event builder cannot begin its run. The record has later errors.
 pub fn run_stages(
     plan: &Plan,
     text: &str,
@@ -104,7 +105,7 @@ impl<'a> Members<'a> {
         self.begin(scope, run, false);
         while self.all.iter().any(Member::is_active) {
             if let Ok((index, news)) = self.news.recv_timeout(TICK) {
-                self.hear(index, news, observer);
+                self.handle_notice(index, news, observer);
             }
             if !begun && self.error.is_none() && stops == 0 && self.all.iter().all(|one| one.is_first || one.has_run) {
                 begun = true;
@@ -130,12 +131,12 @@ impl<'a> Members<'a> {
                 (member.plan, StageObserver { index, news: self.sender.clone(), commands: receiver });
             scope.spawn(move || {
                 let result = run(plan, &mut observer);
-                observer.tell(News::Ended(Box::new(result)));
+                observer.send(News::Ended(Box::new(result)));
             });
         }
     }
 
-    fn hear(&mut self, index: usize, news: News, observer: &mut dyn Observer) {
+    fn handle_notice(&mut self, index: usize, news: News, observer: &mut dyn Observer) {
         let member = &mut self.all[index];
         match news {
             News::Progress(progress) => member.progress = progress,
@@ -204,7 +205,7 @@ struct StageObserver {
 }
 
 impl StageObserver {
-    fn tell(&self, news: News) {
+    fn send(&self, news: News) {
         // The members outlive their threads.
         let _ = self.news.send((self.index, news));
     }
@@ -212,16 +213,16 @@ impl StageObserver {
 
 impl Observer for StageObserver {
     fn progress(&mut self, progress: &Progress) {
-        self.tell(News::Progress(*progress));
+        self.send(News::Progress(*progress));
     }
 
     fn note(&mut self, text: &str) {
-        self.tell(News::Note(text.to_owned()));
+        self.send(News::Note(text.to_owned()));
     }
 
     fn state(&mut self, state: RunState) {
         if state == RunState::Running {
-            self.tell(News::Running);
+            self.send(News::Running);
         }
     }
 

@@ -1,24 +1,26 @@
 //! The storage of a builder: it drops finished events, or hands them to the thread that writes.
 
 use crate::VERSION;
-use crate::control::NodeError;
+use crate::error::NodeError;
 use crate::limits;
 use bytes::Bytes;
 use evb_core::{Bandwidth, EventId, NodeId, SourceId, Time};
 use evb_events::{Metadata, WriteError, WriteSummary, WriterOptions};
-use evb_experiment::{Keep, Link, Plan};
+use evb_experiment::{Keep, Plan, StageLink};
 use evb_filter::{Question, Route, StreamId, Units};
 use evb_protocol::{Built, FragmentStatus, Region};
 use evb_transport::Waker;
 use evb_unit::{Store, SuperFragmentSender};
+pub(crate) use event_file::storage_error;
+use event_file::{EventFile, RoutedEvent};
 use exchange::Exchange;
 use forward::Forward;
 use pace::Pace;
-use std::{io::ErrorKind, path::PathBuf, sync::Arc, thread::JoinHandle, time::Duration};
+use std::{path::PathBuf, sync::Arc, thread::JoinHandle, time::Duration};
 use streams::Streams;
-pub(crate) use writer::fragment_ref;
-use writer::{EventFile, EventWriter};
+use writer::EventWriter;
 
+mod event_file;
 mod exchange;
 mod forward;
 mod pace;
@@ -36,9 +38,9 @@ const NAMED_FILES: usize = 1000;
 pub(crate) struct Storage {
     keep: Keep,
     builder: u16,
-    line: Option<Line>,
+    writer: Option<WriterHandle>,
     /// The events on their way to the second stage, in a builder of the first.
-    outlet: Option<SuperFragmentSender<Bytes>>,
+    sender: Option<SuperFragmentSender<Bytes>>,
     /// The event manager is gone.
     is_orphaned: bool,
     file_name: PathBuf,
@@ -46,14 +48,11 @@ pub(crate) struct Storage {
     streams: Vec<String>,
     /// Number of streams that get no copies: the first ones.
     own_streams: usize,
-    /// The stream that keeps all its events; none without filter units.
+    /// The stream that keeps all its events; `None` without filter units.
     quarantine: Option<StreamId>,
     /// The filter units, if there are any.
     pub(crate) filter: Option<Units>,
 }
-
-/// An event with its streams.
-pub(crate) type Kept = (Route, Built<Bytes>);
 
 /// The stored events of one stream.
 pub(crate) struct StreamSummary {
@@ -64,14 +63,14 @@ pub(crate) struct StreamSummary {
 }
 
 /// The node's side of its writer.
-struct Line {
+struct WriterHandle {
     exchange: Arc<Exchange>,
     /// The writer, until it has ended.
     thread: Option<JoinHandle<()>>,
     /// Number of events that were handed over and have not come back.
     away: usize,
     /// Events that are not handed over yet.
-    fresh: Vec<Kept>,
+    fresh: Vec<RoutedEvent>,
     /// The node has announced the end of its events.
     finishing: bool,
 }
@@ -87,8 +86,8 @@ impl Storage {
         let own_streams = plan.filter.own_streams().len();
         let storage = Self {
             keep,
-            line: None,
-            outlet: None,
+            writer: None,
+            sender: None,
             is_orphaned: false,
             file_name,
             builder,
@@ -97,12 +96,12 @@ impl Storage {
             quarantine,
             filter: None,
         };
-        if let Link::Outlets { unit, paths } = &plan.link {
+        if let StageLink::Outlets { unit, paths } = &plan.link {
             let path = paths[usize::from(builder)].clone();
             let patience = plan.run.peer_timeout.as_duration();
             let forward = Forward::connect(patience, *unit, path).map_err(|error| link_error(builder, &error))?;
-            let line = Line::start(builder, forward, waker, None, lease(plan))?;
-            return Ok(Self { line: Some(line), outlet: SuperFragmentSender::new(plan), ..storage });
+            let writer = WriterHandle::start(builder, forward, waker, None, lease(plan))?;
+            return Ok(Self { writer: Some(writer), sender: SuperFragmentSender::new(plan), ..storage });
         }
         if keep == Keep::None {
             return Ok(storage);
@@ -111,30 +110,30 @@ impl Storage {
         let file =
             Streams::create(options, &storage.streams, own_streams).map_err(|error| storage_error(builder, &error))?;
         let pace = slow_disk(plan, builder).map(Pace::new);
-        let line = Line::start(builder, file, waker, pace, lease(plan))?;
-        Ok(Self { line: Some(line), ..storage })
+        let writer = WriterHandle::start(builder, file, waker, pace, lease(plan))?;
+        Ok(Self { writer: Some(writer), ..storage })
     }
 
-    /// Takes note that the event manager is gone. Then the end of the run is no end of the data: a first stage does not
-    /// announce it, and the second goes on without its super-fragments.
+    /// Takes note that the event manager is gone. Then the end of the run is not the end of the data: a first stage does not
+    /// announce it, and the second continues without its super-fragments.
     pub(crate) fn orphan(&mut self) {
         self.is_orphaned = true;
     }
 
     /// Number of events that wait for [`hand_over`](Self::hand_over).
     pub(crate) fn fresh(&self) -> usize {
-        self.line.as_ref().map_or(0, |line| line.fresh.len())
+        self.writer.as_ref().map_or(0, |writer| writer.fresh.len())
     }
 
     /// Hands the latest events to the writer.
     pub(crate) fn hand_over(&mut self) {
-        if let Some(line) = self.line.as_mut().filter(|line| !line.fresh.is_empty()) {
-            match line.finishing {
-                // Nobody hears of them: they are not stored.
-                true => line.fresh.clear(),
+        if let Some(writer) = self.writer.as_mut().filter(|writer| !writer.fresh.is_empty()) {
+            match writer.finishing {
+                // They are not reported as stored.
+                true => writer.fresh.clear(),
                 false => {
-                    line.away += line.fresh.len();
-                    line.exchange.hand_over(&mut line.fresh);
+                    writer.away += writer.fresh.len();
+                    writer.exchange.hand_over(&mut writer.fresh);
                 }
             }
         }
@@ -146,21 +145,21 @@ impl Storage {
     /// # Errors
     /// The error that stopped the writer.
     pub(crate) fn take_stored(&mut self, sink: &mut Vec<Built<Bytes>>) -> Result<(), NodeError> {
-        let Some(line) = &mut self.line else { return Ok(()) };
-        line.exchange.gate.ran(write_lease::now);
+        let Some(writer) = &mut self.writer else { return Ok(()) };
+        writer.exchange.lease.renew(write_lease::now);
         let before = sink.len();
-        line.exchange.take_stored(sink)?;
-        line.away -= sink.len() - before;
-        if let Some(outlet) = &mut self.outlet {
+        writer.exchange.take_stored(sink)?;
+        writer.away -= sink.len() - before;
+        if let Some(sender) = &mut self.sender {
             let sent = sink.split_off(before);
-            sink.extend(sent.into_iter().flat_map(|super_fragment| outlet.taken(super_fragment.event.0)));
+            sink.extend(sent.into_iter().flat_map(|super_fragment| sender.taken(super_fragment.event.0)));
         }
         Ok(())
     }
 
-    /// True while the writer has events that it will give back.
+    /// True while the writer has events that it will return.
     pub(crate) fn is_writing(&self) -> bool {
-        self.line.as_ref().is_some_and(|line| line.away > 0)
+        self.writer.as_ref().is_some_and(|writer| writer.away > 0)
     }
 
     /// Ends the writer after the last event, and closes the files. Returns true when this is done; until then it must
@@ -170,20 +169,20 @@ impl Storage {
     /// The error that stopped the writer.
     pub(crate) fn finish(&mut self) -> Result<bool, NodeError> {
         self.hand_over();
-        if self.is_orphaned && self.outlet.is_some() {
-            self.line = None;
+        if self.is_orphaned && self.sender.is_some() {
+            self.writer = None;
         }
-        let Some(line) = &mut self.line else { return Ok(true) };
-        if !line.finishing {
-            line.finishing = true;
-            line.exchange.finish();
+        let Some(writer) = &mut self.writer else { return Ok(true) };
+        if !writer.finishing {
+            writer.finishing = true;
+            writer.exchange.finish();
         }
-        match line.thread.take_if(|thread| thread.is_finished()) {
+        match writer.thread.take_if(|thread| thread.is_finished()) {
             Some(thread) => thread.join().map_err(|_| NodeError::new("the writer panicked"))?,
-            None if line.thread.is_some() => return Ok(false),
+            None if writer.thread.is_some() => return Ok(false),
             None => {}
         }
-        line.exchange.outcome().map(|()| true)
+        writer.exchange.outcome().map(|()| true)
     }
 
     /// The summary of the stored events: files and bytes of all streams, and each event once.
@@ -197,7 +196,7 @@ impl Storage {
 
     /// The summary of the stored events of each stream.
     pub(crate) fn by_stream(&self) -> Vec<StreamSummary> {
-        let summaries = self.line.as_ref().map(|line| line.exchange.summary()).unwrap_or_default();
+        let summaries = self.writer.as_ref().map(|writer| writer.exchange.summary()).unwrap_or_default();
         let of_stream = |(index, (name, written)): (usize, (&String, _))| StreamSummary {
             name: name.clone(),
             copies: index >= self.own_streams,
@@ -219,35 +218,35 @@ impl Storage {
     /// Stops the writer: no write begins and no event counts as stored from now on. A write in progress ends.
     #[cfg(test)]
     pub(crate) fn hold(&self) {
-        self.line.iter().for_each(|line| line.exchange.hold());
+        self.writer.iter().for_each(|writer| writer.exchange.hold());
     }
 }
 
-/// Storage with a fence, for a node whose peers may have given it up and rebuild its events elsewhere.
+/// Storage with a fence, for a node whose peers may have given it up and rebuild its events.
 impl Store<Bytes> for Storage {
     /// Queues an event for the writer, or returns it if it is not kept. Kept events come back from
     /// [`take_stored`](Self::take_stored).
     fn store(&mut self, _now: Time, route: Route, built: Built<Bytes>) -> Option<Built<Bytes>> {
-        if let (Some(outlet), Some(line)) = (&mut self.outlet, &mut self.line) {
-            outlet.add(built);
-            while let Some((number, bundle)) = outlet.pop() {
+        if let (Some(sender), Some(writer)) = (&mut self.sender, &mut self.writer) {
+            sender.add(built);
+            while let Some((number, bundle)) = sender.pop() {
                 let complete = bundle.status == FragmentStatus::Good;
                 let super_fragment =
                     Built { event: EventId(number), complete, asked: Region::ALL, fragments: vec![Some(bundle)] };
-                line.fresh.push((route.clone(), super_fragment));
+                writer.fresh.push((route.clone(), super_fragment));
             }
             return None;
         }
         let keeps = self.keeps(route.stream, built.event, built.complete);
-        let Some(line) = self.line.as_mut().filter(|_| keeps) else {
+        let Some(writer) = self.writer.as_mut().filter(|_| keeps) else {
             return Some(built);
         };
-        line.fresh.push((route, built));
+        writer.fresh.push((route, built));
         None
     }
 
     fn keeps(&self, stream: StreamId, event: EventId, complete: bool) -> bool {
-        self.outlet.is_some() || self.quarantine == Some(stream) || self.keep.keeps(event, complete)
+        self.sender.is_some() || self.quarantine == Some(stream) || self.keep.keeps(event, complete)
     }
 
     fn ask(&mut self, _now: Time, question: Question<Bytes>) {
@@ -259,23 +258,23 @@ impl Store<Bytes> for Storage {
 
     /// True while the storage is held, or if the node was away for longer than its lease.
     fn is_held(&self) -> bool {
-        self.line.as_ref().is_some_and(|line| line.exchange.gate.is_held())
+        self.writer.as_ref().is_some_and(|writer| writer.exchange.lease.is_held())
     }
 
     fn release(&mut self) {
-        self.line.iter().for_each(|line| line.exchange.release());
+        self.writer.iter().for_each(|writer| writer.exchange.release());
     }
 
     /// Drops queued events, and removes from the file events that are written but not yet reported as stored.
     fn fence(&mut self) {
-        if let Some(line) = &mut self.line {
-            line.fresh.clear();
-            line.exchange.fence();
+        if let Some(writer) = &mut self.writer {
+            writer.fresh.clear();
+            writer.exchange.fence();
         }
     }
 }
 
-impl Line {
+impl WriterHandle {
     fn start<F: EventFile>(
         builder: u16,
         file: F,
@@ -284,20 +283,20 @@ impl Line {
         lease: Option<Duration>,
     ) -> Result<Self, NodeError> {
         let exchange = Arc::new(Exchange::new(lease, file.by_stream()));
-        let scribe = EventWriter { builder, file, exchange: exchange.clone(), waker, pace };
-        let thread = Some(limits::spawn(move || scribe.run())?);
+        let writer = EventWriter { builder, file, exchange: exchange.clone(), waker, pace };
+        let thread = Some(limits::spawn(move || writer.run())?);
         Ok(Self { exchange, thread, away: 0, fresh: Vec::new(), finishing: false })
     }
 }
 
-impl Drop for Line {
-    /// Simulates a crash if [`Storage::finish`] was not called: nobody waits for the writer, which ends at once.
+impl Drop for WriterHandle {
+    /// Simulates a crash if [`Storage::finish`] was not called: the writer ends at once and is not awaited.
     fn drop(&mut self) {
         self.exchange.drop_all();
     }
 }
 
-/// Longest absence of a node before its peers give it up; none if they never do.
+/// Longest absence of a node before its peers give it up; `None` if they never do.
 fn lease(plan: &Plan) -> Option<Duration> {
     plan.transport.info().gives_up_peers.then(|| plan.run.peer_timeout.as_duration())
 }
@@ -338,19 +337,4 @@ fn source_names(plan: &Plan, unit: u16) -> impl Iterator<Item = String> {
 
 fn link_error(builder: u16, error: &WriteError) -> NodeError {
     NodeError::new(format!("builder unit {builder} cannot reach its readout unit in the second stage: {error}"))
-}
-
-pub(crate) fn storage_error(builder: u16, error: &WriteError) -> NodeError {
-    let base = NodeError::new(format!("builder unit {builder}: {error}"));
-    match error {
-        WriteError::Write { source, .. } if source.kind() == ErrorKind::StorageFull => {
-            base.hint("free some space, or write elsewhere with `--set storage.directory=DIR`, or keep less with `--set storage.keep.one_in=N`; what was stored before is valid")
-        }
-        WriteError::Write { source, .. } if source.kind() == ErrorKind::FileTooLarge => {
-            base.hint("no file may grow further: raise the limit (`ulimit -f`), or begin new files earlier with `--set storage.file_size=SIZE`; what was stored before is valid")
-        }
-        WriteError::Write { source, .. } if limits::hint(source).is_some() => base.hint(limits::MORE_FILES),
-        WriteError::Write { .. } => base.hint("what was stored before is valid; `--set storage.directory=DIR` writes elsewhere"),
-        _ => base,
-    }
 }

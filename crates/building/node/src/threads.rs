@@ -1,45 +1,33 @@
 //! Nodes in one process. Worker threads carry them; messages go by reference, or through simulated hardware.
 
-use crate::control::{Detail, Instruction, NodeError, Notice, Order};
-use crate::core_binding::CoreBindings;
-use crate::endpoint::longest_body;
+use crate::control::{Detail, Instruction, Notice, Order};
+use crate::error::NodeError;
 use crate::limits;
-use crate::link::Link;
-use crate::placement::place_of;
-use crate::roles::{check_paths, open_role};
-use crate::session::{Blueprint, Nodes, Observer};
-use crate::worker::{ControlChannel, Node, carry};
+use crate::node_group::{Blueprint, NodeGroup};
+use crate::observer::Observer;
+use crate::roles::check_paths;
+use crate::worker_pool::WorkerPool;
 use evb_core::NodeId;
-use evb_experiment::{Cores, Plan};
-use evb_protocol::Config;
-use evb_transport::{SharesThread, ThreadOptions, UseEndpoints, doorbell::Doorbell};
+use evb_experiment::Plan;
 use std::{
     collections::{BTreeSet, VecDeque},
-    sync::{
-        Arc,
-        mpsc::{self, Receiver, Sender},
-    },
-    thread::{self, JoinHandle},
+    sync::{Arc, mpsc},
+    thread,
     time::Duration,
 };
 
-/// Number of polls without work before a worker yields: some 20 microseconds.
-const SPINS: u32 = 200;
 /// Longest wait for all nodes to join. Threads join at once, but simulated hardware may have to be built before.
 const PATIENCE: Duration = Duration::from_secs(600);
-/// Number of messages that a queue to a node holds in addition to one fragment for each slot of a builder.
-const CONTROL_MESSAGES: usize = 64;
-
 /// The nodes of a session in threads.
 #[derive(Default)]
 pub(crate) struct ThreadNodes {
     blueprint: Option<Arc<Blueprint>>,
-    crew: Option<WorkerPool>,
+    pool: Option<WorkerPool>,
     /// Notices that come from no thread.
     notices: VecDeque<(NodeId, Notice)>,
 }
 
-impl Nodes for ThreadNodes {
+impl NodeGroup for ThreadNodes {
     fn gather(
         &mut self,
         blueprint: &Arc<Blueprint>,
@@ -73,23 +61,23 @@ impl Nodes for ThreadNodes {
                     self.notices.push_back((node, Notice::Failed(error)));
                     return Ok(());
                 }
-                if let (None, Some(blueprint)) = (&self.crew, &self.blueprint) {
-                    self.crew = Some(WorkerPool::start(blueprint)?);
+                if let (None, Some(blueprint)) = (&self.pool, &self.blueprint) {
+                    self.pool = Some(WorkerPool::start(blueprint)?);
                 }
                 self.notices.push_back((node, Notice::Opened { address: String::new() }));
             }
             // Queues join all of them from the beginning.
             Order::Connect => self.notices.push_back((node, Notice::Ready)),
             Order::Reset => {
-                self.crew = None;
+                self.pool = None;
                 self.notices.push_back((node, Notice::Reset));
             }
-            Order::Exit => self.crew = None,
+            Order::Exit => self.pool = None,
             order => {
                 let detail =
                     if matches!(order, Order::Prepare | Order::Next) { Detail::Run(run) } else { Detail::None };
-                if let Some(crew) = &self.crew {
-                    crew.order(node, Instruction { order, detail });
+                if let Some(pool) = &self.pool {
+                    pool.order(node, Instruction { order, detail });
                 }
             }
         }
@@ -100,7 +88,7 @@ impl Nodes for ThreadNodes {
         if let Some(notice) = self.notices.pop_front() {
             return Ok(Some(notice));
         }
-        let notice = self.crew.as_ref().and_then(|crew| match crew.notices.recv_timeout(wait) {
+        let notice = self.pool.as_ref().and_then(|pool| match pool.notices.recv_timeout(wait) {
             Err(mpsc::RecvTimeoutError::Disconnected) => None,
             notice => Some(notice.ok()),
         });
@@ -122,137 +110,4 @@ impl Nodes for ThreadNodes {
     fn transport(&self, plan: &Plan) -> &'static str {
         plan.transport.info().name
     }
-}
-
-/// Lets a worker without work sleep.
-fn rest<T: SharesThread>(nodes: &mut [Node<T>], doorbell: &Doorbell, timeout: Duration) {
-    if T::RINGS {
-        doorbell.wait(timeout, || nodes.iter().any(|node| node.link.outbox.transport.is_ready()));
-    } else if let Some(node) = nodes.first_mut() {
-        node.link.outbox.transport.wait(timeout);
-    }
-}
-
-/// Number of messages that a queue to a node holds.
-pub(crate) const fn queue_length(plan: &Plan) -> usize {
-    plan.building.builder_slots as usize + CONTROL_MESSAGES
-}
-
-/// The connection to a worker: its orders, and its doorbell.
-type OrderLine = (Sender<(NodeId, Instruction)>, Arc<Doorbell>);
-
-/// The workers of a configuration. Dropping them ends them.
-struct WorkerPool {
-    /// The worker of each node.
-    placement: Vec<usize>,
-    /// The orders and the doorbell of each worker.
-    lines: Vec<OrderLine>,
-    notices: Receiver<(NodeId, Notice)>,
-    threads: Vec<JoinHandle<()>>,
-}
-
-impl WorkerPool {
-    fn start(blueprint: &Arc<Blueprint>) -> Result<Self, NodeError> {
-        let plan = &blueprint.plan;
-        let doorbells: Vec<_> = (0..worker_count(plan)).map(|_| Arc::new(Doorbell::new())).collect();
-        let placement = workers_of(plan, doorbells.len());
-        let options = ThreadOptions {
-            doorbells: placement.iter().map(|&worker| doorbells[worker].clone()).collect(),
-            queue: queue_length(plan),
-            max_body: longest_body(plan),
-        };
-        evb_transport_registry::open_threads(
-            &plan.transport,
-            options,
-            WorkerPoolBuilder { blueprint, doorbells, placement },
-        )
-    }
-
-    fn order(&self, node: NodeId, instruction: Instruction) {
-        let Some((sender, doorbell)) = self.placement.get(node.index()).map(|&worker| &self.lines[worker]) else {
-            return;
-        };
-        // A worker that has ended has told why.
-        let _ended = sender.send((node, instruction));
-        doorbell.call();
-    }
-}
-
-/// A crew that is about to start, with a doorbell for each of its workers.
-struct WorkerPoolBuilder<'a> {
-    blueprint: &'a Arc<Blueprint>,
-    doorbells: Vec<Arc<Doorbell>>,
-    /// The worker of each node.
-    placement: Vec<usize>,
-}
-
-impl UseEndpoints for WorkerPoolBuilder<'_> {
-    type Output = WorkerPool;
-    type Error = NodeError;
-
-    fn with<T: SharesThread>(self, endpoints: Vec<T>) -> Result<WorkerPool, NodeError> {
-        let Self { blueprint, doorbells, placement } = self;
-        let plan = &blueprint.plan;
-        let seats = CoreBindings::of(plan)?
-            .map(|seats| (0..doorbells.len()).map(|worker| seats.at(worker)).collect::<Vec<_>>());
-        let mut hosted: Vec<Vec<_>> = doorbells.iter().map(|_| Vec::new()).collect();
-        for (node, endpoint) in (0..plan.building.nodes()).map(NodeId).zip(endpoints) {
-            let (worker, link) = (placement[node.index()], Link::new(endpoint, plan.building.nodes()));
-            hosted[worker].push(Node::new(node, link, seats.as_ref().map(|seats| seats[worker].clone())));
-        }
-        let (sender, notices) = mpsc::channel();
-        let mut crew = WorkerPool { placement, lines: Vec::new(), notices, threads: Vec::new() };
-        for (doorbell, nodes) in doorbells.into_iter().zip(hosted) {
-            let (order_sender, orders) = mpsc::channel();
-            crew.lines.push((order_sender, doorbell.clone()));
-            let (blueprint, notices) = (blueprint.clone(), sender.clone());
-            crew.threads.push(limits::spawn(move || {
-                let open = |node, run, endpoint: &T| open_role(&blueprint.plan, &blueprint.text, run, node, endpoint);
-                let channel = ControlChannel { orders: &orders, notices: &notices, stop: None };
-                carry(nodes, channel, &open, SPINS, |nodes, timeout| rest(nodes, &doorbell, timeout));
-            })?);
-        }
-        Ok(crew)
-    }
-}
-
-impl Drop for WorkerPool {
-    fn drop(&mut self) {
-        // Workers end with their orders.
-        for (sender, doorbell) in self.lines.drain(..) {
-            drop(sender);
-            doorbell.call();
-        }
-        for thread in self.threads.drain(..) {
-            let _has_told_of_its_panic = thread.join();
-        }
-    }
-}
-
-fn worker_count(plan: &Plan) -> usize {
-    let cores = thread::available_parallelism().map_or(1, usize::from);
-    plan.run.workers.map_or(cores, usize::from).clamp(1, plan.building.nodes().into())
-}
-
-/// The worker of each node. Where workers are bound to cores, nodes take them like places; the event manager, if none is
-/// left for it, goes to the last one, which has the fewest nodes.
-fn workers_of(plan: &Plan, workers: usize) -> Vec<usize> {
-    let nodes: Vec<_> = (0..plan.building.nodes()).map(NodeId).collect();
-    let worker = |&node: &NodeId| match plan.run.cores {
-        Cores::None => worker_of(plan, node, workers),
-        Cores::Auto => place_of(&plan.building, node, &nodes, workers).unwrap_or(workers - 1),
-    };
-    nodes.iter().map(worker).collect()
-}
-
-/// The worker of a node where the system places workers. Readout units and builders are dealt out in turn, so that each
-/// worker has its share of both. The event manager is light and goes to the first worker.
-fn worker_of(plan: &Plan, node: NodeId, workers: usize) -> usize {
-    let (readouts, builders) = (plan.building.readout_nodes(), plan.building.builder_nodes());
-    let index = match node {
-        Config::EVENT_MANAGER => 0,
-        node if builders.contains(node) => node.0 - builders.first.0,
-        node => node.0 - readouts.first.0,
-    };
-    usize::from(index) % workers
 }

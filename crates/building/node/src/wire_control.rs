@@ -26,7 +26,7 @@ pub(crate) enum Answer {
     Welcome,
     /// The node has no place.
     Refused {
-        /// The reason, as text for people.
+        /// The reason, as text for the user.
         reason: String,
     },
 }

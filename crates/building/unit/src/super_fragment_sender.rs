@@ -6,7 +6,7 @@
 
 use crate::{Payload, blocks::Blocks};
 use evb_core::{EventId, SourceId};
-use evb_experiment::{Link, Plan};
+use evb_experiment::{Plan, StageLink};
 use evb_protocol::{Built, Fragment, FragmentStatus};
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ impl<B: Payload> SuperFragmentSender<B> {
     pub fn new(plan: &Plan) -> Option<Self> {
         let slices = plan.building.builder_units.into();
         let (waiting, gone) = (BTreeMap::new(), BTreeMap::new());
-        matches!(plan.link, Link::Outlets { .. }).then(|| Self {
+        matches!(plan.link, StageLink::Outlets { .. }).then(|| Self {
             blocks: Blocks::new(plan),
             slices,
             next: 1,
@@ -91,7 +91,7 @@ mod tests {
         let mut plan = Plan::new(Config::new(2, 3), SourceSpec::Fixed { size: ByteCount(2) });
         assert!(SuperFragmentSender::<Bytes>::new(&plan).is_none());
         plan.bundling.block = 2;
-        plan.link = Link::Outlets { unit: 0, paths: Vec::new() };
+        plan.link = StageLink::Outlets { unit: 0, paths: Vec::new() };
         SuperFragmentSender::new(&plan).expect("a sender")
     }
 

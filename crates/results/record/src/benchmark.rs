@@ -22,29 +22,13 @@ pub struct Benchmark {
     pub pattern: String,
     /// The message layer, such as `tcp`; `simulated` networks have the name of their preset behind it.
     pub transport: String,
-    /// Length of a data message in bytes.
-    pub size_bytes: u64,
-    /// Number of nodes.
-    pub nodes: u16,
-    /// Time that the receiver of a farm computes for each event, in microseconds.
-    pub compute_us: f64,
-    /// Messages that a sender has under way at once.
-    pub window: u32,
-    /// Rate at which each sender offers messages, per second, or rate of the gathered events; none if it sends as fast as possible.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rate_hz: Option<f64>,
-    /// Fewest and most senders that a receiver gathers an event from; none for a pattern that does not gather.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub gathers: Option<(u16, u16)>,
-    /// The receiver of each sender, from 0; empty for a pattern whose senders are not assigned.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub destinations: Vec<u16>,
-    /// Behaviour of a node without work: `spin`, `yield` or `sleep`; [`SIMULATED`] in simulated time.
-    pub wait: String,
+    /// The settings of the measurement. They are fields beside the others in JSON.
+    #[serde(flatten)]
+    pub settings: BenchmarkSettings,
     /// The core that each node was pinned to, as confirmed by the system; empty without pinning.
     #[serde(default)]
     pub cores: Vec<u16>,
-    /// Times of one cycle, in nanoseconds; none for a pattern without cycles. Under a rate: from the moment at which a
+    /// Times of one cycle, in nanoseconds; `None` for a pattern without cycles. Under a rate: from the moment at which a
     /// message was due to its arrival.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cycle_ns: Option<Times>,
@@ -76,6 +60,31 @@ pub struct Benchmark {
     pub notes: Vec<String>,
     /// True if every message arrived once, whole and in order.
     pub good: bool,
+}
+
+/// The settings of a measurement, beside its pattern and its transport.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BenchmarkSettings {
+    /// Length of a data message in bytes.
+    pub size_bytes: u64,
+    /// Number of nodes.
+    pub nodes: u16,
+    /// Time that the receiver of a farm computes for each event, in microseconds.
+    pub compute_us: f64,
+    /// Largest number of messages of a sender that are in flight.
+    pub window: u32,
+    /// Rate at which each sender offers messages, or rate of the gathered events, per second; `None` if each sender
+    /// sends as fast as possible.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_hz: Option<f64>,
+    /// Fewest and most senders that a receiver gathers an event from; `None` for a pattern that does not gather.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gathers: Option<(u16, u16)>,
+    /// The receiver of each sender, from 0; empty for a pattern whose senders are not assigned.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub destinations: Vec<u16>,
+    /// Behaviour of a node without work: `spin`, `yield` or `sleep`; [`SIMULATED`] in simulated time.
+    pub wait: String,
 }
 
 /// A distribution of times in nanoseconds, over all launches.
@@ -118,7 +127,7 @@ impl Benchmark {
     /// The load of the processors; `None` in simulated time, where it means nothing.
     #[must_use]
     pub fn processor_load(&self) -> Option<CpuLoad> {
-        (self.wait != SIMULATED).then_some(self.cpu_load)
+        (self.settings.wait != SIMULATED).then_some(self.cpu_load)
     }
 }
 
@@ -174,12 +183,8 @@ pub struct BenchmarkSamples {
     pub transport: String,
     /// The communication pattern.
     pub pattern: String,
-    /// Length of a data message in bytes.
-    pub size_bytes: u64,
-    /// Number of nodes.
-    pub nodes: u16,
-    /// Time that the receiver of a farm computes for each event, in microseconds.
-    pub compute_us: f64,
+    /// The settings of the measurement.
+    pub settings: BenchmarkSettings,
     /// For each launch the nodes that measured times, and these times in nanoseconds, in the order of measurement.
     pub launches: Vec<Vec<(u16, Vec<u64>)>>,
 }

@@ -1,10 +1,10 @@
 //! Results of `evb compare`: a benchmark in two files, and which of them is better.
 
-use crate::RecordKind;
+use crate::{BenchmarkSettings, RecordKind};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// One row of two files of benchmarks: one line of `evb compare --json`.
+/// A measurement in two files of benchmarks: one line of `evb compare --json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
     /// Always [`RecordKind::Comparison`].
@@ -13,37 +13,47 @@ pub struct Comparison {
     pub transport: String,
     /// The communication pattern.
     pub pattern: String,
-    /// Length of a data message in bytes.
-    pub size_bytes: u64,
-    /// Number of nodes.
-    pub nodes: u16,
-    /// Time that the receiver of a farm computes for each event, in microseconds.
-    pub compute_us: f64,
-    /// Messages that a sender has under way at once.
-    pub window: u32,
-    /// Rate at which each sender offers messages, per second, or rate of the gathered events; none if it sends as fast as possible.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rate_hz: Option<f64>,
-    /// Fewest and most senders that a receiver gathers an event from; none for a pattern that does not gather.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub gathers: Option<(u16, u16)>,
-    /// The receiver of each sender, from 0; empty for a pattern whose senders are not assigned.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub destinations: Vec<u16>,
-    /// Behaviour of a node without work.
-    pub wait: String,
-    /// The compared quantity: `cycle_ns`, where less is better, or `messages_per_s`, where more is better.
+    /// The settings of the measurement. They are fields beside the others in JSON.
+    #[serde(flatten)]
+    pub settings: BenchmarkSettings,
+    /// The difference of the launches. Its fields are beside the others in JSON.
+    #[serde(flatten)]
+    pub difference: Difference,
+}
+
+/// A quantity of a point of an experiment in two files of runs or simulations: one line of `evb compare --json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunComparison {
+    /// Always [`RecordKind::RunComparison`].
+    pub kind: RecordKind,
+    /// Name of the experiment.
+    pub experiment: String,
+    /// The swept keys and their values; empty without a sweep.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub sweep: BTreeMap<String, String>,
+    /// The transports of the old and of the new file; empty where the point is missing.
+    pub transports: [String; 2],
+    /// The difference of the runs. Its fields are beside the others in JSON.
+    #[serde(flatten)]
+    pub difference: Difference,
+}
+
+/// The difference of a quantity between an old and a new file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Difference {
+    /// The compared quantity, by its name in the records. Less is better for the times `cycle_ns` and `latency_us`, and
+    /// more for the rates.
     pub quantity: String,
-    /// The value in the old file; none if the row is new.
+    /// The value in the old file; `None` if it has none. For runs, the interval is the range of all runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub old: Option<Interval>,
-    /// The value in the new file; none if the row is missing.
+    /// The value in the new file; `None` if it has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub new: Option<Interval>,
-    /// The new median less the old one, in percent of the old one; none unless both files have the row.
+    /// The new median less the old one, in percent of the old one; `None` unless both files have a value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub change_percent: Option<f64>,
-    /// Lower limit of the 95 % confidence interval of the change, in percent of the old value; none if there are too
+    /// Lower limit of the 95 % confidence interval of the change, in percent of the old value; `None` if there are too
     /// few launches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub change_low_percent: Option<f64>,
@@ -59,48 +69,7 @@ pub struct Comparison {
     /// The reason for the verdict, if the numbers do not show it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// True if the row is no reason to reject the new file.
-    pub good: bool,
-}
-
-/// A quantity of a point of an experiment in two files of runs or simulations: one line of `evb compare --json`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct RunComparison {
-    /// Always [`RecordKind::RunComparison`].
-    pub kind: RecordKind,
-    /// Name of the experiment.
-    pub experiment: String,
-    /// The swept keys and their values; empty without a sweep.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub sweep: BTreeMap<String, String>,
-    /// The transports of the old and of the new file; empty where the point is missing.
-    pub transports: [String; 2],
-    /// The compared quantity, as the record has it.
-    pub quantity: String,
-    /// The value in the old file, and the least and largest of its runs; none if the point is new.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub old: Option<Interval>,
-    /// The value in the new file; none if the point is missing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub new: Option<Interval>,
-    /// The new median less the old one, in percent of the old one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub change_percent: Option<f64>,
-    /// Lower limit of the 95 % confidence interval of the change, in percent; none with too few runs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub change_low_percent: Option<f64>,
-    /// Upper limit of the 95 % confidence interval of the change, in percent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub change_high_percent: Option<f64>,
-    /// The smallest difference that this comparison detects in half of all cases, in percent of the lesser value.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub seen_from_percent: Option<f64>,
-    /// The verdict on the change.
-    pub verdict: Change,
-    /// The reason for the verdict, if the numbers do not show it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-    /// True if the row is no reason to reject the new file.
+    /// False if the difference is a reason to reject the new file.
     pub good: bool,
 }
 

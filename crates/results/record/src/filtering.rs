@@ -100,7 +100,7 @@ impl Filtering {
         self.streams.iter().find(|stream| stream.name == name)
     }
 
-    /// Sets all rates for a run of so many seconds.
+    /// Sets all rates for a run of this many seconds.
     pub fn set_rates(&mut self, seconds: f64) {
         let rate = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
         self.decided_hz = rate(self.accepted + self.rejected + self.quarantined);

@@ -71,36 +71,36 @@ macro_rules! kinds {
 }
 
 kinds! {
-    Failed "failed" Fails "A node could not go on: a full disk, an unreadable file, a broken connection"
-    LostNode "lost_node" Fails "A node died, or could not be reached any more"
-    NoBuilders "no_builders" Fails "No builder unit was left, and events stayed unbuilt"
-    TooFewNodes "too_few_nodes" Fails "A node of `run.required` was lost, or fewer units were left than the file wants, so the run was stopped"
+    Failed "failed" Fails "A node failed: a full disk, an unreadable file, a broken connection"
+    LostNode "lost_node" Fails "A node died, or could no longer be reached"
+    NoBuilders "no_builders" Fails "No builder unit was left, and events remained unbuilt"
+    TooFewNodes "too_few_nodes" Fails "A node of `run.required` was lost, or fewer units were left than the file requires, so the run was stopped"
     NotDrained "not_drained" Fails "After the trigger had stopped nothing moved for `run.drain_timeout`, though events were open"
     Interrupted "interrupted" Fails "A simulation was stopped before its end"
-    Deadlock "deadlock" Fails "Packets wait for each other in a circle, for good"
-    NothingTriggered "nothing_triggered" Fails "There was no event at all, or no message"
+    Deadlock "deadlock" Fails "Packets wait for each other in a cycle and cannot move"
+    NothingTriggered "nothing_triggered" Fails "The run had no event, or no message"
     LostEvents "lost_events" Fails "Events were triggered and never ended"
     IncompleteEvents "incomplete_events" Fails "Events ended with a fragment missing or bad"
     Mismatch "mismatch" Fails "Fragments of one event carry identities that disagree: they were not recorded for the same trigger"
-    OutOfStep "out_of_step" Fails "A source could not tell to which events its fragments belong: they were kept apart and counted"
+    OutOfStep "out_of_step" Fails "A source did not know to which events its fragments belong: they were set aside and counted"
     MissedEnd "missed_end" Fails "A source announced at its end of run more fragments than came, or did not announce its end"
     Unmatched "unmatched" Fails "Recorded fragments belong to no event: their numbers are out of order, or come before the first event that all sources have"
-    SilentSource "silent_source" Fails "A source gave no fragment though events were triggered or were to be"
+    SilentSource "silent_source" Fails "A source delivered no fragment although events were or should have been triggered"
     WrongSource "wrong_source" Fails "A source delivered fragments of another source id than the file expects, or two sources delivered the same"
-    FilterFailed "filter_failed" Fails "A filter unit ended again and again and was given up: without another one, all events are kept in quarantine"
+    FilterFailed "filter_failed" Fails "A filter unit ended repeatedly and was given up: without another one, all events are kept in quarantine"
     Quarantined "quarantined" Fails "Events are kept in quarantine, without a decision, because their filter unit crashed, hung or answered nonsense"
     LostMessages "lost_messages" Fails "Messages of the traffic were sent and did not arrive"
-    LostRequests "lost_requests" Fails "Requests for data were lost: those who sent them wait for good"
+    LostRequests "lost_requests" Fails "Requests for data were lost: their senders wait forever"
     RateNotKept "rate_not_kept" Fails "Less was carried than the file offers: the rate in the steady window is below the offered one, or triggers were turned away, by more than `trigger.accept_loss`"
     NoSteadyState "no_steady_state" Remark "Rates did not settle: no steady window was found, and the figures are those of the whole time"
     Lengthened "lengthened" Remark "Messages of the traffic were shorter than a message can be in a real run, and were sent with the shortest length"
     NotModelled "not_modelled" Remark "Something that costs time in a real run is not in this simulation"
-    Early "early" Remark "Live fragments came from before the first event that all sources had, and were set apart"
-    Refused "refused" Remark "Bytes came to a source that are no fragments for it, and were refused"
-    NoSecondIdentity "no_second_identity" Remark "Sources carry nothing but one event counter, so that one that is out of step cannot come back on its own"
-    NoFilterMemory "no_filter_memory" Remark "Events went to filter units through pipes, which is slower, because the system gave no memory for them"
+    Early "early" Remark "Live fragments belong to times before the first event that all sources had, and were set aside"
+    Refused "refused" Remark "Bytes that a source received are not fragments for it, and were refused"
+    NoSecondIdentity "no_second_identity" Remark "Sources carry only one event counter, so that a source out of step cannot recover"
+    NoFilterMemory "no_filter_memory" Remark "Events went to filter units through pipes, which is slower, because the system had no memory for them"
     LostFilterUnits "lost_filter_units" Remark "Filter units of other machines were lost or failed, and their events were given to others"
-    NoMulticast "no_multicast" Remark "Broadcasts were to go by multicast, and a node sent copies"
+    NoMulticast "no_multicast" Remark "Broadcasts should have used multicast, and a node sent copies"
     DeadLink "dead_link" Remark "A link between nodes died, and their messages went over the others"
     Reassigned "reassigned" Remark "Events were given to another builder unit because theirs died"
 }
@@ -110,31 +110,31 @@ impl Record {
     /// no finding of kind [`Effect::Fails`].
     #[must_use]
     pub fn judged(mut self) -> Self {
-        let own = self.telling();
-        self.findings.extend(own);
+        let derived = self.derived_findings();
+        self.findings.extend(derived);
         self.findings.sort_by_key(|finding| finding.kind);
         self.good = self.findings.iter().all(|finding| finding.kind.effect() != Effect::Fails);
         self
     }
 
     /// The findings that follow from the numbers.
-    fn telling(&self) -> Vec<Finding> {
+    fn derived_findings(&self) -> Vec<Finding> {
         let (events, unit) = (&self.events, self.unit());
         let of = |count: u64, what: &str| format!("{count} of {} {unit}s {what}", events.triggered);
         let lost = if unit == "event" { FindingKind::LostEvents } else { FindingKind::LostMessages };
         let mut found = Vec::new();
-        let mut tell = |holds: bool, kind, message: String| {
+        let mut add_if = |holds: bool, kind, message: String| {
             if holds {
                 found.push(Finding::new(kind, "events", message));
             }
         };
-        tell(events.triggered == 0, FindingKind::NothingTriggered, format!("there was no {unit} at all"));
-        tell(events.incomplete > 0, FindingKind::IncompleteEvents, of(events.incomplete, "are incomplete"));
-        tell(events.lost > 0, lost, of(events.lost, "never ended"));
-        tell(events.reassigned > 0, FindingKind::Reassigned, of(events.reassigned, "were given to another builder"));
-        // A node that failed has said why; its loss is no news.
-        let untold = |node: &&String| self.findings.iter().all(|finding| finding.subject != **node);
-        let lost = self.lost_nodes.iter().filter(untold);
+        add_if(events.triggered == 0, FindingKind::NothingTriggered, format!("there was no {unit} at all"));
+        add_if(events.incomplete > 0, FindingKind::IncompleteEvents, of(events.incomplete, "are incomplete"));
+        add_if(events.lost > 0, lost, of(events.lost, "never ended"));
+        add_if(events.reassigned > 0, FindingKind::Reassigned, of(events.reassigned, "were given to another builder"));
+        // A node that failed has reported why, so its loss is not another finding.
+        let is_unexplained = |node: &&String| self.findings.iter().all(|finding| finding.subject != **node);
+        let lost = self.lost_nodes.iter().filter(is_unexplained);
         found.extend(lost.map(|node| Finding::new(FindingKind::LostNode, node.as_str(), format!("{node} was lost"))));
         found
     }

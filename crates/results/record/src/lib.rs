@@ -17,11 +17,12 @@ mod stages;
 pub mod steady;
 
 pub use benchmark::{
-    Benchmark, BenchmarkSamples, Calibration, CoreToCore, CpuLoad, Launches, Origin, Parameters, SIMULATED, Times,
+    Benchmark, BenchmarkSamples, BenchmarkSettings, Calibration, CoreToCore, CpuLoad, Launches, Origin, Parameters,
+    SIMULATED, Times,
 };
 pub use broadcast::Broadcast;
 pub use bundles::Bundles;
-pub use comparison::{Change, Comparison, Interval, RunComparison};
+pub use comparison::{Change, Comparison, Difference, Interval, RunComparison};
 pub use filtering::{Filtering, Given, Stream};
 pub use finding::{Effect, Finding, FindingKind};
 pub use hardware::HardwareMeasurement;
@@ -79,7 +80,7 @@ pub struct Record {
     pub protocol: String,
     /// Transport between the nodes, by its name in the experiment file; `simulated` in virtual time.
     pub transport: String,
-    /// Transport of control messages; none if they travel with the fragments.
+    /// Transport of control messages; `None` if they travel with the fragments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control_transport: Option<String>,
     /// Number of readout units.
@@ -100,7 +101,7 @@ pub struct Record {
     pub window: Window,
     /// Events built, incomplete or rejected, per second of the window.
     pub event_rate_hz: f64,
-    /// The 95 % confidence interval of the event rate; none without a steady window.
+    /// The 95 % confidence interval of the event rate; `None` without a steady window.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub event_rate_interval_hz: Option<Bounds>,
     /// Fragments received by all builders, per second.
@@ -119,22 +120,22 @@ pub struct Record {
     pub builders: Vec<BuilderRecord>,
     /// Counts of each readout unit.
     pub readouts: Vec<ReadoutRecord>,
-    /// The sources and blocks; none if each readout unit has one source and sends single events.
+    /// The sources and blocks; `None` if each readout unit has one source and sends single events.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bundles: Option<Bundles>,
-    /// The shaping of the traffic; none where fragments go at once.
+    /// The shaping of the traffic; `None` where fragments go at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shaping: Option<Shaping>,
-    /// Broadcasts of the nodes; none in simulations.
+    /// Broadcasts of the nodes; `None` in simulations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub broadcast: Option<Broadcast>,
     /// The core of each node that is bound to one, by the name of the node.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub placement: BTreeMap<String, u16>,
-    /// How full the units were; none in simulations, in runs that were too short for a look, and in records from before.
+    /// How full the units were; `None` in simulations, in runs that were too short to sample, and in records of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub occupancy: Option<Occupancy>,
-    /// The selection of events; none in records without filters.
+    /// The selection of events; `None` in records without filters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filter: Option<Filtering>,
     /// The event builders of two stages. All fields beside this one are those of the whole then: the triggers of the first
@@ -142,13 +143,13 @@ pub struct Record {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stages: Option<Box<Stages>>,
     /// Nodes that died or became unreachable, such as `ru1`, in the order of detection. With two stages, the event builder
-    /// stands before: `g3.bu0` is a builder of group 3, `s1.ru0` a readout unit of slice 1.
+    /// comes first: `g3.bu0` is a builder of group 3, `s1.ru0` a readout unit of slice 1.
     pub lost_nodes: Vec<String>,
     /// The findings, most important first: the reasons for the verdict.
     pub findings: Vec<Finding>,
     /// True if the run did what the experiment file asked for: no finding fails. Set by [`Record::judged`].
     pub good: bool,
-    /// Fields of simulations only. They stand beside the other fields in JSON.
+    /// Fields of simulations only. They are beside the other fields in JSON.
     #[serde(flatten, default, skip_serializing_if = "Option::is_none")]
     pub simulation: Option<Simulation>,
 }
@@ -199,7 +200,7 @@ pub struct Network {
     pub route_changes: u64,
     /// Links in a circle of waiting, each of which waits for the next; empty without a deadlock.
     pub deadlock: Vec<String>,
-    /// The work of the mappers; none where routes are known without them.
+    /// The work of the mappers; `None` where routes are known without them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mapping: Option<Mapping>,
     /// Counts of each link.
@@ -308,13 +309,13 @@ pub struct Trigger {
     /// Triggers that arrived, accepted or turned away.
     #[serde(default)]
     pub offered: u64,
-    /// The trigger rate of the experiment file, per second; none if triggers come as fast as possible.
+    /// The trigger rate of the experiment file, per second; `None` if triggers come as fast as possible.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offered_rate_hz: Option<f64>,
     /// Triggers that arrived while the trigger was inhibited.
     pub inhibited: u64,
     /// Those of them that arrived before the first event, while nodes went over from another run that this one has followed
-    /// without a stop. They are no fault of this run.
+    /// without a stop. They are not faults of this run.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub switched: u64,
     /// Number of times the trigger became inhibited.
@@ -332,7 +333,7 @@ pub struct Trigger {
 /// A distribution of times, in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Latency {
-    /// The mean, to a part in a thousand; none where it was not measured.
+    /// The mean, to a part in a thousand; `None` where it was not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mean: Option<f64>,
     /// The median: half of all times are shorter.

@@ -2,13 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How full the units were: means over looks at their reports, ten a second, while the run went on. Who waits for whom
+/// How full the units were: means over samples of their reports, ten a second, during the run. Which unit waits for which
 /// shows in them. With blocks, an event is a block.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Occupancy {
-    /// Number of looks.
+    /// Number of samples.
     pub looks: u64,
-    /// Part of the time in which the processors of run control's machine worked, for any program; none if it is not known.
+    /// Part of the time in which the processors of run control's machine worked, for any program; `None` if it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine_busy: Option<f64>,
     /// Each readout unit.

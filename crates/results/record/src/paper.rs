@@ -22,13 +22,13 @@ pub struct PaperItem {
     pub unit: String,
     /// The expected relation of `reproduced` to `published`.
     pub relation: Relation,
-    /// The published value; none if nothing was published.
+    /// The published value; `None` if nothing was published.
     pub published: Option<f64>,
-    /// The reproduced value; none if it is no number, or not modelled.
+    /// The reproduced value; `None` if it is not a number, or not modelled.
     pub reproduced: Option<f64>,
     /// The reproduced value less the published value.
     pub difference: Option<f64>,
-    /// Largest difference of a value that is inside; none if the value is not judged.
+    /// Largest difference of a value that is inside; `None` if the value is not judged.
     pub tolerance: Option<f64>,
     /// The paper's own error that is the tolerance; empty if the tolerance is the rule for all papers.
     pub error_from: String,
@@ -60,7 +60,7 @@ impl PaperItem {
         (self.verdict == Verdict::Outside) == self.known.is_some()
     }
 
-    /// Returns true if this value would be inside. What is no number is not.
+    /// Returns true if this value would be inside. NaN is not.
     pub fn is_inside(&self, reproduced: f64) -> bool {
         self.relation.holds(reproduced, self.published.unwrap_or_default(), self.tolerance.unwrap_or_default())
     }

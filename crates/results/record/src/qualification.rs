@@ -34,7 +34,7 @@ pub struct Qualification {
     pub seconds: f64,
     /// The medians of all links, measured while all other nodes were busy.
     pub usual: LinkSpeed,
-    /// The medians of links that were measured alone, with which suspects are compared; none if there was no suspect.
+    /// The medians of links that were measured alone, with which suspects are compared; `None` if there was no suspect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usual_alone: Option<LinkSpeed>,
     /// Every pair of nodes.
@@ -81,7 +81,7 @@ pub struct PairOfNodes {
     /// The verdict.
     pub verdict: LinkVerdict,
     /// The factor by which the link is slower than usual, in the quantity in which it is slowest; 1 is as usual. Of a
-    /// suspect it is that of the best measurement alone. None if nothing came through, or stood still for a tenth of the
+    /// suspect it is that of the best measurement alone. `None` if nothing came through, or stood still for a tenth of the
     /// time, while others went on.
     pub slower: Option<f64>,
     /// The speeds of the measurements alone; empty if the link was no suspect.
@@ -104,7 +104,7 @@ pub enum LinkVerdict {
 }
 
 impl LinkVerdict {
-    /// The name for people.
+    /// The name for the reader.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -8,7 +8,7 @@ pub struct Shaping {
     /// The type in the experiment file.
     #[serde(rename = "type")]
     pub kind: String,
-    /// The rule by which readout units kept step; none without the slots of a barrel shifter.
+    /// The rule by which readout units kept step; `None` without the slots of a barrel shifter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<String>,
     /// Bytes of a bucket or packet.
@@ -18,7 +18,7 @@ pub struct Shaping {
     /// Time slots of all readout units together.
     pub slots: Slots,
     /// Longest time in microseconds by which the clock of a readout unit could differ from that of the event manager, as
-    /// measured; none if units do not keep step by clocks.
+    /// measured; `None` if units do not keep step by clocks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skew_us: Option<f64>,
 }

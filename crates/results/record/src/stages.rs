@@ -65,7 +65,7 @@ fn name(letter: char, index: usize) -> String {
     format!("{letter}{index}")
 }
 
-/// True for a finding that follows from the numbers of one event builder, and is told of the whole.
+/// True for a finding that follows from the numbers of one event builder, and is reported for the whole.
 const fn follows(finding: &Finding) -> bool {
     use FindingKind::{IncompleteEvents, LostEvents, NoSteadyState, NothingTriggered};
     matches!(finding.kind, NothingTriggered | LostEvents | IncompleteEvents | NoSteadyState)

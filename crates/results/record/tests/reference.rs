@@ -1,11 +1,12 @@
 //! The reference page names every field of a record, says its unit, and names no other.
 
 use evb_record::{
-    Basis, Benchmark, Bounds, Broadcast, BuilderOccupancy, BuilderRecord, Bundles, Calibration, Change, Class,
-    Comparison, CoreToCore, CpuLoad, Events, Filtering, Finding, FindingKind, Given, HardwareMeasurement, Interval,
-    KnownMap, Latency, Launches, LinkRecord, LinkSpeed, LinkVerdict, Mapping, Network, Occupancy, Origin, PairOfNodes,
-    PaperItem, Parameters, Qualification, ReadoutOccupancy, ReadoutRecord, Record, RecordKind, Relation, RunComparison,
-    Sensitivity, Shaping, Simulation, Slots, Stages, Stream, Times, Trigger, Verdict, Window,
+    Basis, Benchmark, BenchmarkSettings, Bounds, Broadcast, BuilderOccupancy, BuilderRecord, Bundles, Calibration,
+    Change, Class, Comparison, CoreToCore, CpuLoad, Difference, Events, Filtering, Finding, FindingKind, Given,
+    HardwareMeasurement, Interval, KnownMap, Latency, Launches, LinkRecord, LinkSpeed, LinkVerdict, Mapping, Network,
+    Occupancy, Origin, PairOfNodes, PaperItem, Parameters, Qualification, ReadoutOccupancy, ReadoutRecord, Record,
+    RecordKind, Relation, RunComparison, Sensitivity, Shaping, Simulation, Slots, Stages, Stream, Times, Trigger,
+    Verdict, Window,
 };
 use serde_json::Value;
 use std::{
@@ -280,14 +281,7 @@ fn benchmark() -> Benchmark {
         version: "0".into(),
         pattern: "ping-pong".into(),
         transport: "tcp".into(),
-        size_bytes: 8,
-        nodes: 2,
-        compute_us: 0.0,
-        window: 1,
-        rate_hz: Some(1.0),
-        gathers: Some((3, 20)),
-        destinations: vec![0, 0, 1],
-        wait: "yield".into(),
+        settings: settings(),
         cores: vec![0, 1],
         cycle_ns: Some(times),
         half_round_trip_ns: Some(times),
@@ -379,13 +373,9 @@ fn parameters() -> Parameters {
     }
 }
 
-/// A comparison with something everywhere.
-fn comparison() -> Comparison {
-    let interval = Interval { median: 1.0, low: 1.0, high: 1.0 };
-    Comparison {
-        kind: RecordKind::Comparison,
-        transport: "tcp".into(),
-        pattern: "ping-pong".into(),
+/// The settings of a benchmark with something everywhere.
+fn settings() -> BenchmarkSettings {
+    BenchmarkSettings {
         size_bytes: 8,
         nodes: 2,
         compute_us: 0.0,
@@ -394,7 +384,14 @@ fn comparison() -> Comparison {
         gathers: Some((3, 20)),
         destinations: vec![0, 0, 1],
         wait: "yield".into(),
-        quantity: "cycle_ns".into(),
+    }
+}
+
+/// A difference with something everywhere.
+fn difference(quantity: &str) -> Difference {
+    let interval = Interval { median: 1.0, low: 1.0, high: 1.0 };
+    Difference {
+        quantity: quantity.into(),
         old: Some(interval),
         new: Some(interval),
         change_percent: Some(0.0),
@@ -407,24 +404,25 @@ fn comparison() -> Comparison {
     }
 }
 
+/// A comparison with something everywhere.
+fn comparison() -> Comparison {
+    Comparison {
+        kind: RecordKind::Comparison,
+        transport: "tcp".into(),
+        pattern: "ping-pong".into(),
+        settings: settings(),
+        difference: difference("cycle_ns"),
+    }
+}
+
 /// A comparison of runs with something everywhere.
 fn run_comparison() -> RunComparison {
-    let interval = Interval { median: 1.0, low: 1.0, high: 1.0 };
     RunComparison {
         kind: RecordKind::RunComparison,
         experiment: "full".into(),
         sweep: BTreeMap::from([("builder.units".into(), "2".into())]),
         transports: ["tcp".into(), "simulated".into()],
-        quantity: "event_rate_hz".into(),
-        old: Some(interval),
-        new: Some(interval),
-        change_percent: Some(0.0),
-        change_low_percent: Some(0.0),
-        change_high_percent: Some(0.0),
-        seen_from_percent: Some(0.0),
-        verdict: Change::Same,
-        reason: Some("a reason".into()),
-        good: true,
+        difference: difference("event_rate_hz"),
     }
 }
 
@@ -433,7 +431,7 @@ fn the_reference_page_names_every_field_and_no_other() {
     let page = fs::read_to_string(PAGE).expect("the reference page");
     let listed = rows(&page).iter().map(|row| row[0].trim_matches('`').to_owned()).collect::<Vec<_>>();
     let names: BTreeSet<_> = listed.iter().cloned().collect();
-    assert_eq!(names.len(), listed.len(), "a name stands there twice");
+    assert_eq!(names.len(), listed.len(), "a name is listed twice");
     let mut fields = BTreeSet::new();
     let records = [
         serde_json::to_value(full()),

@@ -5,7 +5,7 @@ use evb_record::{Bundles, Record};
 /// Sources with faults that are named; the record has more.
 const NAMED: usize = 5;
 
-/// The rows about sources: how many there are, and which are masked or have faults. None if there are no bundles.
+/// The rows about sources: how many there are, and which are masked or have faults. `None` if there are no bundles.
 pub(crate) fn rows(record: &Record) -> Vec<(&'static str, String)> {
     let Some(bundles) = &record.bundles else { return Vec::new() };
     let Bundles { sources, masked, faulty_sources, faults, .. } = bundles;
@@ -26,7 +26,7 @@ pub(crate) fn rows(record: &Record) -> Vec<(&'static str, String)> {
 fn blocks(largest: u32, mean: f64) -> String {
     match largest {
         ..=1 => String::new(),
-        // Nobody sees the difference that one smaller block at the end makes.
+        // One smaller block at the end makes no visible difference.
         _ if mean > 0.0 && mean + 0.05 < largest.into() => {
             format!(", blocks of {mean:.1} events on average, {largest} at most")
         }

@@ -125,7 +125,7 @@ const LINK_FIELDS: &[Field<LinkRecord>] = &[
     ("pauses", |l| l.pauses.to_string()),
 ];
 
-/// The shortest text that reads back as the same number; empty if the value is no number.
+/// The shortest text that reads back as the same number; empty if the value is not finite.
 fn number(value: f64) -> String {
     if value.is_finite() { value.to_string() } else { String::new() }
 }

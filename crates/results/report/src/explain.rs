@@ -11,7 +11,7 @@ const CARRIED: f64 = 0.99;
 const FULL: f64 = 0.8;
 /// Part of the time above which processors or a link count as always at work.
 const BUSY: f64 = 0.9;
-/// A unit stands out when it has this many times what the middle one has.
+/// A unit is conspicuous if it has this many times as much as the median one.
 const OUTSTANDING: f64 = 2.0;
 /// Most links that are named.
 const MOST_LINKS: usize = 3;
@@ -51,7 +51,7 @@ pub fn explain(record: &Record) -> Vec<Limit> {
     }
 }
 
-/// The same as text, in so many columns.
+/// The same as text, at most `width` columns wide.
 #[must_use]
 pub fn explanation(record: &Record, width: usize) -> String {
     let limits = explain(record);
@@ -127,7 +127,7 @@ fn storage(record: &Record, occupancy: &Occupancy) -> Option<Limit> {
             "more filter units (filter.units.count), a faster filter, a faster disk, or more builder units",
         ),
         (_, true) => {
-            ("storage", "a faster disk, storage.keep = { one_in = N }, or more builder units on disks of their own")
+            ("storage", "a faster disk, storage.keep = { one_in = N }, or more builder units on separate disks")
         }
         (_, false) => ("filters", "more filter units, or a faster filter"),
     };
@@ -231,12 +231,7 @@ fn simulated(record: &Record) -> Vec<Limit> {
         let how =
             format!("{}; no link was used above {}", named(&blocked, |link| link.blocked, "blocked"), percent(BUSY));
         let advice = "traffic shaping (shaping), more middle switches, adaptive routing, or deeper buffers";
-        return vec![Limit::new(
-            &most.name,
-            "packets stand in each other's way: links idle while others wait",
-            how,
-            advice,
-        )];
+        return vec![Limit::new(&most.name, "packets block each other: links idle while others wait", how, advice)];
     }
     let most = links.iter().map(|link| link.used).fold(0.0, f64::max);
     let how = format!("no link was used above {}, and none was blocked above {}", percent(most), percent(1.0 - FULL));

@@ -2,7 +2,7 @@
 
 use evb_record::Record;
 
-/// Rows of a summary: faults by kind, and slow or lost fragments; none if there are none.
+/// Rows of a summary: faults by kind, and slow or lost fragments; `None` if there are none.
 pub(crate) fn rows(record: &Record) -> impl Iterator<Item = (&'static str, String)> {
     [faults(record), asked(record)].into_iter().flatten()
 }

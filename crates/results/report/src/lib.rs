@@ -18,6 +18,7 @@ mod summary;
 mod sweep;
 mod table;
 mod text;
+mod verdict;
 
 pub use benchmark::benchmark_tables;
 pub use compare::{compare, compare_runs, comparison_table, is_same_measurement, run_comparison_table};

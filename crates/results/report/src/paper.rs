@@ -107,7 +107,7 @@ fn surprises(items: &[PaperItem]) -> Vec<(String, String)> {
         match item.verdict {
             Verdict::Outside => (
                 format!("new difference: {} is outside", item.item),
-                format!("find the reason; if it is no fault, add it to the {list}"),
+                format!("find the reason; if it is not a fault, add it to the {list}"),
             ),
             _ => (format!("a difference is gone: {} is inside", item.item), format!("take it out of the {list}")),
         }

@@ -12,7 +12,7 @@ pub struct RunLine<'a> {
     pub number: u64,
     /// Time of the start, as people write it.
     pub started: String,
-    /// Length in seconds; none while it goes on.
+    /// Length in seconds; `None` while it goes on.
     pub seconds: Option<f64>,
     /// Name of the experiment.
     pub experiment: &'a str,
@@ -24,7 +24,7 @@ pub struct RunLine<'a> {
     pub events: u64,
     /// Events per second.
     pub event_rate_hz: f64,
-    /// The verdict; none while it goes on.
+    /// The verdict; `None` while it goes on.
     pub good: Option<bool>,
     /// Comment of the operator.
     pub comment: &'a str,

@@ -2,9 +2,9 @@
 
 use crate::{
     faults, rates, stages,
-    summary::verdict,
     table::{Column as Shown, Table},
     text::{aligned, hanging, metric, micros, per_destination, percent},
+    verdict::verdict,
 };
 use evb_record::{KnownMap, LinkRecord, Network, Record, Simulation};
 use std::fmt::Write as _;

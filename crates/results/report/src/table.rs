@@ -183,7 +183,7 @@ pub(crate) fn widest(text: &str) -> usize {
     text.lines().map(|line| line.chars().count()).max().unwrap_or(0)
 }
 
-/// The name of a column; wrapped at its spaces and dots, unless it has lines of its own.
+/// The name of a column; wrapped at its spaces and dots, unless it has explicit lines.
 fn header(name: &str, squeeze: Squeeze) -> String {
     match squeeze == Squeeze::No || name.contains('\n') {
         true => name.to_owned(),

@@ -15,7 +15,7 @@ use crate::{
 pub(crate) use args::BenchArgs;
 use args::{Asked, Medium, TRANSPORTS, media, suite};
 use evb::bench::{
-    LayerChoice, Measured, MemberOptions, NOT_MODELLED, Place, Series, Suite, allowed_cores, join, run_series,
+    LayerChoice, Measured, MemberOptions, NOT_MODELLED, NodeLauncher, Series, Suite, allowed_cores, join, run_series,
 };
 use evb::{BenchNetwork, fit, prepare_fit, simulate_suite};
 use output::{RECORDS, Results};
@@ -151,7 +151,7 @@ fn measure_layer(
     let members = Members::new(layer, nodes, longest, !args.no_pin, args.launcher.as_deref())?.on(hosts.as_ref())?;
     let commands = |control| members.commands(control);
     let launch = || members.launch(&commands);
-    let place = Place { layer: layer.clone(), cores: cores(args), stop, launch: Some(&launch) };
+    let place = NodeLauncher { layer: layer.clone(), cores: cores(args), stop, launch: Some(&launch) };
     let series = Series { place, measurements, launches: args.launches };
     let mut progress = BenchProgress::new(layer, stop, args.progress);
     let result = run_series(&series, &mut progress);

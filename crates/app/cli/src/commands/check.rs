@@ -2,7 +2,7 @@
 
 use crate::{ExperimentArgs, failure::Failure};
 use clap::Args;
-use evb::{Link, MemoryBound, NodeMemory, Plan, in_bytes, largest, surprises};
+use evb::{MemoryBound, NodeMemory, Plan, StageLink, in_bytes, largest, surprises};
 
 #[derive(Args)]
 pub(crate) struct CheckArgs {
@@ -23,7 +23,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<bool, Failure> {
 /// The memory of each kind of node, as a comment: what is printed stays an experiment file.
 fn memory_table(plan: &Plan, bound: &MemoryBound) -> String {
     let config = &plan.building;
-    let of = if plan.link == Link::None { String::new() } else { format!(" of event builder {:?}", plan.name) };
+    let of = if plan.link == StageLink::None { String::new() } else { format!(" of event builder {:?}", plan.name) };
     let mut table = format!("\n# Memory{of}, at most, over transport {:?}:\n#\n", plan.transport.info().name);
     table += "#                        events    messages    together\n";
     let mut line = |name: &str, count: u16, NodeMemory { events, transport }: NodeMemory| {

@@ -47,12 +47,12 @@ pub(crate) fn run(args: &CompareArgs) -> Result<bool, Failure> {
         (Records::Benchmarks(old), Records::Benchmarks(new)) => {
             let rows = evb_report::compare(&old, &new, args.tolerance);
             print(args, rows.iter().map(serde_json::to_string), &evb_report::comparison_table(&rows, width()))?;
-            Ok(rows.iter().all(|row| row.good))
+            Ok(rows.iter().all(|row| row.difference.good))
         }
         (Records::Runs(old), Records::Runs(new)) => {
             let rows = evb_report::compare_runs(&old, &new, args.tolerance);
             print(args, rows.iter().map(serde_json::to_string), &evb_report::run_comparison_table(&rows, width()))?;
-            Ok(rows.iter().all(|row| row.good))
+            Ok(rows.iter().all(|row| row.difference.good))
         }
         _ => Err(Failure::with_hint("benchmarks cannot be compared with runs", HINT)),
     }

@@ -184,7 +184,7 @@ fn compare(args: &CompareArgs) -> Result<bool, Failure> {
     let records = [record_of(&old)?.clone(), record_of(&new)?.clone()];
     let rows = evb_report::compare_runs(&records[..1], &records[1..], args.tolerance);
     show(&evb_report::run_comparison_table(&rows, width()));
-    Ok(rows.iter().all(|row| row.good))
+    Ok(rows.iter().all(|row| row.difference.good))
 }
 
 impl From<RegistryError> for Failure {

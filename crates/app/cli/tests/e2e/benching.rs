@@ -113,8 +113,8 @@ fn traffic_goes_over_real_layers_as_over_a_simulated_network() {
     }
     for record in records.iter().chain(&of_events) {
         assert!(record.good && record.messages > 0 && record.lost == 0 && record.corrupted == 0, "{record:#?}");
-        assert_eq!((record.nodes, record.cycle_ns.is_some()), (6, gathers(record)), "{record:#?}");
-        assert_eq!(record.gathers, gathers(record).then_some((2, 3)), "no more than there are: {record:#?}");
+        assert_eq!((record.settings.nodes, record.cycle_ns.is_some()), (6, gathers(record)), "{record:#?}");
+        assert_eq!(record.settings.gathers, gathers(record).then_some((2, 3)), "no more than there are: {record:#?}");
     }
     let simulated = &records[9..];
     let rates: Vec<_> = simulated.iter().map(|record| record.bytes_per_s).collect();
@@ -139,7 +139,11 @@ fn senders_go_where_they_are_assigned() {
     assert_eq!(records.len(), 3);
     for record in &records {
         assert!(record.good && record.messages > 0, "{record:#?}");
-        assert_eq!((record.nodes, record.destinations.as_slice()), (6, &[0, 0, 2][..]), "{record:#?}");
+        assert_eq!(
+            (record.settings.nodes, record.settings.destinations.as_slice()),
+            (6, &[0, 0, 2][..]),
+            "{record:#?}"
+        );
     }
     let simulated = |to: &str| {
         let outcome = assigned(&["--transport", "sim:ds-link-clos", "--nodes", "6", "--to", to]);
@@ -208,7 +212,9 @@ fn a_comparison_tells_by_its_status_whether_the_new_file_is_worse() {
         same.stdout.lines().map(|line| serde_json::from_str(line).expect("a comparison")).collect();
     assert_eq!(rows.len(), records.len());
     assert!(
-        rows.iter().all(|row| row.verdict == Change::Same && row.good && row.change_percent == Some(0.0)),
+        rows.iter().all(|row| row.difference.verdict == Change::Same
+            && row.difference.good
+            && row.difference.change_percent == Some(0.0)),
         "{same}"
     );
 
@@ -282,9 +288,11 @@ fn runs_are_compared_with_simulations() {
             .lines()
             .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {outcome}")))
             .collect();
-        let quantities: Vec<_> = rows.iter().map(|row| row.quantity.as_str()).collect();
+        let quantities: Vec<_> = rows.iter().map(|row| row.difference.quantity.as_str()).collect();
         assert_eq!(quantities, ["event_rate_hz", "throughput_bytes_per_s", "latency_us.p50", "latency_us.p99"]);
-        assert!(rows.iter().all(|row| row.change_percent.is_some() && row.old.is_some() && row.new.is_some()));
+        assert!(rows.iter().all(|row| row.difference.change_percent.is_some()
+            && row.difference.old.is_some()
+            && row.difference.new.is_some()));
     }
     let outcome = compare(&["simulation.jsonl", "simulation.jsonl"]);
     assert_eq!(outcome.code(), Some(0), "{outcome}");

@@ -163,7 +163,7 @@ fn blocks_of_changing_sizes_have_their_events() {
 fn impossible_bundles_are_errors_of_the_file() {
     let live = "readout.unit=[{sources=[{type=\"tcp\",listen=\"127.0.0.1:0\"},{type=\"fixed\",size=\"1 B\"}]}]";
     for (changes, message) in [
-        (&["trigger.block=7", "first_stage.slices=1"][..], "is no multiple of `trigger.block`"),
+        (&["trigger.block=7", "first_stage.slices=1"][..], "is not a multiple of `trigger.block`"),
         (&["trigger.block=4", "trigger.type=\"data\""], "cannot be built in blocks"),
         (&["readout.sources=31"], "is below the 32 readout units"),
         (&["readout.masked=[512]"], "names source 512"),

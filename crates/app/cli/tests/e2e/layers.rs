@@ -182,7 +182,7 @@ fn every_pattern_works_on_simulated_hardware_and_gives_the_same_again() {
     assert_eq!(records.len(), 9 * 2, "{lines}");
     for record in &records {
         assert!(record.good && record.trusted && record.messages > 0, "{record:#?}");
-        assert_eq!((record.transport.as_str(), record.wait.as_str()), ("velo-rtl", SIMULATED));
+        assert_eq!((record.transport.as_str(), record.settings.wait.as_str()), ("velo-rtl", SIMULATED));
         assert!(record.calibration.is_none() && record.cores.is_empty() && record.launches.values.len() == 1);
     }
     assert_eq!(measure(), lines);

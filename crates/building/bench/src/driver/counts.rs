@@ -38,7 +38,7 @@ pub struct NodeResult {
     pub refused: u64,
     /// Data messages sent in all.
     pub all_sent: u64,
-    /// Messages that were due under a rate, or events of gathering that the node was told of.
+    /// Messages that were due under a rate, or events of gathering that the node knows.
     pub offered: u64,
     /// Cycles and events that this node has ended in all.
     pub ended: u64,

@@ -3,8 +3,7 @@
 use super::{BATCH, Node, Phase, Timing};
 use crate::{
     error::BenchError,
-    measurement::CONTROL_BYTES,
-    wire::{Content, fill, is_whole, read_stamp, write_stamp},
+    wire::{CONTROL_BYTES, Content, fill, is_whole, read_stamp, write_stamp},
 };
 use evb_core::{Machine, NodeId, NodeRange};
 use evb_patterns::{TrafficCommand, TrafficMessage};
@@ -13,7 +12,7 @@ use std::thread;
 
 impl<L: MessageLayer + ?Sized> Node<'_, L> {
     /// Sends a message to each other node, and receives meanwhile.
-    pub(super) fn tell_others(&mut self, what: impl Fn(u64) -> Content) -> Result<(), BenchError> {
+    pub(super) fn send_to_others(&mut self, what: impl Fn(u64) -> Content) -> Result<(), BenchError> {
         for to in self.peers.others() {
             let word = what(self.peers.get(to).sent).word().to_le_bytes();
             while let Err(refused) = self.layer.send(to, &word) {
@@ -87,8 +86,8 @@ impl<L: MessageLayer + ?Sized> Node<'_, L> {
             let length = self.length(message);
             match self.post(to, message, length) {
                 Ok(copies) => {
-                    let rest = NodeRange { first: NodeId(to.first.0 + copies), count: to.count - copies };
-                    self.sending = (rest.count > 0).then_some((rest, message));
+                    let remaining = NodeRange { first: NodeId(to.first.0 + copies), count: to.count - copies };
+                    self.sending = (remaining.count > 0).then_some((remaining, message));
                     if self.batch == 1 {
                         // Nothing follows that it could wait for.
                         self.layer.flush();

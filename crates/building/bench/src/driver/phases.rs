@@ -59,7 +59,7 @@ impl<L: MessageLayer + ?Sized> Node<'_, L> {
         let local = self.layer.local();
         if !self.peers.is_done(local) && self.is_done() {
             self.peers.note_done(local);
-            self.tell_others(|_| Content::Done)?;
+            self.send_to_others(|_| Content::Done)?;
         }
         if self.peers.all_done() { self.end() } else { Ok(()) }
     }
@@ -87,7 +87,7 @@ impl<L: MessageLayer + ?Sized> Node<'_, L> {
         self.to = Some(self.to.unwrap_or_else(|| self.mark()));
         self.phase = Phase::Ending;
         self.sending = None;
-        self.tell_others(|sent| Content::End { sent })
+        self.send_to_others(|sent| Content::End { sent })
     }
 
     /// Returns true if all messages from others have arrived. Broadcasts may arrive after the report of their end; a

@@ -20,7 +20,7 @@ pub(super) fn median_of(speeds: impl Iterator<Item = LinkSpeed>) -> LinkSpeed {
     }
 }
 
-/// The factor by which a link is slower than usual, in the quantity in which it is slowest; none if nothing came through in
+/// The factor by which a link is slower than usual, in the quantity in which it is slowest; `None` if nothing came through in
 /// one of them.
 pub(super) fn slower(speed: LinkSpeed, usual: LinkSpeed) -> Option<f64> {
     if speed.half_round_trip_ns <= 0.0 {

@@ -4,8 +4,9 @@ use super::Pair;
 use crate::{
     driver::{NodeResult, RECEIVED_BYTES},
     error::BenchError,
+    idle_policy::Wait,
     launch::LaunchedNodes,
-    measurement::{Wait, saturating},
+    measurement::saturating,
     statistics::times,
     work::Work,
 };
@@ -14,7 +15,7 @@ use evb_patterns::{Pattern, TrafficConfig};
 use evb_record::steady::ENDED;
 use evb_record::{LinkSpeed, Times};
 
-/// Parts of the measured time, the slowest of which is told.
+/// Parts of the measured time, of which the slowest is reported.
 const WINDOWS: u64 = 10;
 
 /// How links are measured.

@@ -1,7 +1,7 @@
 //! The parameters of invented rows, against the formulas of the note worked out by hand.
 
 use super::*;
-use evb_record::{CpuLoad, Launches, Times};
+use evb_record::{BenchmarkSettings, CpuLoad, Launches, Times};
 
 /// A row whose cycles all take `cycle_us`, or with this number of messages per second.
 pub(crate) fn row(pattern: Pattern, nodes: u16, size: u64, cycle_us: Option<f64>, messages_per_s: f64) -> Benchmark {
@@ -14,14 +14,16 @@ pub(crate) fn row(pattern: Pattern, nodes: u16, size: u64, cycle_us: Option<f64>
         version: "0".into(),
         pattern: pattern.name().into(),
         transport: "tcp".into(),
-        size_bytes: size,
-        nodes,
-        compute_us: 0.0,
-        window: 1,
-        rate_hz: None,
-        gathers: None,
-        destinations: Vec::new(),
-        wait: "yield".into(),
+        settings: BenchmarkSettings {
+            size_bytes: size,
+            nodes,
+            compute_us: 0.0,
+            window: 1,
+            rate_hz: None,
+            gathers: None,
+            destinations: Vec::new(),
+            wait: "yield".into(),
+        },
         cores: Vec::new(),
         cycle_ns: times,
         half_round_trip_ns: times.filter(|_| pattern.is_round_trip()).map(|times| times.scaled(0.5)),
@@ -76,7 +78,11 @@ fn latency_and_overhead_are_those_of_the_smallest_size() {
 
 #[test]
 fn overlap_is_that_of_the_mean_excess() {
-    let computing = |compute_us, us| Benchmark { compute_us, ..cycle(Pattern::PushFarm, 5, 1024, us) };
+    let computing = |compute_us, us| {
+        let mut row = cycle(Pattern::PushFarm, 5, 1024, us);
+        row.settings.compute_us = compute_us;
+        row
+    };
     // a is the mean of 4 and 8, t(0) is 20: 1 - 6 / 20.
     let rows = [computing(0.0, 20.0), computing(100.0, 104.0), computing(400.0, 408.0)];
     let found = parameters("tcp", &rows);
@@ -127,6 +133,7 @@ fn rows_that_cannot_be_trusted_show() {
     let rows = [Benchmark { trusted: false, ..cycle(Pattern::PingPong, 2, 8, 8.0) }, cycle(Pattern::TwoWay, 2, 8, 7.0)];
     let found = parameters("tcp", &rows);
     assert!(!found.taken_from["latency_us"].trusted && found.taken_from["two_way_us"].trusted);
-    let at_a_rate = Benchmark { rate_hz: Some(1e3), ..rows[1].clone() };
+    let mut at_a_rate = rows[1].clone();
+    at_a_rate.settings.rate_hz = Some(1e3);
     assert_eq!(parameters("tcp", &[at_a_rate]).two_way_us, None, "that is another measurement");
 }

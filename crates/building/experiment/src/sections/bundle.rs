@@ -1,133 +1,23 @@
 //! Bundles: several sources in one readout unit, and events in blocks. The keys are those of `[readout]`, of sources, of
 //! `[trigger]` and of `[[fault]]`.
 
-use super::{Rule, builder, first_stage, protocol, readout, source, trigger, workload};
-use crate::{Bundling, diagnostics::Problem, limits::*, tree::Node, view::View};
+use super::{block, counts::slices, protocol, source, trigger, workload};
+use crate::{
+    Bundling,
+    diagnostics::Problem,
+    limits::*,
+    tree::Node,
+    view::{Rule, View},
+};
 use evb_core::{ByteCount, SourceId};
 use evb_sources::SourceSpec;
 
-/// Largest fragment by default.
-const DEFAULT_MAX_FRAGMENT: ByteCount = ByteCount(1 << 20);
-
 /// Rules of every experiment.
 pub(super) const EVERY_RULES: &[Rule] = &[shared_sources, too_many_sources, none_in_traffic];
+/// Rules of the protocol.
+pub(super) const PROTOCOL_RULES: &[Rule] = &[parts_of_bundles];
 /// Rules of event building.
 pub(super) const RULES: &[Rule] = &[whole_blocks, blocks_of_data, too_large];
-
-/// Most events of a block with `block = "auto"`, bytes of its bundles, and bytes of a whole block. More bring little, and leave
-/// the caches before they are built.
-const AUTO_EVENTS: u64 = 64;
-const AUTO_BUNDLE: ByteCount = ByteCount(128 << 10);
-const AUTO_BLOCK: ByteCount = ByteCount(1 << 20);
-/// Fewest blocks for each builder in a run of so many events: a builder without one at the end would idle for too long.
-const AUTO_BLOCKS: u64 = 8;
-/// A block has room for fragments of at least so many times the usual size, and of so many bytes.
-const AUTO_TIMES: u64 = 64;
-const AUTO_LARGEST: ByteCount = ByteCount(64 << 10);
-
-/// Events in a block, in an unchecked tree: at first, and at most, if their number follows the load.
-pub(super) fn block(root: &Node) -> (u32, Option<u32>) {
-    if !is_auto(root) {
-        let written = root.at("trigger.block").and_then(Node::integer).and_then(|block| u32::try_from(block).ok());
-        return (written.unwrap_or(1).max(1), None);
-    }
-    let most = auto_block(root);
-    if root.at("trigger.type").and_then(Node::text) == Some(trigger::RATE) {
-        return (1, Some(most).filter(|most| *most > 1));
-    }
-    // Builders always ask for more, so blocks are as large as they may be.
-    let Some(events) = root.at("trigger.events").and_then(Node::integer) else { return (most, None) };
-    let builders = builder::units(root).unsigned_abs();
-    let fair = u32::try_from(events.unsigned_abs() / (AUTO_BLOCKS * builders)).unwrap_or(u32::MAX);
-    (most.min(fair).max(1), None)
-}
-
-/// Most events in a block, in an unchecked tree.
-pub(super) fn largest_block(root: &Node) -> u32 {
-    let (first, most) = block(root);
-    most.unwrap_or(first)
-}
-
-/// True if the file leaves the events of a block to evb.
-pub(super) fn is_auto(root: &Node) -> bool {
-    root.at("trigger.block").and_then(Node::integer).is_none()
-}
-
-/// Most events in a block with `block = "auto"`; 1 where blocks are not possible, or might cost more than they bring.
-fn auto_block(root: &Node) -> u32 {
-    let Some(size) = source::usual_size(root).filter(|_| may_have_blocks(root)) else { return 1 };
-    let fragments = fragments_of_unit(root);
-    let units = positive(root, "readout.units");
-    let of_unit = fragments.saturating_mul(size.0.max(1));
-    let usual = (AUTO_BUNDLE.0 / of_unit).min(AUTO_BLOCK.0 / of_unit.saturating_mul(units));
-    let accepted = written_bytes(root, "readout.max_fragment").unwrap_or(AUTO_LARGEST).max(AUTO_LARGEST);
-    let each = accepted.0.max(AUTO_TIMES.saturating_mul(size.0));
-    let largest = fragments.saturating_mul(each.saturating_add(Bundling::ENTRY_BYTES));
-    let room = largest_bundle(root).0.saturating_sub(Bundling::TAIL_BYTES) / largest;
-    let most = u32::try_from(usual.min(room).min(AUTO_EVENTS)).unwrap_or(1);
-    let can_be_under_way = |block: &u32| {
-        let blocks = builder::under_construction(root, *block).unsigned_abs();
-        blocks.saturating_mul((*block).into()).saturating_mul(units).saturating_mul(fragments) <= MAX_FRAGMENTS
-    };
-    (1..=most).rev().find(can_be_under_way).unwrap_or(1)
-}
-
-/// True if an unchecked tree has nothing that means single events: the buckets and packets of shaping have fragments of many
-/// events already, and faults are injected into single messages.
-fn may_have_blocks(root: &Node) -> bool {
-    let is = |key: &str, value: &str| root.at(key).and_then(Node::text) == Some(value);
-    let is_shaped = root.at("shaping.type").is_some() && !is("shaping.type", "none");
-    let has_faults = root.at("fault").and_then(Node::list).is_some_and(|faults| !faults.is_empty());
-    let is_staged = root.at("first_stage.slices").is_some();
-    let has_data = source::has_data(root) || is("trigger.type", trigger::DATA);
-    let is_phased = is("protocol.type", protocol::PHASED);
-    workload::is_event_building(root) && !(is_shaped || has_faults || is_staged || has_data || is_phased)
-}
-
-/// Bytes of the largest bundle of an unchecked tree with `block = "auto"`: the buffer of a readout unit holds two.
-fn largest_bundle(root: &Node) -> ByteCount {
-    let buffer = written_bytes(root, "readout.buffer_bytes").or_else(|| readout::BUFFER_BYTES.parse().ok());
-    buffer.map_or(MAX_FRAGMENT, |buffer| ByteCount(buffer.0 / 2).min(MAX_FRAGMENT))
-}
-
-fn written_bytes(root: &Node, path: &str) -> Option<ByteCount> {
-    root.at(path).and_then(Node::text)?.parse().ok()
-}
-
-/// A number of an unchecked tree, at least 1.
-fn positive(root: &Node, path: &str) -> u64 {
-    root.at(path).and_then(Node::integer).unwrap_or(1).max(1).unsigned_abs()
-}
-
-/// Most fragments of a readout unit for one event, in an unchecked tree.
-fn fragments_of_unit(root: &Node) -> u64 {
-    let tables = root.at("readout.unit").and_then(Node::list).unwrap_or(&[]);
-    let listed = tables.iter().filter_map(|unit| unit.at("sources").and_then(Node::list)).map(<[Node]>::len).max();
-    let units = positive(root, "readout.units").saturating_sub(tables.len() as u64).max(1);
-    let shared = positive(root, "readout.sources").div_ceil(units);
-    shared.max(listed.unwrap_or(1) as u64)
-}
-
-/// Number of sources of a unit without a table.
-pub(super) fn shared_by(view: View<'_>, unit: usize) -> usize {
-    let tables = view.list("readout.unit").len();
-    let units = view.integer::<usize>("readout.units").saturating_sub(tables);
-    match view.maybe_integer::<usize>("readout.sources") {
-        Some(sources) if units > 0 => sources / units + usize::from(unit - tables < sources % units),
-        _ => 1,
-    }
-}
-
-/// Largest fragment by default: a bundle of such fragments is not above the largest message.
-pub(super) fn default_max_fragment(root: &Node) -> ByteCount {
-    let block = largest_block(root);
-    let fragments = fragments_of_unit(root).saturating_mul(block.into());
-    let bundle = if is_auto(root) && block > 1 { largest_bundle(root) } else { MAX_FRAGMENT };
-    let room = bundle.0.saturating_sub(Bundling::TAIL_BYTES) / fragments;
-    let each = room.saturating_sub(Bundling::ENTRY_BYTES).clamp(1, DEFAULT_MAX_FRAGMENT.0);
-    // A round number, for people.
-    ByteCount(1 << each.ilog2())
-}
 
 /// The part of the plan.
 pub(super) fn plan(view: View<'_>) -> Bundling {
@@ -136,7 +26,7 @@ pub(super) fn plan(view: View<'_>) -> Bundling {
         let count = source::of_unit(view, unit).len();
         bounds.push(bounds[unit].saturating_add(u16::try_from(count).unwrap_or(u16::MAX)));
     }
-    let (block, largest) = block(view.0);
+    let (block, largest) = block::block(view.0);
     let rest = |events: u64| u32::try_from(events % u64::from(block)).ok().filter(|rest| *rest > 0);
     let mut bundling = Bundling {
         block,
@@ -176,13 +66,13 @@ fn suppressed(view: View<'_>) -> Vec<(SourceId, f64)> {
 
 /// True if any readout unit makes bundles, or gets them from a first stage.
 pub(super) fn is_used(view: View<'_>) -> bool {
-    !plan(view).is_plain() || first_stage::slices(view).is_some()
+    !plan(view).is_plain() || slices(view).is_some()
 }
 
 /// Largest message with fragments: a bundle, or one fragment.
 pub(super) fn largest(view: View<'_>) -> ByteCount {
     let (each, bundling) = (view.quantity("readout.max_fragment"), plan(view));
-    let has_stages = first_stage::slices(view).is_some();
+    let has_stages = slices(view).is_some();
     let units = (0..view.integer::<u16>("readout.units")).filter(|unit| has_stages || bundling.bundles(*unit));
     let fragments =
         units.map(|unit| bundling.sources_of(unit).len() as u64 * u64::from(bundling.largest_block())).max();
@@ -221,18 +111,26 @@ fn none_in_traffic(view: View<'_>) -> Option<Problem> {
     (workload::is_traffic(view) && is_used(view)).then(|| {
         let help = "write one `source` for each sender and leave out `sources`, `masked`, `suppressed` and `trigger.block`, \
                     or remove [workload] to build events";
-        Problem::new("traffic has no bundles: a sender has one source, and there are no events", help)
+        Problem::new("traffic has no bundles: a sender has one source and no events", help)
             .at(view.origin("workload"), "traffic")
     })
 }
 
+/// In a bundle, a source that was not asked looks like one without a fragment.
+fn parts_of_bundles(view: View<'_>) -> Option<Problem> {
+    let key = protocol::partial(view).filter(|_| is_used(view))?;
+    let message = format!("`{key}` asks some of the readout units for an event, and bundles are of all of them");
+    let help = "give each readout unit one source and leave out `trigger.block` and [first_stage], or write first = ... without `rest`";
+    Some(Problem::new(message, help).at(view.origin(key), "not with bundles"))
+}
+
 /// Slices have blocks in turn, all of one size.
 fn whole_blocks(view: View<'_>) -> Option<Problem> {
-    first_stage::slices(view)?;
-    let (events, block) = (view.maybe_integer::<u64>("trigger.events")?, u64::from(block(view.0).0));
+    slices(view)?;
+    let (events, block) = (view.maybe_integer::<u64>("trigger.events")?, u64::from(block::block(view.0).0));
     (events % block > 0).then(|| {
         let above = events.next_multiple_of(block);
-        let message = format!("`trigger.events` of {events} is no multiple of `trigger.block`, {block}");
+        let message = format!("`trigger.events` of {events} is not a multiple of `trigger.block`, {block}");
         let help = match above - block {
             0 => format!("two stages end at the end of a block: write events = {above}"),
             below => format!("two stages end at the end of a block: write events = {below} or {above}"),
@@ -245,7 +143,7 @@ fn whole_blocks(view: View<'_>) -> Option<Problem> {
 
 /// The number of events of data is not known beforehand, and need not be a multiple of a block.
 fn blocks_of_data(view: View<'_>) -> Option<Problem> {
-    (largest_block(view.0) > 1 && trigger::waits_for_data(view)).then(|| {
+    (block::largest_block(view.0) > 1 && trigger::waits_for_data(view)).then(|| {
         let help = "leave `block` out, or write type = \"free-running\" or type = \"rate\" in [trigger], with generated sources";
         Problem::new("events of data cannot be built in blocks: the end of the data may be within a block", help)
             .at(view.origin("trigger.block"), "block")
@@ -255,7 +153,7 @@ fn blocks_of_data(view: View<'_>) -> Option<Problem> {
 fn too_large(view: View<'_>) -> Option<Problem> {
     let largest = largest(view);
     (is_used(view) && largest > MAX_FRAGMENT).then(|| {
-        let fit = default_max_fragment(view.0);
+        let fit = block::default_max_fragment(view.0);
         let each: ByteCount = view.quantity("readout.max_fragment");
         let message = format!("a bundle of fragments of {each} may have {largest}, more than {MAX_FRAGMENT}");
         let help = format!(
@@ -286,7 +184,7 @@ fn own_numbers(view: View<'_>, unit: u16) -> Option<Problem> {
     let numbered = sources.iter().find(|table| is_numbered(**table))?;
     let kind = numbered.text("type");
     let (message, help) = match sources.len() {
-        1 if largest_block(view.0) > 1 => (
+        1 if block::largest_block(view.0) > 1 => (
             format!(
                 "the {kind:?} source of readout unit {unit} numbers its events itself, which cannot be built in blocks"
             ),
@@ -300,7 +198,7 @@ fn own_numbers(view: View<'_>, unit: u16) -> Option<Problem> {
         ),
         _ => (
             format!("readout unit {unit} has a {kind:?} source beside others, which numbers its events itself"),
-            "give this source a readout unit of its own: another table [[readout.unit]]",
+            "give this source a separate readout unit: another table [[readout.unit]]",
         ),
     };
     Some(Problem::new(message, help).at(numbered.origin("type"), "numbers its events itself"))

@@ -1,21 +1,21 @@
 //! `[control]`: how control messages travel in a run, when not with the fragments.
 
-use super::{Rule, put, transport};
+use super::transport;
 use crate::{
     diagnostics::Problem,
     schema::*,
-    tree::{Node, Value},
-    view::View,
+    tree::{Node, Value, put_default},
+    view::{Rule, View},
 };
 use evb_transport_registry::{TransportChoice, TransportInfo};
 
 pub(super) const DOC: &str = "Control messages: all but what readout units send to builders. They travel with the \
-fragments, or have a transport of their own. A simulation has `network.control` for that. See \
+fragments, or have a separate transport. A simulation has `network.control` for that. See \
 [a control network](../guides/several-machines.md#a-control-network).";
 
 pub(super) const CONTROL: &[Key] = &[optional(
     "transport",
-    Kind::Choice(&transport::TRANSPORT),
+    KeyKind::Choice(&transport::TRANSPORT),
     "transport of control messages, between nodes that are processes; `transport.type` is then \"shm\" by default. \
      Without it, control messages travel with the fragments",
 )];
@@ -25,11 +25,11 @@ pub(super) const RULES: &[Rule] = &[in_threads, one_mpi];
 /// Two transports need processes, which talk over shared memory if the file does not say otherwise.
 pub(super) fn fill(root: &mut Node) {
     if root.at("control.transport").is_some() {
-        put(root, &["transport", "type"], Value::Text("shm".to_owned()));
+        put_default(root, &["transport", "type"], Value::Text("shm".to_owned()));
     }
 }
 
-/// The transport of control messages; none if they travel with the fragments.
+/// The transport of control messages; `None` if they travel with the fragments.
 pub(super) fn plan(view: View<'_>) -> Option<TransportChoice> {
     view.has("control.transport").then(|| transport::choice_of(view.below("control.transport")))
 }

@@ -9,8 +9,8 @@ use std::path::Path;
 
 pub(super) const DATA: &[Key] = &[key(
     "directory",
-    Kind::Path,
-    Default::Derived("the folder of the experiment file"),
+    KeyKind::Path,
+    KeyDefault::Derived("the folder of the experiment file"),
     "folder that relative data files start from; itself relative to the folder of the experiment file (given by `--set`: \
      to the working folder)",
 )];

@@ -14,15 +14,15 @@ use evb_core::{NodeId, SourceId};
 use evb_protocol::Config;
 
 /// Each table of the list.
-pub(super) static TABLE: Kind = Kind::Choice(&FAULT);
+pub(super) static TABLE: KeyKind = KeyKind::Choice(&FAULT);
 
 static FAULT: Choice<Fault> = Choice {
     tag: "action",
     what: "fault action",
-    default: Default::Required,
+    default: KeyDefault::Required,
     common: &[required(
         "node",
-        Kind::Unit,
+        KeyKind::Unit,
         "`evm`, `ru0`, `ru1`, ..., `bu0`, `bu1`, ...; `kill` takes any, `slow-disk` a builder unit, the others a readout unit",
     )],
     variants: &[

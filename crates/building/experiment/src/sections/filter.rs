@@ -1,7 +1,13 @@
 //! `[filter]`: which events are kept, and in which stream.
 
-use super::{Rule as Check, bundle, protocol, source};
-use crate::{choice::*, diagnostics::Problem, limits::*, schema::*, view::View};
+use super::{bundle, protocol, source};
+use crate::{
+    choice::*,
+    diagnostics::Problem,
+    limits::*,
+    schema::*,
+    view::{Rule as Check, View},
+};
 use evb_core::{SourceId, Span};
 use evb_filter::{ChainStep, Code, Rule, Selection, StreamId, UnitsPlan, Width, streams};
 use evb_protocol::Protocol;
@@ -11,59 +17,59 @@ pub(super) const DOC: &str = "Which events are kept, and in which stream; withou
 pub(super) const FILTER: &[Key] = &[
     optional(
         "step",
-        Kind::List { item: &TABLE, most: MAX_STEPS },
+        KeyKind::List { item: &TABLE, most: MAX_STEPS },
         "one table `[[filter.step]]` for each filter, in their order; what passes all is accepted",
     ),
     optional(
         "program",
-        Kind::Names { least: 1, most: MAX_ARGUMENTS },
+        KeyKind::Names { least: 1, most: MAX_ARGUMENTS },
         "a program and its arguments that decides about what passes the steps",
     ),
-    optional("library", Kind::Path, "a shared library that decides, in place of a program"),
+    optional("library", KeyKind::Path, "a shared library that decides, in place of a program"),
     optional(
         "units",
         integer(0, MAX_FILTER_UNITS),
-        "processes of the program for each builder; 1 by default, and 0 only with `listen`",
+        "processes of the program for each builder, 1 by default; 0 only with `listen`",
     ),
     optional(
         "listen",
-        Kind::Address,
-        "address at which builder 0 waits for `evb filter` of other machines, with or without a program of its own; builder n has the port n above it, and port 0 is any free one",
+        KeyKind::Address,
+        "address at which builder 0 waits for `evb filter` of other machines, with or without `program`; builder n has the port n above it, and port 0 is any free one",
     ),
-    optional("timeout", wait(), "how long a process that has events may do nothing; 5 s by default"),
+    optional("timeout", wait(), "longest time without progress of a process that has events; 5 s by default"),
     optional("events", integer(1, MAX_HELD), "most events that a process holds; 16 by default"),
     optional(
         "streams",
-        Kind::Names { least: 1, most: MAX_STREAMS },
-        "further streams that the program can name; `physics` is there",
+        KeyKind::Names { least: 1, most: MAX_STREAMS },
+        "streams beside `physics` that the program can name",
     ),
     optional("accept", number(0.0, 1.0), "part of the events that a simulated program accepts"),
-    optional("time", time(MAX_DURATION), "processor time of a simulated program for an event; none by default"),
+    optional("time", time(MAX_DURATION), "processor time of a simulated program for an event; 0 by default"),
 ];
 
 /// Each table of the chain.
-static TABLE: Kind = Kind::Choice(&STEP);
+static TABLE: KeyKind = KeyKind::Choice(&STEP);
 
 static STEP: Choice<Make<Rule>> = Choice {
     tag: "type",
     what: "filter",
-    default: Default::Required,
+    default: KeyDefault::Required,
     common: &[
         optional(
             "stream",
-            Kind::Name,
-            "the stream that takes what the filter accepts; without it, the filter rejects what it does not accept",
+            KeyKind::Name,
+            "stream of the accepted events; without it, the filter rejects all other events",
         ),
         optional(
             "copy",
-            Kind::Flag,
-            "true for a filter that takes nothing: of the events that are kept, it copies what it accepts into its stream",
+            KeyKind::Flag,
+            "true if the filter copies accepted events that are kept into its stream, and takes none",
         ),
     ],
     variants: &[
         variant(
             "prescale",
-            "accepts one event in so many, by its number",
+            "accepts every n-th event, by its number",
             &[required("one_in", integer(1, i64::MAX), "one event in this many")],
             |view| Rule::Prescale { one_in: view.integer("one_in") },
         ),
@@ -86,9 +92,9 @@ static STEP: Choice<Make<Rule>> = Choice {
             "accepts by a little-endian word in the fragment of one source: its bits in `mask` are those of `value`",
             &[
                 required("source", SOURCE, "readout unit of the fragment"),
-                key("bits", Kind::Word(&WIDTH), Default::Text("32"), "width of the word"),
-                required("value", Kind::Text, "value, such as \"0x51\""),
-                optional("mask", Kind::Text, "bits that are compared; all by default"),
+                key("bits", KeyKind::Word(&WIDTH), KeyDefault::Text("32"), "width of the word"),
+                required("value", KeyKind::Text, "value, such as \"0x51\""),
+                optional("mask", KeyKind::Text, "bits that are compared; all by default"),
                 optional(
                     "at",
                     integer(0, i64::MAX),
@@ -98,7 +104,7 @@ static STEP: Choice<Make<Rule>> = Choice {
             ],
             word_rule,
         ),
-        variant("complete", "accepts events whose fragments are all there and good", &[], |_| Rule::Complete),
+        variant("complete", "accepts complete events, whose fragments are all good", &[], |_| Rule::Complete),
         variant(
             "random",
             "accepts a part of the events, drawn by seed and event",
@@ -108,7 +114,7 @@ static STEP: Choice<Make<Rule>> = Choice {
     ],
 };
 
-const SOURCE: Kind = integer(0, MAX_UNITS - 1);
+const SOURCE: KeyKind = integer(0, MAX_UNITS - 1);
 
 static WIDTH: Words<Width> = Words(&[
     word("8", "8 bits", Width::Bits8),
@@ -120,7 +126,7 @@ static WIDTH: Words<Width> = Words(&[
 /// Keys that name the code of filter units.
 const PROGRAM: &str = "program";
 const LIBRARY: &str = "library";
-/// Key of the address for filter units elsewhere.
+/// Key of the address for remote filter units.
 const LISTEN: &str = "listen";
 /// Time that a process may do nothing when the file does not say.
 const TIMEOUT: Span = Span::from_secs(5);
@@ -268,17 +274,17 @@ fn programs(view: View<'_>) -> impl Iterator<Item = &'static str> {
     [PROGRAM, LIBRARY].into_iter().filter(move |key| view.below("filter").has(key))
 }
 
-/// True if code of the user decides, here or elsewhere.
+/// True if code of the user decides, locally or remotely.
 fn has_program(view: View<'_>) -> bool {
     deciders(view).next().is_some()
 }
 
-/// The keys of `[filter]` that have code of the user decide, here or elsewhere.
+/// The keys of `[filter]` that have code of the user decide, locally or remotely.
 fn deciders(view: View<'_>) -> impl Iterator<Item = &'static str> {
     programs(view).chain([LISTEN].into_iter().filter(move |key| view.below("filter").has(key)))
 }
 
-/// A builder without filter units of its own needs an address for others, and processes need a program.
+/// A builder without local filter units needs an address for remote ones, and processes need a program.
 fn some_units(view: View<'_>) -> Option<Problem> {
     let filter = view.below("filter");
     let units: i64 = filter.maybe_integer("units")?;
@@ -287,9 +293,9 @@ fn some_units(view: View<'_>) -> Option<Problem> {
     };
     match (units, filter.has(LISTEN), programs(view).next()) {
         (0, false, Some(_)) => problem(
-            "`filter.units` of 0 leaves nobody to decide",
+            "`filter.units` of 0 leaves no unit that decides",
             "write 1 or more, or add listen = \"0.0.0.0:9000\" for filter units of other machines",
-            "nobody",
+            "no units",
         ),
         (1.., true, None) => problem(
             "`filter.units` counts processes of a program, and there is none",
@@ -367,7 +373,7 @@ fn number_fits(step: View<'_>) -> Option<Problem> {
         let text = step.maybe_text(key)?;
         let fits = number_of(text).is_some_and(|number| number <= u64::MAX >> (64 - 8 * width.bytes()));
         (!fits).then(|| {
-            let message = format!("`{key}` of {text:?} is no number of {} bits", 8 * width.bytes());
+            let message = format!("`{key}` of {text:?} is not a number of {} bits", 8 * width.bytes());
             let help = "write digits, after 0x for hexadecimal ones, such as \"0x51\"; `bits` has the width";
             Problem::new(message, help).at(step.origin(key), "not such a number")
         })
@@ -393,7 +399,7 @@ fn phase_without_decision(view: View<'_>) -> Option<Problem> {
     let decides = view.has("protocol.accept") || has_program(view) || !view.list("filter.step").is_empty();
     (protocol::has_rest(view) && !decides).then(|| {
         let help = "add accept = 0.1 to [protocol] for a random draw, or a filter such as [[filter.step]]";
-        Problem::new("phased building decides about each event, and nothing says how", help)
+        Problem::new("phased building decides about each event, and no rule for that is given", help)
             .at(view.origin("protocol.type"), "no decision")
     })
 }

@@ -3,19 +3,13 @@
 //! The event builder of a group has the sections of a file: those written here, and what follows from the rest of the file.
 //! So its plan is made and checked as that of any file.
 
-use super::{Rule, bundle, protocol, run, source, workload};
+use super::{builder, control, counts::slices, network, protocol, readout, run, shaping, source, transport, workload};
 use crate::{
-    check,
     diagnostics::Problem,
     limits::*,
-    plan::{Link, Plan, Stages},
     schema::*,
-    sections,
-    tree::{Node, Table, Value},
-    view::View,
+    view::{Rule, View},
 };
-use evb_core::SourceId;
-use evb_protocol::{Assignment, Config, Trigger};
 
 pub(super) const DOC: &str = "A first stage: an event builder for each readout unit builds its sources into super-fragments. Without `slices`, each \
 readout unit reads its sources itself. See [two stages](../guides/stages.md).";
@@ -27,18 +21,35 @@ pub(super) const FIRST_STAGE: &[Key] = &[
         "number of builders in each event builder of the first stage, and of event builders of the second: event n goes to \
          slice (n - 1) modulo this; `builder.units` is a multiple of it",
     ),
-    optional("readout", Kind::Like("readout"), "buffers and limits of its readout units, each with one source"),
-    optional("builder", Kind::Like("builder"), "slots and times of its builders"),
-    optional("protocol", Kind::Like("protocol"), "its protocol; push by default"),
-    optional("shaping", Kind::Like("shaping"), "its traffic shaping; none by default"),
-    optional("transport", Kind::Like("transport"), "its transport; that of the second stage by default"),
-    optional("control", Kind::Like("control"), "its control messages; as in the second stage by default"),
+    optional(
+        "readout",
+        like("readout", &KeyKind::Section(readout::READOUT)),
+        "buffers and limits of its readout units, each with one source",
+    ),
+    optional("builder", like("builder", &KeyKind::Section(builder::BUILDER)), "slots and times of its builders"),
+    optional("protocol", like("protocol", &PROTOCOL), "its protocol; push by default"),
+    optional("shaping", like("shaping", &SHAPING), "its traffic shaping; none by default"),
+    optional("transport", like("transport", &TRANSPORT), "its transport; that of the second stage by default"),
+    optional(
+        "control",
+        like("control", &KeyKind::Section(control::CONTROL)),
+        "its control messages; as in the second stage by default",
+    ),
     optional(
         "network",
-        Kind::Like("network"),
+        like("network", &KeyKind::Section(network::NETWORK)),
         "the network of each of its event builders when simulated; `ideal` by default",
     ),
 ];
+
+static PROTOCOL: KeyKind = KeyKind::Choice(&protocol::PROTOCOL);
+static SHAPING: KeyKind = KeyKind::Choice(&shaping::SHAPING);
+static TRANSPORT: KeyKind = KeyKind::Choice(&transport::TRANSPORT);
+
+/// A table with the keys of a section.
+const fn like(section: &'static str, table: &'static KeyKind) -> KeyKind {
+    KeyKind::Like { section, table }
+}
 
 /// Keys of the sections above that follow from the rest of the file.
 const IMPLIED: [(&str, &str); 7] = [
@@ -53,11 +64,6 @@ const IMPLIED: [(&str, &str); 7] = [
 
 pub(super) const RULES: &[Rule] =
     &[without_slices, implied, phased, uneven, numbered, with_faults, bound, in_traffic, partial];
-
-/// Number of slices; none without a first stage.
-pub(super) fn slices(view: View<'_>) -> Option<u16> {
-    view.maybe_integer("first_stage.slices")
-}
 
 fn without_slices(view: View<'_>) -> Option<Problem> {
     let entry = view.below("first_stage").0.table()?.0.first().filter(|_| slices(view).is_none())?;
@@ -86,7 +92,7 @@ fn phased(view: View<'_>) -> Option<Problem> {
 fn uneven(view: View<'_>) -> Option<Problem> {
     let (slices, builders) = (slices(view)?, view.integer::<u16>("builder.units"));
     (builders % slices > 0).then(|| {
-        let message = format!("`builder.units` of {builders} is no multiple of the {slices} slices");
+        let message = format!("`builder.units` of {builders} is not a multiple of the {slices} slices");
         let above = builders.next_multiple_of(slices);
         Problem::new(message, format!("each slice has as many builders: write units = {above} in [builder]"))
             .at(view.origin("builder.units"), "builders of all slices")
@@ -98,7 +104,7 @@ fn uneven(view: View<'_>) -> Option<Problem> {
 fn numbered(view: View<'_>) -> Option<Problem> {
     slices(view)?;
     let table = source::used(view).into_iter().find(|table| source::make(*table).is_numbered())?;
-    let message = "a source that numbers its events itself has no place in two stages: nothing tells all groups which of \
+    let message = "a source that numbers its events itself cannot be used in two stages: the groups cannot agree which of \
                    its fragments belong to which event";
     let problem = Problem::new(message, "use generated sources, or remove [first_stage]");
     Some(problem.at(table.origin("type"), "numbers its events").at(view.origin("first_stage.slices"), "two stages"))
@@ -134,85 +140,4 @@ fn partial(view: View<'_>) -> Option<Problem> {
     let origin = protocol::partial(view).map(|key| view.origin(key)).or_else(first)?;
     let help = "write first = ... without `rest`, or remove [first_stage]";
     Some(Problem::new("two stages build whole events", help).at(origin, "asks some of the readout units"))
-}
-
-/// The event builders of both stages, of a tree and its plan; none without a first stage.
-pub(crate) fn stages(root: &Node, whole: &Plan) -> Result<Option<Box<Stages>>, Vec<Problem>> {
-    let view = View(root);
-    let Some(slices) = slices(view) else { return Ok(None) };
-    let groups = (0..whole.building.readout_units).map(|unit| group(view, whole, unit, slices));
-    let groups = groups.collect::<Result<_, _>>()?;
-    let slices = (0..slices).map(|slice| second(whole, slice, slices)).collect();
-    Ok(Some(Box::new(Stages { groups, slices })))
-}
-
-/// The event builder of the first stage that makes the super-fragments of a readout unit.
-fn group(view: View<'_>, whole: &Plan, unit: u16, slices: u16) -> Result<Plan, Vec<Problem>> {
-    let fail =
-        |problems: Vec<Problem>| problems.into_iter().map(|problem| problem.within("first stage")).collect::<Vec<_>>();
-    let mut root = tree(view, unit, slices);
-    sections::fill(&mut root, &format!("{}-g{unit}", whole.name));
-    let filled = check::check(&root).map_err(fail)?;
-    sections::check(&filled, &mut None).map_err(fail)?;
-    let mut plan = sections::plan(&filled, Vec::new());
-    let sources = whole.bundling.sources_of(unit);
-    plan.bundling.bounds = sources.clone().chain([sources.end]).collect();
-    plan.bundling.masked = whole.bundling.masked.clone();
-    plan.bundling.suppressed = whole.bundling.suppressed.clone();
-    plan.bundling.max_fragment = Some(whole.max_fragment());
-    plan.building.assignment = Assignment::ByNumber;
-    // A group that turned a trigger away would number all later ones differently.
-    if plan.building.trigger == Trigger::Driven {
-        plan.building.trigger = Trigger::Deferred;
-    }
-    plan.link = Link::Outlets { unit, paths: (0..slices).map(|slice| Link::path(slice, unit)).collect() };
-    Ok(plan)
-}
-
-/// The tree of the event builder of a group.
-fn tree(view: View<'_>, unit: u16, slices: u16) -> Node {
-    let mut root = Node::from(Value::Table(Table::default()));
-    for section in ["description", "data", "trigger", "run", "transport", "control"] {
-        root.put(&[section], None, view.below(section).0.clone());
-    }
-    for section in ["readout", "builder", "protocol", "shaping", "transport", "control", "network"] {
-        if let Some(node) = view.below("first_stage").0.at(section) {
-            root.put(&[section], None, node.clone());
-        }
-    }
-    let table = |source: View<'_>| {
-        let mut table = Node::from(Value::Table(Table::default()));
-        table.put(&["source"], None, source.0.clone());
-        table
-    };
-    let units = source::of_unit(view, unit.into()).into_iter().map(table).collect();
-    root.put(&["readout", "unit"], None, Value::List(units).into());
-    root.put(&["readout", "max_fragment"], None, view.below("readout.max_fragment").0.clone());
-    root.put(&["builder", "units"], None, Value::Integer(slices.into()).into());
-    if bundle::is_auto(view.0) {
-        root.put(&["trigger", "block"], None, Value::Integer(bundle::block(view.0).0.into()).into());
-    }
-    root.put(&["storage", "keep"], None, Value::Text("none".to_owned()).into());
-    root
-}
-
-/// An event builder of the second stage.
-fn second(whole: &Plan, slice: u16, slices: u16) -> Plan {
-    let units = whole.building.readout_units;
-    let mut plan = Plan {
-        name: if slices == 1 { whole.name.clone() } else { format!("{}-s{slice}", whole.name) },
-        building: Config {
-            builder_units: whole.building.builder_units / slices,
-            numbered: (0..units).map(SourceId).collect(),
-            trigger: Trigger::AllData,
-            events: None,
-            ..whole.building.clone()
-        },
-        sources: Vec::new(),
-        link: Link::Inlets((0..units).map(|unit| Link::path(slice, unit)).collect()),
-        ..whole.clone()
-    };
-    (plan.trigger.rate, plan.trigger.duration) = (None, None);
-    plan.bundling.slice = Some((slice, slices));
-    plan
 }

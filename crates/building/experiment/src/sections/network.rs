@@ -1,7 +1,8 @@
 //! `[network]`: the network of a simulation, and the hosts of the nodes.
 
-use crate::{choice::*, defaults::NETWORK as DEFAULT, limits::*, plan::NetworkPlan, schema::*, view::View};
+use crate::{choice::*, limits::*, plan::NetworkPlan, schema::*, view::View};
 use evb_fabric::{Arbitration, HostConfig, LinkConfig, NetworkConfig, SwitchConfig};
+use preset_keys::{DEFAULT_NETWORK, of_preset};
 
 mod control;
 mod fault;
@@ -10,75 +11,70 @@ mod mapper;
 mod nic;
 pub(super) mod placement;
 pub(crate) mod preset;
+pub(crate) mod preset_keys;
 mod routing;
 pub(crate) mod rules;
 mod topology;
 
-pub(super) const DOC: &str = "The network that `evb simulate` runs on. Every key that the file does not give is the preset's, key by key; but a table \
-with another `type` than the preset's has nothing of it, so that its keys must be given. Where the preset has no value, the \
-default of the table below counts.";
+pub(super) const DOC: &str = "The network that `evb simulate` runs on. Every key that is not in the file has the value of the preset. A table with another `type` than the preset's takes \
+nothing from it, so that its keys must be given. Where the preset has no value, the default of the table below applies.";
 
 pub(super) const NETWORK: &[Key] = &[
-    key("preset", Kind::Preset, Default::Text(DEFAULT), "what lies below the other keys"),
+    key("preset", KeyKind::Preset, KeyDefault::Text(DEFAULT_NETWORK), "preset whose values the other keys replace"),
     optional(
         "fitted_to",
-        Kind::Text,
-        "message layer that the network was fitted to, as `evb bench --fit` writes it: results then say what is not in them",
+        KeyKind::Text,
+        "message layer that the network was fitted to, as `evb bench --fit` writes it: results then list the costs that are not in them",
     ),
-    of_preset("topology", Kind::Choice(&topology::TOPOLOGY), "switches and links"),
-    of_preset("link", Kind::Section(LINK), "every link that does not say otherwise"),
-    of_preset("switch", Kind::Section(SWITCH), "every switch"),
-    of_preset("flow", Kind::Choice(&flow::FLOW), "what happens to a packet that cannot go on"),
-    of_preset("routing", Kind::Choice(&routing::ROUTING), "how a packet finds its way"),
-    of_preset("nic", Kind::Section(nic::NIC), "every network interface"),
-    of_preset("host", Kind::Section(HOST), "what a message costs the processor of a host"),
-    of_preset("control", Kind::Choice(&control::CONTROL), "how control messages travel: all but fragments"),
+    of_preset("topology", KeyKind::Choice(&topology::TOPOLOGY), "switches and links"),
+    of_preset("link", KeyKind::Section(LINK), "every link without separate values"),
+    of_preset("switch", KeyKind::Section(SWITCH), "every switch"),
+    of_preset("flow", KeyKind::Choice(&flow::FLOW), "the flow control: the fate of a packet that cannot move"),
+    of_preset("routing", KeyKind::Choice(&routing::ROUTING), "routing of packets"),
+    of_preset("nic", KeyKind::Section(nic::NIC), "every network interface"),
+    of_preset("host", KeyKind::Section(HOST), "processor time of a host for a message"),
+    of_preset(
+        "control",
+        KeyKind::Choice(&control::CONTROL),
+        "network of control messages, which are all but fragments",
+    ),
     key(
         "placement",
-        Kind::Section(placement::PLACEMENT),
-        Default::Derived("each node on a host of its own"),
+        KeyKind::Section(placement::PLACEMENT),
+        KeyDefault::Derived("each node on a separate host"),
         "the hosts of the nodes: those of one kind follow each other",
     ),
     optional(
         "mapper",
-        Kind::Section(mapper::MAPPER),
+        KeyKind::Section(mapper::MAPPER),
         "the mappers of the hosts: they find the network, and the routes after a failure; routes are known without this \
          table, and are found again at the `reroute` of a fault",
     ),
     optional(
         "fault",
-        Kind::List { item: &fault::TABLE, most: MAX_FAULTS },
-        "one table `[[network.fault]]` for each thing that goes wrong in the network",
+        KeyKind::List { item: &fault::TABLE, most: MAX_FAULTS },
+        "one table `[[network.fault]]` for each fault of the network",
     ),
 ];
 
-/// The value of the preset, which has every key that its own tags want.
-const PRESET: Default = Default::Derived("the preset's");
-
-const fn of_preset(name: &'static str, kind: Kind, doc: &'static str) -> Key {
-    key(name, kind, PRESET, doc)
-}
-
-const ONE: Default = Default::Integer(1);
-
 const LINK: &[Key] = &[
     of_preset("rate", bandwidth(), "data rate of each direction"),
-    of_preset("delay", delay(), "time from the end of sending a byte to its being there: cable and transceivers"),
+    of_preset("delay", delay(), "time from the end of sending a byte to its arrival: cable and transceivers"),
 ];
 
 const SWITCH: &[Key] = &[
     of_preset(
         "delay",
         delay(),
-        "time from a packet's head being first in its input buffer to its asking for an output",
+        "time from the arrival of a packet's head at the front of its input buffer to its request for an output",
     ),
-    of_preset("arbitration", Kind::Word(&ARBITRATION), "who is next at an output for which several inputs wait"),
+    of_preset("arbitration", KeyKind::Word(&ARBITRATION), "order in which several waiting inputs get an output"),
 ];
 
 static ARBITRATION: Words<Arbitration> = Words(&[
     word("round-robin", "the inputs in turn", Arbitration::RoundRobin),
     word("random", "drawn at random", Arbitration::Random),
-    word("oldest", "the one that has waited longest", Arbitration::Oldest),
+    word("oldest", "the input that has waited longest", Arbitration::Oldest),
 ]);
 
 const HOST: &[Key] = &[

@@ -1,26 +1,26 @@
-//! `[protocol]`: who starts the transfer of fragments, how the builder of an event is picked, and the decision after the
+//! `[protocol]`: who starts the transfer of fragments, choice of the builder of an event, and the decision after the
 //! first phase.
 
-use super::{Rule, builder, bundle, put};
+use super::counts;
 use crate::{
     choice::*,
     diagnostics::Problem,
     limits::*,
     schema::*,
-    tree::{Node, Value},
-    view::View,
+    tree::{Node, Value, put_default},
+    view::{Rule, View},
 };
 use evb_protocol::{Assignment, FirstPhase, Protocol};
 
 pub(super) static PROTOCOL: Choice<Make<Protocol>> = Choice {
     tag: "type",
     what: "protocol",
-    default: Default::Text(PUSH),
+    default: KeyDefault::Text(PUSH),
     common: &[key(
         "assignment",
-        Kind::Word(&ASSIGNMENT),
-        Default::Text("round-robin"),
-        "how the builder of an event is picked",
+        KeyKind::Word(&ASSIGNMENT),
+        KeyDefault::Text("round-robin"),
+        "choice of the builder of an event",
     )],
     variants: &[
         variant(
@@ -30,10 +30,10 @@ pub(super) static PROTOCOL: Choice<Make<Protocol>> = Choice {
                 key(
                     "group",
                     integer(1, MAX_GROUP),
-                    Default::Derived("352, or the number of builders if that is more"),
+                    KeyDefault::Derived("352, or the number of builders if that is more"),
                     "most assignments in one message; at least the number of builders",
                 ),
-                key("group_timeout", wait(), Default::Text("1 ms"), "how long an incomplete group waits for more"),
+                key("group_timeout", wait(), KeyDefault::Text("1 ms"), "longest wait of an incomplete group"),
             ],
             |_| Protocol::Push,
         ),
@@ -64,9 +64,9 @@ pub(super) static PROTOCOL: Choice<Make<Protocol>> = Choice {
                 ),
                 key(
                     REST,
-                    Kind::Flag,
-                    Default::Flag(true),
-                    "if the others are asked for accepted events; if not, an event is decided and stored with the fragments of its first phase",
+                    KeyKind::Flag,
+                    KeyDefault::Flag(true),
+                    "true if the others are asked for accepted events; otherwise an event is decided and stored with the fragments of its first phase",
                 ),
                 optional(
                     "accept",
@@ -119,13 +119,13 @@ pub(super) static ASSIGNMENT: Words<Assignment> = Words(&[
     ),
 ]);
 
-pub(super) const RULES: &[Rule] = &[group_below_builders, who_is_first, region_bounds, first_phase, parts_of_bundles];
+pub(super) const RULES: &[Rule] = &[group_below_builders, who_is_first, region_bounds, first_phase];
 
 /// The size of a group follows from the number of builders, where there are groups.
 pub(super) fn fill(root: &mut Node) {
     if matches!(root.at("protocol.type").map(Node::text), None | Some(Some(PUSH))) {
-        let group = builder::units(root).max(DEFAULT_GROUP);
-        put(root, &["protocol", "group"], Value::Integer(group));
+        let group = counts::builder_units(root).max(DEFAULT_GROUP);
+        put_default(root, &["protocol", "group"], Value::Integer(group));
     }
 }
 
@@ -188,12 +188,4 @@ fn first_phase(view: View<'_>) -> Option<Problem> {
         };
         Problem::new(message, help).at(view.origin(key), "too many").at(view.origin("readout.units"), "readout units")
     })
-}
-
-/// A bundle does not tell a source that was not asked from one without a fragment.
-fn parts_of_bundles(view: View<'_>) -> Option<Problem> {
-    let key = partial(view).filter(|_| bundle::is_used(view))?;
-    let message = format!("`{key}` asks some of the readout units for an event, and bundles are of all of them");
-    let help = "give each readout unit one source and leave out `trigger.block` and [first_stage], or write first = ... without `rest`";
-    Some(Problem::new(message, help).at(view.origin(key), "not with bundles"))
 }

@@ -1,62 +1,56 @@
 //! `[readout]`: the readout units, how many and how much they hold. What feeds them is in [`super::source`].
 
 use super::{
-    Rule, builder, bundle, put,
+    block::{self, BUFFER_BYTES},
+    builder, bundle, counts,
     source::{self, SOURCE},
 };
 use crate::{
     diagnostics::Problem,
     limits::*,
     schema::*,
-    tree::{Node, Value},
-    view::View,
+    tree::{Node, Value, put_default},
+    view::{Rule, View},
 };
 use evb_core::{ByteCount, Frequency, Span};
 use evb_sources::{Slicing, SourceSpec};
-
-/// Bytes that fill the buffer of a readout unit by default.
-pub(super) const BUFFER_BYTES: &str = "64 MiB";
 
 pub(super) const READOUT: &[Key] = &[
     key(
         "units",
         integer(1, MAX_UNITS),
-        Default::Derived("the number of `[[readout.unit]]`"),
+        KeyDefault::Derived("the number of `[[readout.unit]]`"),
         "number of readout units",
     ),
     key(
         "buffer_events",
         integer(1, MAX_BUFFER_EVENTS),
-        Default::Derived("4096, or twice what all builders can have under construction if that is more"),
+        KeyDefault::Derived("4096, or twice what all builders can have under construction if that is more"),
         "events that one readout unit can hold; at least what all builders can have under construction",
     ),
     key(
         "buffer_bytes",
         bytes(1, MAX_BUFFER),
-        Default::Text(BUFFER_BYTES),
+        KeyDefault::Text(BUFFER_BYTES),
         "bytes that fill the buffer of one readout unit: with `busy` percent of them it stops the trigger, and fragments that \
          it has no room for stay in their source",
     ),
-    key("busy", integer(1, 100), Default::Integer(90), "percent of the buffer at which the trigger is inhibited"),
-    key("free", integer(0, 99), Default::Integer(70), "percent of the buffer at which the trigger resumes"),
+    key("busy", integer(1, 100), KeyDefault::Integer(90), "percent of the buffer at which the trigger is inhibited"),
+    key("free", integer(0, 99), KeyDefault::Integer(70), "percent of the buffer at which the trigger resumes"),
     key(
         "max_fragment",
         bytes(1, MAX_FRAGMENT),
-        Default::Derived("1 MiB, or less if a bundle of such fragments would be above 32 MiB"),
+        KeyDefault::Derived("1 MiB, or less if a bundle of such fragments would be above 32 MiB"),
         "largest fragment of a source that is accepted",
     ),
     optional(
         "slice",
-        Kind::Time { min: Span::from_micros(1), max: MAX_DURATION },
-        "an event is a slice of the time, so long: for sources of hits, which have no trigger",
+        KeyKind::Time { min: Span::from_micros(1), max: MAX_DURATION },
+        "length of an event that is a slice of time, for sources of hits, which have no trigger",
     ),
-    optional(
-        "overlap",
-        time(MAX_DURATION),
-        "time after the end of a slice whose hits belong to it, too; none by default",
-    ),
+    optional("overlap", time(MAX_DURATION), "time after the end of a slice whose hits also belong to it; 0 by default"),
     optional("slices_from", integer(0, i64::MAX), "start of the first slice in nanoseconds, 0 by default"),
-    optional("source", Kind::Choice(&SOURCE), "what feeds every unit without a table of its own"),
+    optional("source", KeyKind::Choice(&SOURCE), "the source of every unit without a separate table"),
     optional(
         "sources",
         integer(1, MAX_SOURCES),
@@ -65,22 +59,22 @@ pub(super) const READOUT: &[Key] = &[
     ),
     optional(
         "masked",
-        Kind::Integers { min: 0, max: MAX_SOURCES - 1, most: MAX_SOURCES as usize },
+        KeyKind::Integers { min: 0, max: MAX_SOURCES - 1, most: MAX_SOURCES as usize },
         "numbers of sources that are not read, as `masked` in the table of a source; sources are numbered through all \
          units, from 0",
     ),
     optional(
         "unit",
-        Kind::List { item: &Kind::Section(UNIT), most: MAX_UNITS as usize },
+        KeyKind::List { item: &KeyKind::Section(UNIT), most: MAX_UNITS as usize },
         "one table `[[readout.unit]]` for each of the first units, in order",
     ),
 ];
 
 const UNIT: &[Key] = &[
-    optional("source", Kind::Choice(&SOURCE), "what feeds this unit: its only source"),
+    optional("source", KeyKind::Choice(&SOURCE), "the only source of this unit"),
     optional(
         "sources",
-        Kind::List { item: &source::TABLE, most: MAX_SOURCES as usize },
+        KeyKind::List { item: &source::TABLE, most: MAX_SOURCES as usize },
         "the sources of this unit, in place of `source`: it sends their fragments of an event in one bundle",
     ),
 ];
@@ -114,7 +108,7 @@ fn slices(view: View<'_>) -> Option<Problem> {
         }
         (_, Some(other), Some(key)) => {
             let message =
-                format!("the {:?} source has events of its own, and no slices of the time", other.text("type"));
+                format!("the {:?} source defines its events itself, not by slices of time", other.text("type"));
             let help = format!("use sources of type \"hits\" or \"hit-file\" only, or remove `{key}`");
             Some(Problem::new(message, help).at(other.origin("type"), "no hits").at(view.origin(key), "slices"))
         }
@@ -139,12 +133,12 @@ fn slice_rate(view: View<'_>) -> Option<Problem> {
 /// The number of units follows from their tables, and the events that they hold from the builders.
 pub(super) fn fill(root: &mut Node) {
     if let Some(units) = root.at("readout.unit").and_then(Node::list).map(<[Node]>::len) {
-        put(root, &["readout", "units"], Value::Integer(i64::try_from(units).unwrap_or(i64::MAX)));
+        put_default(root, &["readout", "units"], Value::Integer(i64::try_from(units).unwrap_or(i64::MAX)));
     }
-    let enough = builder::under_construction(root, bundle::largest_block(root)).saturating_mul(2);
+    let enough = counts::under_construction(root, block::largest_block(root)).saturating_mul(2);
     let enough = enough.clamp(DEFAULT_BUFFER_EVENTS, MAX_BUFFER_EVENTS);
-    put(root, &["readout", "buffer_events"], Value::Integer(enough));
-    put(root, &["readout", "max_fragment"], Value::Text(super::bundle::default_max_fragment(root).to_string()));
+    put_default(root, &["readout", "buffer_events"], Value::Integer(enough));
+    put_default(root, &["readout", "max_fragment"], Value::Text(block::default_max_fragment(root).to_string()));
 }
 
 fn too_many_units(view: View<'_>) -> Option<Problem> {
@@ -204,7 +198,7 @@ fn thresholds(view: View<'_>) -> Option<Problem> {
 }
 
 fn buffer_events(view: View<'_>) -> Option<Problem> {
-    let (builders, slots) = (view.integer::<u64>("builder.units"), u64::from(super::builder::most_slots(view)));
+    let (builders, slots) = (view.integer::<u64>("builder.units"), u64::from(builder::most_slots(view)));
     let buffer = view.integer::<u64>("readout.buffer_events");
     let needed = builders * slots;
     (buffer < needed).then(|| {
@@ -221,11 +215,11 @@ fn buffer_events(view: View<'_>) -> Option<Problem> {
 }
 
 fn buffer_bytes(view: View<'_>) -> Option<Problem> {
-    // A bundle above the largest message is a problem of its own.
-    let largest = super::bundle::largest(view).min(MAX_FRAGMENT);
+    // A bundle above the largest message is a separate problem.
+    let largest = bundle::largest(view).min(MAX_FRAGMENT);
     let buffer: ByteCount = view.quantity("readout.buffer_bytes");
     (buffer < largest).then(|| {
-        let what = if super::bundle::is_used(view) { "bundle" } else { "fragment" };
+        let what = if bundle::is_used(view) { "bundle" } else { "fragment" };
         let message = format!("`readout.buffer_bytes` of {buffer} cannot hold one {what} of {largest}");
         Problem::new(message, "raise `readout.buffer_bytes`, or lower `readout.max_fragment`")
             .at(view.origin("readout.buffer_bytes"), "too small")

@@ -1,6 +1,5 @@
-//! `[run]`: seed, limits and the like.
+//! `[run]`: seed and limits.
 
-use super::Rule;
 use super::fault::node_id;
 use crate::{
     choice::{Words, word},
@@ -10,22 +9,27 @@ use crate::{
     scalar::unit,
     schema::*,
     tree::Node,
-    view::View,
+    view::{Rule, View},
 };
 use evb_core::{NodeId, Span};
 
 pub(super) const RUN: &[Key] = &[
-    key("seed", integer(0, i64::MAX), Default::Integer(1), "seed of every random stream"),
+    key("seed", integer(0, i64::MAX), KeyDefault::Integer(1), "seed of every random stream"),
     optional(
         "warmup",
         time(MAX_DURATION),
         "what happens before this time after the start is not measured; by default the steady window is found, and rates are of it",
     ),
-    key("peer_timeout", wait(), Default::Text("5 s"), "longest silence of a node, and longest wait for nodes to start"),
+    key(
+        "peer_timeout",
+        wait(),
+        KeyDefault::Text("5 s"),
+        "longest silence of a node, and longest wait for nodes to start",
+    ),
     key(
         "drain_timeout",
         wait(),
-        Default::Text("10 s"),
+        KeyDefault::Text("10 s"),
         "longest time for which nothing moves in a stopped run (no event ends, no byte is received or stored) before it is given up",
     ),
     optional(
@@ -33,34 +37,34 @@ pub(super) const RUN: &[Key] = &[
         integer(1, MAX_WORKERS),
         "threads that carry the nodes in one process; by default the number of cores, at most that of nodes",
     ),
-    key("placement", Kind::Word(&CORES), Default::Text("none"), "the cores of the nodes in a real run"),
+    key("placement", KeyKind::Word(&CORES), KeyDefault::Text("none"), "the cores of the nodes in a real run"),
     optional(
         "required",
-        Kind::Names { least: 1, most: MAX_REQUIRED },
-        "nodes such as `ru0` without which a run does not go on: when one is lost, the run is stopped and drains",
+        KeyKind::Names { least: 1, most: MAX_REQUIRED },
+        "nodes that the run requires, such as `ru0`: when one is lost, the run is stopped and drains",
     ),
     key(
         "minimum_readouts",
         integer(0, i64::MAX),
-        Default::Integer(0),
+        KeyDefault::Integer(0),
         "a run with fewer readout units than these is stopped",
     ),
     key(
         "minimum_builders",
         integer(0, i64::MAX),
-        Default::Integer(0),
+        KeyDefault::Integer(0),
         "a run with fewer builder units than these is stopped",
     ),
     key(
         "samples",
         integer(0, MAX_SAMPLES),
-        Default::Integer(0),
+        KeyDefault::Integer(0),
         "events per second of which each builder sends a copy to those who monitor the run; a service takes 2 if none are set",
     ),
     key(
         "rejoin",
-        Kind::Word(&REJOIN),
-        Default::Text("next-run"),
+        KeyKind::Word(&REJOIN),
+        KeyDefault::Text("next-run"),
         "when lost nodes take part again that have come back, under a service or an operator",
     ),
 ];
@@ -69,7 +73,7 @@ static CORES: Words<Cores> = Words(&[
     word("none", "the system places the nodes, and moves them as it likes", Cores::None),
     word(
         "auto",
-        "each node is bound to a core of its machine: one of its own if there are enough for the units there, else readout units and builder units share them evenly; the event manager is not bound if no core is left, and joins a worker in threads",
+        "each node is bound to a core of its machine: a separate one if there are enough for the units there, else readout units and builder units share them evenly; the event manager is not bound if no core is left, and joins a worker in threads",
         Cores::Auto,
     ),
 ]);

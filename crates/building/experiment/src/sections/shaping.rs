@@ -1,21 +1,26 @@
 //! `[shaping]`: order and packing of the fragments that readout units send.
 
-use super::Rule;
-use crate::{choice::*, diagnostics::Problem, limits::*, schema::*, view::View};
+use crate::{
+    choice::*,
+    diagnostics::Problem,
+    limits::*,
+    schema::*,
+    view::{Rule, View},
+};
 use evb_core::{Bandwidth, ByteCount, Span};
 use evb_protocol::{Shaping, ShapingStep};
 
 pub(super) static SHAPING: Choice<Make<Shaping>> = choice(
     "shaping",
-    Default::Text("none"),
+    KeyDefault::Text("none"),
     &[
-        variant("none", "each fragment goes at once as a packet of its own", &[], |_| Shaping::None),
+        variant("none", "each fragment is sent at once in a separate packet", &[], |_| Shaping::None),
         variant(
             "grouping",
             "fragments for one builder wait until they fill a packet",
             &[
-                key("packet", packet(), Default::Text("32 KiB"), "bytes that fill a packet"),
-                key("timeout", wait(), Default::Text("1 ms"), "how long an unfilled packet waits"),
+                key("packet", packet(), KeyDefault::Text("32 KiB"), "bytes that fill a packet"),
+                key("timeout", wait(), KeyDefault::Text("1 ms"), "longest wait of an unfilled packet"),
             ],
             |view| Shaping::Grouping { packet: view.quantity("packet"), timeout: view.quantity("timeout") },
         ),
@@ -24,15 +29,15 @@ pub(super) static SHAPING: Choice<Make<Shaping>> = choice(
             "a queue for each builder at every readout unit; one bucket in each time slot, all builders in turn, and \
              empty buckets keep the slots aligned",
             &[
-                key("bucket", packet(), Default::Text("8 KiB"), "bytes of a bucket: fragments, and parts of one"),
-                key("step", Kind::Word(&STEP), Default::Text("credit"), "how readout units keep in step"),
+                key("bucket", packet(), KeyDefault::Text("8 KiB"), "bytes of a bucket: fragments, and parts of one"),
+                key("step", KeyKind::Word(&STEP), KeyDefault::Text("credit"), "how readout units keep in step"),
                 key(
                     "lead",
                     bytes(0, MAX_LEAD),
-                    Default::Text("8 KiB"),
-                    "bytes of a bucket that are still on their way when the next one is asked for",
+                    KeyDefault::Text("8 KiB"),
+                    "bytes of a bucket that are still in transit when the next one is requested",
                 ),
-                key("slip", wait(), Default::Text("100 ms"), "how long a unit waits for a slow one in its turn"),
+                key("slip", wait(), KeyDefault::Text("100 ms"), "longest wait for a slow unit in its turn"),
                 optional(
                     "rate",
                     bandwidth(),
@@ -41,7 +46,7 @@ pub(super) static SHAPING: Choice<Make<Shaping>> = choice(
                 optional(
                     "guard",
                     time(MAX_WAIT),
-                    "with step = \"clock\": end of a slot in which nothing is sent, none by default; clocks may differ by so much",
+                    "with step = \"clock\": time at the end of a slot in which nothing is sent, 0 by default; clocks may differ by this much",
                 ),
             ],
             |view| Shaping::BarrelShifter {
@@ -54,7 +59,7 @@ pub(super) static SHAPING: Choice<Make<Shaping>> = choice(
         variant(
             "rate-division",
             "fragments are cut into small packets, builders in turn",
-            &[key("packet", packet(), Default::Text("512 B"), "bytes of a packet")],
+            &[key("packet", packet(), KeyDefault::Text("512 B"), "bytes of a packet")],
             |view| Shaping::RateDivision { packet: view.quantity("packet") },
         ),
     ],
@@ -95,7 +100,7 @@ static STEP: Words<ShapingStep> = Words(&[
     ),
 ]);
 
-const fn packet() -> Kind {
+const fn packet() -> KeyKind {
     bytes(MIN_PACKET.0, MAX_PACKET)
 }
 

@@ -1,20 +1,19 @@
 //! The source of a readout unit, `readout.source` and `[[readout.unit]]`: where its fragments come from.
 
-use super::bundle;
 use crate::{choice::*, diagnostics::Problem, limits::*, schema::*, tree::Node, view::View};
 use evb_core::{ByteCount, Frequency, SourceId};
 use evb_sources::{HIT_TIME_BYTES, Slicing, SourceSpec};
 use std::collections::HashMap;
 
 /// Each table of a list of sources.
-pub(super) static TABLE: Kind = Kind::Choice(&SOURCE);
+pub(super) static TABLE: KeyKind = KeyKind::Choice(&SOURCE);
 
 pub(super) static SOURCE: Choice<Source> = Choice {
     tag: "type",
     what: "source",
-    default: Default::Required,
+    default: KeyDefault::Required,
     common: &[
-        optional("masked", Kind::Flag, "true for a source that is not read and not expected; the record names it"),
+        optional("masked", KeyKind::Flag, "true for a source that is neither read nor expected; the record lists it"),
         optional(
             "suppressed",
             number(0.0, 1.0),
@@ -62,8 +61,8 @@ pub(super) static SOURCE: Choice<Source> = Choice {
             &[
                 FILE,
                 optional("fed", integer(0, i64::MAX), "FED to take; by default the row of the number of the source"),
-                key("event_size_mean", number(1e-3, 1e3), Default::Number(1.0), "mean relative size of an event"),
-                key("event_size_rms", number(0.0, 1e3), Default::Number(0.0), "rms of it, log-normal"),
+                key("event_size_mean", number(1e-3, 1e3), KeyDefault::Number(1.0), "mean relative size of an event"),
+                key("event_size_rms", number(0.0, 1e3), KeyDefault::Number(0.0), "rms of it, log-normal"),
             ],
             generated(|view| SourceSpec::SizeModel {
                 file: view.path("file"),
@@ -77,8 +76,8 @@ pub(super) static SOURCE: Choice<Source> = Choice {
             "generated, without a trigger: hits at random times, cut into slices of `readout.slice`; each hit begins with \
              its time in nanoseconds",
             &[
-                required("rate", Kind::Rate { min: Frequency(1), max: MAX_RATE }, "mean rate of the hits"),
-                key("size", bytes(HIT_TIME_BYTES, MAX_FRAGMENT), Default::Text("16 B"), "bytes of a hit"),
+                required("rate", KeyKind::Rate { min: Frequency(1), max: MAX_RATE }, "mean rate of the hits"),
+                key("size", bytes(HIT_TIME_BYTES, MAX_FRAGMENT), KeyDefault::Text("16 B"), "bytes of a hit"),
             ],
             generated(|view| SourceSpec::Hits {
                 rate: view.quantity("rate"),
@@ -90,7 +89,7 @@ pub(super) static SOURCE: Choice<Source> = Choice {
             "hit-file",
             "recorded without a trigger: a file of hits of one size, in the order of their times, cut into slices of \
              `readout.slice`; each hit begins with its time in nanoseconds, 64 bits, little-endian",
-            &[FILE, key("size", bytes(HIT_TIME_BYTES, MAX_FRAGMENT), Default::Text("16 B"), "bytes of a hit")],
+            &[FILE, key("size", bytes(HIT_TIME_BYTES, MAX_FRAGMENT), KeyDefault::Text("16 B"), "bytes of a hit")],
             Source {
                 feed: Feed::Recorded,
                 make: |view| SourceSpec::HitFile {
@@ -163,26 +162,26 @@ const fn live(make: Make<SourceSpec>) -> Source {
     Source { feed: Feed::Live, make }
 }
 
-const FILE: Key = required("file", Kind::Path, "the file; a relative path starts from `data.directory`");
+const FILE: Key = required("file", KeyKind::Path, "the file; a relative path starts from `data.directory`");
 
 const LIVE: &[Key] = &[
-    required("listen", Kind::Address, "address to listen on; port 0 is any free one"),
-    key("counter_bits", integer(1, 64), Default::Integer(32), "width of the front end's event counter"),
+    required("listen", KeyKind::Address, "address to listen on; port 0 is any free one"),
+    key("counter_bits", integer(1, 64), KeyDefault::Integer(32), "width of the front end's event counter"),
     IDENTITY,
 ];
 
 /// The use of the second identity of a fragment.
 const IDENTITY: Key = key(
     "identity",
-    Kind::Word(&TOLERANT),
-    Default::Text("strict"),
-    "what a mark beside the event number (bunch crossing, orbit, timestamp) is good for",
+    KeyKind::Word(&TOLERANT),
+    KeyDefault::Text("strict"),
+    "what a mark beside the event number (bunch crossing, orbit, timestamp) means for an event",
 );
 
 /// The words for marks that must agree (false) or may disagree (true).
 static TOLERANT: Words<bool> = Words(&[
     word("strict", "the marks of all fragments of an event must agree, where they carry one", false),
-    word("tolerant", "a mark that disagrees is counted and spoils no event", true),
+    word("tolerant", "a mark that disagrees is counted, and the event stays complete", true),
 ]);
 
 /// The source that a table describes.
@@ -196,17 +195,17 @@ pub(super) fn feed(table: View<'_>) -> Feed {
 }
 
 /// The tables of all sources, in the order of the units.
-pub(super) fn all(view: View<'_>) -> impl Iterator<Item = View<'_>> {
+pub(crate) fn all(view: View<'_>) -> impl Iterator<Item = View<'_>> {
     (0..view.integer("readout.units")).flat_map(move |unit| of_unit(view, unit))
 }
 
 /// The tables of the sources of the readout unit with this index. Units without a table share the source of all.
-pub(super) fn of_unit(view: View<'_>, unit: usize) -> Vec<View<'_>> {
+pub(crate) fn of_unit(view: View<'_>, unit: usize) -> Vec<View<'_>> {
     match view.list("readout.unit").get(unit) {
         Some(table) => in_table(table).map(View).collect(),
         None => {
             let shared = view.0.at("readout.source").map(View);
-            std::iter::repeat_n(shared, bundle::shared_by(view, unit)).flatten().collect()
+            std::iter::repeat_n(shared, shared_by(view, unit)).flatten().collect()
         }
     }
 }
@@ -239,7 +238,7 @@ pub(super) fn used(view: View<'_>) -> Vec<View<'_>> {
     own.iter().flat_map(in_table).chain(shared).map(View).collect()
 }
 
-/// True when a source is recorded or live, in an unchecked tree.
+/// True if a source is recorded or live, in an unchecked tree.
 pub(super) fn has_data(root: &Node) -> bool {
     let is_data = |table: &Node| SOURCE.written(Some(table)).is_some_and(|source| source.feed != Feed::Generated);
     written(root).any(is_data)
@@ -253,7 +252,7 @@ fn written(root: &Node) -> impl Iterator<Item = &Node> {
     units.iter().flat_map(in_table).chain(shared)
 }
 
-/// The usual size of the largest fragments that sources have, in an unchecked tree; none if the file does not say it.
+/// The usual size of the largest fragments that sources have, in an unchecked tree; `None` if the file does not say it.
 pub(super) fn usual_size(root: &Node) -> Option<ByteCount> {
     written(root).map(size_of).try_fold(ByteCount(0), |largest, size| Some(largest.max(size?)))
 }
@@ -314,7 +313,7 @@ fn listeners(view: View<'_>) -> Vec<Problem> {
         }
         if let Some((first, other)) = seen.insert((source.text("type"), address), (index, source)) {
             let message = format!("readout units {first} and {index} both listen on {address:?}");
-            let help = "give each unit a table [[readout.unit]] with an address of its own";
+            let help = "give each unit a table [[readout.unit]] with a separate address";
             let mut problem = Problem::new(message, help).at(source.origin("listen"), "taken");
             if source.origin("listen") != other.origin("listen") {
                 problem = problem.at(other.origin("listen"), format!("unit {first}"));
@@ -326,4 +325,14 @@ fn listeners(view: View<'_>) -> Vec<Problem> {
         }
     }
     problems
+}
+
+/// Number of sources of a unit without a table.
+fn shared_by(view: View<'_>, unit: usize) -> usize {
+    let tables = view.list("readout.unit").len();
+    let units = view.integer::<usize>("readout.units").saturating_sub(tables);
+    match view.maybe_integer::<usize>("readout.sources") {
+        Some(sources) if units > 0 => sources / units + usize::from(unit - tables < sources % units),
+        _ => 1,
+    }
 }

@@ -9,27 +9,31 @@ use crate::{
 };
 
 pub(super) const STORAGE: &[Key] = &[
-    key("keep", Kind::Keep, Default::Text("all"), "which events are written; incomplete ones too, unless none"),
+    key(
+        "keep",
+        KeyKind::Keep { words: &KEEP, table: &[ONE_IN] },
+        KeyDefault::Text("all"),
+        "events that are written; unless it is `none`, incomplete events always are",
+    ),
     key(
         "directory",
-        Kind::Path,
-        Default::Text("evb-data"),
+        KeyKind::Path,
+        KeyDefault::Text("evb-data"),
         "folder of the event files, relative to the working folder",
     ),
     key(
         "file_size",
         bytes(MIN_FILE_SIZE.0, MAX_FILE_SIZE),
-        Default::Text("2 GB"),
+        KeyDefault::Text("2 GB"),
         "size at which a new event file is begun",
     ),
 ];
 
 /// The words that `keep` takes.
-pub(crate) static KEEP: Words<Keep> =
-    Words(&[word("all", "every event", Keep::All), word("none", "no event", Keep::None)]);
+static KEEP: Words<Keep> = Words(&[word("all", "every event", Keep::All), word("none", "no event", Keep::None)]);
 
 /// The key of the table form of `keep`.
-pub(crate) static ONE_IN: Key = required("one_in", integer(1, i64::MAX), "one event in this many");
+const ONE_IN: Key = required("one_in", integer(1, i64::MAX), "one event in this many");
 
 pub(super) fn plan(view: View<'_>) -> StoragePlan {
     StoragePlan {

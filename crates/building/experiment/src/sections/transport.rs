@@ -1,8 +1,8 @@
 //! `[transport]`: how nodes talk. Its keys are made from the registry of transports.
 
 use crate::{
-    choice::{Choice, Form, Variant},
-    schema::{Default, Key, Kind, key},
+    choice::{Choice, Variant},
+    schema::{Form, Key, KeyDefault, KeyKind, key},
     tree::Value,
     view::View,
 };
@@ -10,7 +10,7 @@ use evb_transport_registry::{ALL, Setting, SettingValue, TransportChoice, Transp
 
 /// The transports, each with its part of [`KEYS`].
 pub(super) static TRANSPORT: Choice<&'static TransportInfo> =
-    Choice { tag: "type", what: "transport", default: Default::Text(ALL[0].name), variants: &VARIANTS, common: &[] };
+    Choice { tag: "type", what: "transport", default: KeyDefault::Text(ALL[0].name), variants: &VARIANTS, common: &[] };
 
 /// The transport of a checked table, with all its settings.
 pub(super) fn choice_of(table: View<'_>) -> TransportChoice {
@@ -37,7 +37,7 @@ static VARIANTS: [Variant<&'static TransportInfo>; ALL.len()] = {
 
 /// The settings of all transports, one after another.
 static KEYS: [Key; count()] = {
-    let mut keys = [const { key("", Kind::Text, Default::Absent, "") }; count()];
+    let mut keys = [const { key("", KeyKind::Text, KeyDefault::Absent, "") }; count()];
     let (mut index, mut next) = (0, 0);
     while index < ALL.len() {
         let (settings, mut own) = (ALL[index].settings, 0);
@@ -60,8 +60,8 @@ const fn count() -> usize {
 
 const fn of_setting(setting: &'static Setting) -> Key {
     let (kind, default) = match setting.value {
-        SettingValue::Text { default } => (Kind::Text, Default::Text(default)),
-        SettingValue::Integer { min, max, default } => (Kind::Integer { min, max }, Default::Integer(default)),
+        SettingValue::Text { default } => (KeyKind::Text, KeyDefault::Text(default)),
+        SettingValue::Integer { min, max, default } => (KeyKind::Integer { min, max }, KeyDefault::Integer(default)),
     };
     key(setting.name, kind, default, setting.doc)
 }

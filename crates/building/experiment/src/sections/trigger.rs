@@ -1,17 +1,14 @@
 //! `[trigger]`: what makes the event manager trigger, and when that ends.
 
-use super::{
-    Rule, put,
-    source::{self, Feed},
-};
+use super::source::{self, Feed};
 use crate::{
     choice::*,
     diagnostics::Problem,
     limits::*,
     plan::TriggerPlan,
     schema::*,
-    tree::{Node, Value},
-    view::View,
+    tree::{Node, Value, put_default},
+    view::{Rule, View},
 };
 use evb_core::Frequency;
 use evb_protocol::Trigger;
@@ -19,15 +16,15 @@ use evb_protocol::Trigger;
 pub(super) static TRIGGER: Choice<Make<Trigger>> = Choice {
     tag: "type",
     what: "trigger",
-    default: Default::Derived("`data` if any source is recorded or live, else `free-running`"),
+    default: KeyDefault::Derived("`data` if any source is recorded or live, else `free-running`"),
     common: &[
         optional("events", integer(1, i64::MAX), "events after which the trigger stops"),
-        optional("duration", Kind::Time { min: MIN_WAIT, max: MAX_DURATION }, "time after which it stops"),
+        optional("duration", KeyKind::Time { min: MIN_WAIT, max: MAX_DURATION }, "time after which it stops"),
         key(
             "block",
-            Kind::Auto { max: MAX_BLOCK },
-            Default::Text("auto"),
-            "events in a block: a readout unit sends its fragments of so many consecutive events to one builder in one \
+            KeyKind::Auto { max: MAX_BLOCK },
+            KeyDefault::Text("auto"),
+            "events in a block: a readout unit sends its fragments of this many consecutive events to one builder in one \
              bundle. `auto` takes up to 64 events, 128 KiB in a bundle and 1 MiB in a block: at a rate as many as the load \
              needs, free running as many as leave 8 blocks of the `events` for each builder; 1 with \
              data, phases, a first stage, shaping, injected faults, or sizes that are not in the file",
@@ -35,8 +32,8 @@ pub(super) static TRIGGER: Choice<Make<Trigger>> = Choice {
         key(
             "accept_loss",
             integer(0, 100),
-            Default::Integer(0),
-            "percent of what comes at a rate, triggers or messages, that may be lost before the result is not good",
+            KeyDefault::Integer(0),
+            "percent of the triggers or messages at a rate that may be lost in a good run",
         ),
     ],
     variants: &[
@@ -45,8 +42,8 @@ pub(super) static TRIGGER: Choice<Make<Trigger>> = Choice {
             RATE,
             "at a rate",
             &[
-                required("rate", Kind::Rate { min: Frequency(1), max: MAX_RATE }, "mean trigger rate"),
-                key("spacing", Kind::Word(&SPACING), Default::Text("regular"), "intervals between triggers"),
+                required("rate", KeyKind::Rate { min: Frequency(1), max: MAX_RATE }, "mean trigger rate"),
+                key("spacing", KeyKind::Word(&SPACING), KeyDefault::Text("regular"), "intervals between triggers"),
             ],
             |_| Trigger::Driven,
         ),
@@ -67,7 +64,7 @@ pub(super) const RULES: &[Rule] = &[end_of_run];
 /// The trigger follows from the sources.
 pub(super) fn fill(root: &mut Node) {
     let trigger = if source::has_data(root) { DATA } else { FREE_RUNNING };
-    put(root, &["trigger", "type"], Value::Text(trigger.to_owned()));
+    put_default(root, &["trigger", "type"], Value::Text(trigger.to_owned()));
 }
 
 pub(super) fn plan(view: View<'_>) -> TriggerPlan {

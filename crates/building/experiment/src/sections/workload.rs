@@ -22,7 +22,7 @@ and `[shaping]` have none. `evb run` needs a rate in place of `load`, and for `g
 /// Event building, or traffic.
 pub(super) static WORKLOAD: Choice<Option<Traffic>> = choice(
     "workload",
-    Default::Text("event-building"),
+    KeyDefault::Text("event-building"),
     &[
         variant("event-building", "events are built, as `[protocol]` says", &[], None),
         variant(
@@ -31,7 +31,7 @@ pub(super) static WORKLOAD: Choice<Option<Traffic>> = choice(
             &[
                 required(
                     "destinations",
-                    Kind::Integers { min: 0, max: MAX_UNITS - 1, most: MAX_UNITS as usize },
+                    KeyKind::Integers { min: 0, max: MAX_UNITS - 1, most: MAX_UNITS as usize },
                     "for each sender the index of its receiver, such as [0, 0, 2]",
                 ),
                 WINDOW,
@@ -58,7 +58,7 @@ pub(super) static WORKLOAD: Choice<Option<Traffic>> = choice(
             "rotation",
             "message e of every sender goes to receiver e mod N: event building without a manager",
             &[
-                key("start", Kind::Word(&STARTS), Default::Text("simultaneous"), "how the senders start"),
+                key("start", KeyKind::Word(&STARTS), KeyDefault::Text("simultaneous"), "how the senders start"),
                 WINDOW,
                 LOAD,
                 RATE,
@@ -80,11 +80,16 @@ pub(super) static WORKLOAD: Choice<Option<Traffic>> = choice(
             &[
                 required("least", integer(1, MAX_UNITS), "fewest senders that one processor gathers from"),
                 required("most", integer(1, MAX_UNITS), "most senders that one processor gathers from"),
-                key("processors", integer(1, MAX_UNITS), Default::Integer(1), "processors that gather for one event"),
+                key(
+                    "processors",
+                    integer(1, MAX_UNITS),
+                    KeyDefault::Integer(1),
+                    "processors that gather for one event",
+                ),
                 key(
                     "ask",
-                    Kind::Flag,
-                    Default::Flag(true),
+                    KeyKind::Flag,
+                    KeyDefault::Flag(true),
                     "whether a processor asks each sender; else the senders send by themselves when the event comes",
                 ),
                 WINDOW,
@@ -187,25 +192,25 @@ const TRAFFIC: &[Key] = &[WINDOW, LOAD, RATE, ARRIVALS, MESSAGES];
 const CYCLES: &[Key] = &[MESSAGES];
 
 const COMPUTE: Key =
-    key("compute", time(MAX_COMPUTE), Default::Text("0 s"), "time that the receiver computes for each event");
+    key("compute", time(MAX_COMPUTE), KeyDefault::Text("0 s"), "time that the receiver computes for each event");
 
 const OVERHEAD: Key = key(
     "overhead",
     time(MAX_COMPUTE),
-    Default::Text("0 s"),
+    KeyDefault::Text("0 s"),
     "time that the receiver's application needs for each event beside its messages and what it computes",
 );
 
 const WINDOW: Key = key(
     "window",
     integer(1, MAX_WINDOW),
-    Default::Integer(2),
+    KeyDefault::Integer(2),
     "messages that a saturating sender has under way: it sends the next when one has left its host; in a `funnel` and a \
-     `push-farm` for every sender, until the receiver is done with one and says so by a message of 64 B",
+     `push-farm` for every sender, until the receiver is done with one and reports this by a message of 64 B",
 );
 
 const DEPTH: Key =
-    key("window", integer(1, MAX_WINDOW), Default::Integer(1), "messages under way at once: the depth of the pipeline");
+    key("window", integer(1, MAX_WINDOW), KeyDefault::Integer(1), "messages in flight: the depth of the pipeline");
 
 const LOAD: Key = optional(
     "load",
@@ -215,14 +220,14 @@ const LOAD: Key = optional(
 
 const RATE: Key = optional(
     "rate",
-    Kind::Rate { min: Frequency(1), max: MAX_RATE },
+    KeyKind::Rate { min: Frequency(1), max: MAX_RATE },
     "mean rate of the messages of each sender (`gather`: of events in all), instead of `load`",
 );
 
 const ARRIVALS: Key = key(
     "arrivals",
-    Kind::Word(&SPACING),
-    Default::Text("poisson"),
+    KeyKind::Word(&SPACING),
+    KeyDefault::Text("poisson"),
     "intervals between messages under `load` or `rate`",
 );
 
@@ -256,17 +261,17 @@ static SPACING: Words<Spacing> = Words(&[
     ),
 ]);
 
-/// True when messages come in time slots.
+/// True if messages come in time slots.
 fn is_slotted(workload: View<'_>) -> bool {
     workload.has("arrivals") && SPACING.at(workload, "arrivals") == Spacing::Slotted
 }
 
-/// True when the workload is traffic and not event building.
+/// True if the workload is traffic and not event building.
 pub(super) fn is_traffic(view: View<'_>) -> bool {
     WORKLOAD.of(view.below("workload")).is_some()
 }
 
-/// True when the workload is event building, in an unchecked tree.
+/// True if the workload is event building, in an unchecked tree.
 pub(super) fn is_event_building(root: &Node) -> bool {
     WORKLOAD.written(root.at("workload")).is_some_and(Option::is_none)
 }

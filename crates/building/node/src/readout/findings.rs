@@ -53,35 +53,35 @@ impl ReadoutNode {
         let faults = |fault| counts.faults.get(fault);
         let (out_of_step, early) = (faults(Fault::OutOfStep), faults(Fault::Early));
         let mut found = Vec::new();
-        let mut tell = |holds: bool, finding: Finding| found.extend(holds.then_some(finding));
+        let mut add_if = |holds: bool, finding: Finding| found.extend(holds.then_some(finding));
         let silent = match self.refusals.count() {
             0 => "was never sent a fragment".to_owned(),
             refused => format!("was sent no fragment; {refused} times it was sent something else"),
         };
-        tell(came == 0, self.finding(FindingKind::SilentSource, &silent));
+        add_if(came == 0, self.finding(FindingKind::SilentSource, &silent));
         let message = format!(
             "could not tell to which events {out_of_step} of its fragments belong: its counter started again or leapt {} \
              times",
             faults(Fault::Resynchronised)
         );
         let hint = "fragments that carry a mark beside the counter bring a source back by themselves: see the framing";
-        tell(out_of_step > 0, self.finding(FindingKind::OutOfStep, &message).hint(hint));
+        add_if(out_of_step > 0, self.finding(FindingKind::OutOfStep, &message).hint(hint));
         // A front end counts from its own start, through all runs that have followed each other.
         let came_in_all = of_all_runs.came;
         let announced = self.announced.map_or(came_in_all, u64::from);
         let message = format!("was announced {announced} fragments at the end of run, and {came_in_all} came");
         // What is announced is counted modulo 2^32.
-        tell(announced != came_in_all & u64::from(u32::MAX), self.finding(FindingKind::MissedEnd, &message));
+        add_if(announced != came_in_all & u64::from(u32::MAX), self.finding(FindingKind::MissedEnd, &message));
         let skipped = counts.skipped;
         let message = format!("lacks {skipped} fragments that its counter has passed");
-        // A front end that says how many it has sent may leave numbers out.
-        tell(self.announced.is_none() && skipped > 0, self.finding(FindingKind::MissedEnd, &message));
+        // A front end that announces its number of fragments may leave numbers out.
+        add_if(self.announced.is_none() && skipped > 0, self.finding(FindingKind::MissedEnd, &message));
         let message = format!("set {early} fragments apart from before the first event that all sources had");
-        tell(early > 0, self.finding(FindingKind::Early, &message));
+        add_if(early > 0, self.finding(FindingKind::Early, &message));
         let message =
             "has no second identity beside its event counter: should it start again, its fragments are set apart";
         let alone = self.numbered < 2 || came == 0 || of_all_runs.marked > 0;
-        tell(!alone, self.finding(FindingKind::NoSecondIdentity, message));
+        add_if(!alone, self.finding(FindingKind::NoSecondIdentity, message));
         found
     }
 

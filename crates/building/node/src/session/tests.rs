@@ -2,6 +2,7 @@
 
 use super::*;
 use evb_experiment::Experiment;
+use std::collections::BTreeSet;
 use std::collections::VecDeque;
 
 const FILE: &str = r#"
@@ -13,12 +14,12 @@ builder = { units = 2 }
 /// Nodes of which some cannot take the first experiment that they are asked about, and any other. All answers of a
 /// question are on their way when it has been asked.
 #[derive(Default)]
-struct Answering {
+struct AnsweringNodes {
     notices: VecDeque<(NodeId, Notice)>,
     refuse: Vec<NodeId>,
 }
 
-impl Nodes for Answering {
+impl NodeGroup for AnsweringNodes {
     fn gather(&mut self, _: &Arc<Blueprint>, _: &[NodeId], _: &mut dyn Observer) -> Result<(), NodeError> {
         Ok(())
     }
@@ -60,7 +61,7 @@ fn plan(events: u64) -> (Plan, String) {
 
 #[test]
 fn late_answers_to_an_earlier_question_are_not_taken_for_those_to_the_next() {
-    let nodes = Answering { refuse: vec![NodeId(1), NodeId(2), NodeId(3)], ..Answering::default() };
+    let nodes = AnsweringNodes { refuse: vec![NodeId(1), NodeId(2), NodeId(3)], ..AnsweringNodes::default() };
     let mut session = Session::new(Box::new(nodes));
     let [first, second, third] = [1, 2, 3].map(plan);
     session.load(&first.0, &first.1).unwrap();

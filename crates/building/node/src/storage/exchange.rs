@@ -3,10 +3,10 @@
 //! The slots of the builder bound both directions: the slot of an event comes back when the event is stored.
 
 use super::{
-    Kept,
+    event_file::RoutedEvent,
     write_lease::{LeaseState, WriteLease, now},
 };
-use crate::control::NodeError;
+use crate::error::NodeError;
 use bytes::Bytes;
 use evb_events::WriteSummary;
 use evb_protocol::Built;
@@ -24,7 +24,7 @@ use std::{
 pub(super) enum Task {
     Write {
         /// The writer was idle before.
-        rested: bool,
+        was_idle: bool,
     },
     /// Remove events that are not reported as stored, and close the files.
     GoBack,
@@ -44,8 +44,8 @@ enum End {
     Drop,
 }
 
-struct State {
-    queue: Vec<Kept>,
+struct ExchangeState {
+    queue: Vec<RoutedEvent>,
     stored: Vec<Built<Bytes>>,
     end: End,
     /// The writer sleeps.
@@ -57,8 +57,8 @@ struct State {
 }
 
 pub(super) struct Exchange {
-    pub(super) gate: WriteLease,
-    state: Mutex<State>,
+    pub(super) lease: WriteLease,
+    state: Mutex<ExchangeState>,
     changed: Condvar,
     /// The node has news to take.
     news: AtomicBool,
@@ -66,9 +66,10 @@ pub(super) struct Exchange {
 
 impl Exchange {
     pub(super) fn new(lease: Option<Duration>, summary: Vec<WriteSummary>) -> Self {
-        let state = State { queue: vec![], stored: vec![], end: End::None, sleeps: false, outcome: None, summary };
+        let state =
+            ExchangeState { queue: vec![], stored: vec![], end: End::None, sleeps: false, outcome: None, summary };
         Self {
-            gate: WriteLease::new(lease),
+            lease: WriteLease::new(lease),
             state: Mutex::new(state),
             changed: Condvar::new(),
             news: AtomicBool::new(false),
@@ -78,14 +79,14 @@ impl Exchange {
     // The node's side.
 
     /// Hands events over, in this order.
-    pub(super) fn hand_over(&self, events: &mut Vec<Kept>) {
-        self.change(|state| match state.outcome.is_none() && self.gate.way(now()) != LeaseState::Fenced {
+    pub(super) fn hand_over(&self, events: &mut Vec<RoutedEvent>) {
+        self.change(|state| match state.outcome.is_none() && self.lease.state(now()) != LeaseState::Fenced {
             true => state.queue.append(events),
             false => events.clear(),
         });
     }
 
-    /// Moves stored events into `sink`; none while the gate is shut.
+    /// Moves stored events into `sink`; `None` while the lease is held.
     ///
     /// # Errors
     /// The error of the writer, once.
@@ -94,7 +95,7 @@ impl Exchange {
             return Ok(());
         }
         let mut state = self.state();
-        if self.gate.way(now()) != LeaseState::Open {
+        if self.lease.state(now()) != LeaseState::Open {
             return Ok(());
         }
         self.news.store(false, Ordering::Relaxed);
@@ -117,16 +118,16 @@ impl Exchange {
 
     #[cfg(test)]
     pub(super) fn hold(&self) {
-        self.change(|_| self.gate.hold());
+        self.change(|_| self.lease.hold());
     }
 
     pub(super) fn release(&self) {
-        self.change(|_| self.gate.release());
+        self.change(|_| self.lease.release());
     }
 
     pub(super) fn fence(&self) {
         self.change(|state| {
-            self.gate.fence();
+            self.lease.fence();
             state.queue.clear();
         });
     }
@@ -144,31 +145,31 @@ impl Exchange {
     // The writer's side.
 
     /// Waits for a task, and moves all events that were handed over into `waiting`.
-    pub(super) fn next(&self, waiting: &mut VecDeque<Kept>) -> Task {
-        let (mut state, mut rested) = (self.state(), false);
+    pub(super) fn next(&self, waiting: &mut VecDeque<RoutedEvent>) -> Task {
+        let (mut state, mut was_idle) = (self.state(), false);
         loop {
             waiting.extend(state.queue.drain(..));
-            match (state.end, self.gate.way(now())) {
+            match (state.end, self.lease.state(now())) {
                 (End::Drop, _) => return Task::Drop,
                 (End::Finish, LeaseState::Held) | (_, LeaseState::Fenced) => return self.end_behind_the_fence(&state),
-                (_, LeaseState::Open) if !waiting.is_empty() => return Task::Write { rested },
+                (_, LeaseState::Open) if !waiting.is_empty() => return Task::Write { was_idle },
                 (End::Finish, LeaseState::Open) => return Task::Close,
                 (End::None, LeaseState::Open | LeaseState::Held) => {}
             }
-            rested = true;
+            was_idle = true;
             state = self.sleep(state, None);
         }
     }
 
-    /// Gives back written events as soon as the gate is open. Returns true if the node has taken all earlier ones.
+    /// Gives back written events as soon as the lease is open. Returns true if the node has taken all earlier ones.
     ///
     /// # Errors
-    /// The next task if the gate stays shut. The batch is then never reported as stored.
+    /// The next task if the lease stays held. The batch is then never reported as stored.
     pub(super) fn confirm(&self, batch: &mut Vec<Built<Bytes>>, summary: Vec<WriteSummary>) -> Result<bool, Task> {
         let mut state = self.state();
         state.summary = summary;
         loop {
-            match (state.end, self.gate.way(now())) {
+            match (state.end, self.lease.state(now())) {
                 (End::Drop, _) => return Err(Task::Drop),
                 (End::Finish, LeaseState::Held) | (_, LeaseState::Fenced) => {
                     return Err(self.end_behind_the_fence(&state));
@@ -189,7 +190,7 @@ impl Exchange {
         let mut state = self.state();
         loop {
             let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() || state.end == End::Drop || self.gate.way(now()) == LeaseState::Fenced {
+            if left.is_zero() || state.end == End::Drop || self.lease.state(now()) == LeaseState::Fenced {
                 return;
             }
             state = self.sleep(state, Some(left));
@@ -207,12 +208,16 @@ impl Exchange {
         self.news.store(true, Ordering::Release);
     }
 
-    fn end_behind_the_fence(&self, state: &State) -> Task {
-        self.gate.fence();
+    fn end_behind_the_fence(&self, state: &ExchangeState) -> Task {
+        self.lease.fence();
         if state.stored.is_empty() { Task::Close } else { Task::GoBack }
     }
 
-    fn sleep<'a>(&self, mut state: MutexGuard<'a, State>, most: Option<Duration>) -> MutexGuard<'a, State> {
+    fn sleep<'a>(
+        &self,
+        mut state: MutexGuard<'a, ExchangeState>,
+        most: Option<Duration>,
+    ) -> MutexGuard<'a, ExchangeState> {
         state.sleeps = true;
         match most {
             None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
@@ -220,17 +225,17 @@ impl Exchange {
         }
     }
 
-    fn change(&self, change: impl FnOnce(&mut State)) {
+    fn change(&self, change: impl FnOnce(&mut ExchangeState)) {
         let mut state = self.state();
         change(&mut state);
-        // To wake somebody is a system call, even when nobody sleeps.
+        // A wake-up is a system call, even if the writer does not sleep.
         if std::mem::take(&mut state.sleeps) {
             drop(state);
             self.changed.notify_one();
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ExchangeState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,12 +1,12 @@
 //! The storage of a builder of the first stage: it hands super-fragments to a readout unit of the second.
 //!
 //! A readout unit that is gone does not come back. The second stage knows that it is gone, and misses its super-fragments. So
-//! they are dropped from then on, and the first stage goes on for all other readout units.
+//! they are dropped from then on, and the first stage continues for all other readout units.
 //!
 //! A builder that has lost its event manager does not announce the end of its data, since the second stage would then
 //! end as well. It continues as if that source were gone.
 
-use super::writer::EventFile;
+use super::event_file::EventFile;
 use bytes::Bytes;
 use evb_events::{WriteError, WriteSummary};
 use evb_filter::StreamId;
@@ -28,7 +28,7 @@ pub(super) struct Forward {
     /// The readout unit, as frames name it.
     unit: u16,
     path: PathBuf,
-    /// The connection; none if the readout unit is gone.
+    /// The connection; `None` if the readout unit is gone.
     stream: Option<UnixStream>,
     /// Frames that are not sent yet.
     frames: Vec<u8>,

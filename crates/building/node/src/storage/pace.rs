@@ -15,7 +15,7 @@ impl Pace {
     }
 
     /// Notes that the disk was idle until now.
-    pub(super) fn rested(&mut self, now: Instant) {
+    pub(super) fn idle_until(&mut self, now: Instant) {
         self.free_at = self.free_at.max(now);
     }
 
@@ -39,12 +39,12 @@ mod tests {
     fn what_waits_for_the_disk_goes_at_its_rate_and_rest_is_not_made_up_for() {
         let mut pace = Pace::new(Bandwidth(8_000_000));
         let start = Instant::now();
-        pace.rested(start);
+        pace.idle_until(start);
         pace.write(500_000);
         assert_eq!(pace.write(500_000), start + Duration::from_secs(1));
-        pace.rested(start + Duration::from_millis(100));
+        pace.idle_until(start + Duration::from_millis(100));
         assert_eq!(pace.write(1_000_000), start + Duration::from_secs(2), "it was busy, so it had no rest");
-        pace.rested(start + Duration::from_secs(5));
+        pace.idle_until(start + Duration::from_secs(5));
         assert_eq!(pace.write(1_000_000), start + Duration::from_secs(6));
     }
 }

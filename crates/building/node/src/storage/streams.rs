@@ -1,6 +1,6 @@
 //! The event files of a builder by stream. The default stream has files from the start, any other from its first event.
 
-use super::writer::{EventFile, append};
+use super::event_file::{EventFile, append};
 use bytes::Bytes;
 use evb_events::{Metadata, Place, WriteError, WriteSummary, Writer, WriterOptions};
 use evb_filter::StreamId;

@@ -104,14 +104,14 @@ fn storage(stepwise: bool, rate: Option<Bandwidth>, lease: Option<Duration>) -> 
     };
     let bell = wakes.clone();
     let waker: Waker = Arc::new(move || _ = bell.fetch_add(1, Ordering::SeqCst));
-    let line = Line::start(0, fake, waker, rate.map(Pace::new), lease).unwrap();
+    let writer = WriterHandle::start(0, fake, waker, rate.map(Pace::new), lease).unwrap();
     let (streams, file_name) = (vec!["physics".into()], "fake".into());
-    let line = Some(line);
+    let writer = Some(writer);
     let storage = Storage {
         keep: Keep::All,
         builder: 0,
-        line,
-        outlet: None,
+        writer,
+        sender: None,
         is_orphaned: false,
         file_name,
         streams,
@@ -215,21 +215,21 @@ fn a_disk_that_stands_still_holds_up_nobody_and_finishing_waits_for_all() {
 }
 
 #[test]
-fn an_error_of_the_writer_is_the_nodes_and_is_told_once() {
+fn an_error_of_the_writer_is_reported_once_by_the_node() {
     let (mut storage, hand) = storage(true, None, None);
     store(&mut storage, 1..=2);
     hand.step(Step::Go);
     hand.step(Step::Fail);
     let mut sink = Vec::new();
-    let mut told = Ok(());
-    wait_until("the error is told", || {
-        told = storage.take_stored(&mut sink);
-        told.is_err()
+    let mut outcome = Ok(());
+    wait_until("the error is outcome", || {
+        outcome = storage.take_stored(&mut sink);
+        outcome.is_err()
     });
-    let error = told.unwrap_err();
+    let error = outcome.unwrap_err();
     assert!(error.message.starts_with("builder unit 0: cannot store 1 bytes in fake"), "{error}");
     assert!(error.hint.unwrap().starts_with("free some space"));
-    assert!(sink.is_empty(), "nobody knows whether the first has reached the kernel");
+    assert!(sink.is_empty(), "whether the first has reached the kernel is unknown");
     store(&mut storage, 3..=3);
     finish(&mut storage).unwrap();
     assert_eq!(hand.closed.load(Ordering::SeqCst), 1, "what was stored before is closed");
@@ -248,7 +248,7 @@ fn a_panic_of_the_writer_is_an_error_and_no_hang() {
 fn a_crash_closes_nothing_and_ends_the_writer() {
     let (mut storage, hand) = storage(true, None, None);
     store(&mut storage, 1..=2);
-    let exchange = Arc::downgrade(&storage.line.as_ref().unwrap().exchange);
+    let exchange = Arc::downgrade(&storage.writer.as_ref().unwrap().exchange);
     hand.begun(1);
     drop(storage);
     hand.step(Step::Go);
@@ -274,7 +274,7 @@ fn while_held_nothing_is_begun_and_nothing_is_called_stored() {
 
 /// Events that are not flushed hold the memory of readout units.
 #[test]
-fn a_writer_that_waits_for_its_gate_has_flushed_its_events() {
+fn a_writer_that_waits_for_its_lease_has_flushed_its_events() {
     let (mut storage, hand) = storage(true, None, None);
     store(&mut storage, 1..=1);
     hand.begun(1);
@@ -282,7 +282,7 @@ fn a_writer_that_waits_for_its_gate_has_flushed_its_events() {
     hand.step(Step::Go);
     wait_until("it is written", || hand.written() == [1]);
     wait_until("it is flushed", || hand.unflushed.load(Ordering::SeqCst) == 0);
-    assert!(taken(&mut storage).is_empty(), "the gate is shut");
+    assert!(taken(&mut storage).is_empty(), "the lease is held");
 }
 
 /// Each event has 1000 bytes, and the disk does one in 1000 s.
@@ -296,8 +296,8 @@ fn a_writer_that_waits_for_its_pace_has_flushed_its_events() {
 }
 
 #[test]
-fn the_fence_takes_out_what_nobody_was_told_of() {
-    // Told of the first; the second is written and not taken back; the third is being written; the fourth is queued.
+fn the_fence_removes_unconfirmed_events() {
+    // The first is confirmed; the second is written and not taken back; the third is being written; the fourth is queued.
     let (mut storage, hand) = storage(true, None, None);
     store(&mut storage, 1..=1);
     hand.step(Step::Go);
@@ -318,7 +318,7 @@ fn the_fence_takes_out_what_nobody_was_told_of() {
 }
 
 #[test]
-fn the_fence_leaves_what_the_node_was_told_of() {
+fn the_fence_keeps_confirmed_events() {
     let (mut storage, hand) = storage(true, None, None);
     store(&mut storage, 1..=2);
     hand.step(Step::Go);
@@ -332,7 +332,7 @@ fn the_fence_leaves_what_the_node_was_told_of() {
     assert_eq!(hand.written(), [1, 2]);
 }
 
-/// The node stands still while its writer goes on.
+/// The node stalls while its writer continues.
 #[test]
 fn a_node_that_is_away_has_nothing_stored_until_it_is_released() {
     let lease = Duration::from_millis(100);
@@ -365,7 +365,7 @@ fn a_node_that_is_away_and_fenced_leaves_nothing_in_the_file() {
     assert!(hand.written().is_empty());
 }
 
-/// A gate that is held at the end stays shut: nobody is left to open it.
+/// A lease that is held at the end stays held: nothing is left to release it.
 #[test]
 fn what_is_held_at_the_end_is_not_stored() {
     let (mut storage, hand) = storage(false, None, None);
@@ -384,7 +384,7 @@ fn a_slow_disk_takes_its_time_and_can_be_left() {
     store(&mut storage, 1..=20);
     assert_eq!(take(&mut storage, 20).len(), 20);
     assert!(began.elapsed() >= Duration::from_millis(100), "{:?}", began.elapsed());
-    let exchange = Arc::downgrade(&storage.line.as_ref().unwrap().exchange);
+    let exchange = Arc::downgrade(&storage.writer.as_ref().unwrap().exchange);
     store(&mut storage, 21..=100_000);
     wait_until("it writes", || hand.written().len() > 20);
     drop(storage);

@@ -1,6 +1,6 @@
 //! The thread that writes the events of one builder.
 //!
-//! The thread takes the queued events, writes them, hands them to the kernel at once, and gives them back. A slow disk
+//! The thread takes the queued events, writes them, hands them to the kernel at once, and returns them. A slow disk
 //! thus costs its builder slots, but never a turn of its node.
 //!
 //! Events are written by plain calls, not through `io_uring`. ext4 hands buffered writes of a ring to kernel threads,
@@ -8,15 +8,13 @@
 //! would save processor time, but needs aligned copies and writes at the rate of the disk, below that of the page
 //! cache.
 
+use super::event_file::{EventFile, RoutedEvent, storage_error};
 use super::exchange::{Exchange, Task};
 use super::pace::Pace;
-use super::{Kept, storage_error};
-use crate::control::NodeError;
+use crate::error::NodeError;
 use bytes::Bytes;
-use evb_core::SourceId;
-use evb_events::{FragmentRef, WriteError, WriteSummary, Writer};
-use evb_filter::StreamId;
-use evb_protocol::{Built, Fragment, FragmentStatus};
+use evb_events::WriteError;
+use evb_protocol::Built;
 use evb_transport::Waker;
 use std::{
     collections::VecDeque,
@@ -29,29 +27,6 @@ use std::{
 const BATCH_BYTES: u64 = 4 << 20;
 /// Time after which a batch is handed to the kernel, so that a builder with a slow disk shows progress.
 const BATCH_TIME: Duration = Duration::from_millis(100);
-
-/// The destination of events: event files, or in tests a file that stops and fails on purpose.
-pub(super) trait EventFile: Send + Sized + 'static {
-    type Place: Clone + Send;
-    fn append(&mut self, stream: StreamId, event: &Built<Bytes>) -> Result<(), WriteError>;
-    fn flush(&mut self) -> Result<(), WriteError>;
-    fn place(&self) -> Self::Place;
-    fn go_back(&mut self, place: Self::Place) -> Result<bool, WriteError>;
-    /// Events and bytes of each stream.
-    fn by_stream(&self) -> Vec<WriteSummary>;
-    fn finish(self) -> Result<Vec<WriteSummary>, WriteError>;
-
-    /// Bytes stored in all streams.
-    fn stored_bytes(&self) -> u64 {
-        self.by_stream().iter().map(|stream| stream.bytes).sum()
-    }
-}
-
-/// Appends an event to the files of one stream.
-pub(super) fn append(file: &mut Writer, event: &Built<Bytes>) -> Result<(), WriteError> {
-    let fragments: Vec<_> = event.wanted().map(fragment_ref).collect();
-    file.append(event.event, &fragments)
-}
 
 /// The writer of one builder.
 pub(super) struct EventWriter<F: EventFile> {
@@ -79,16 +54,16 @@ impl<F: EventFile> EventWriter<F> {
         let written = self.write();
         let before = self.file.by_stream();
         let (exchange, builder) = (self.exchange, self.builder);
-        let told = |error: &WriteError| Err(storage_error(builder, error));
+        let failed = |error: &WriteError| Err(storage_error(builder, error));
         let (outcome, summary) = match written {
             // Not even files are closed: that is what a crash does.
             Ok(Task::Drop) => (Ok(()), before.clone()),
             Ok(_) => match self.file.finish() {
                 Ok(summary) => (Ok(()), summary),
-                Err(error) => (told(&error), before.clone()),
+                Err(error) => (failed(&error), before.clone()),
             },
             // What was stored before is good, and is closed if that can be.
-            Err(error) => (told(&error), self.file.finish().unwrap_or(before)),
+            Err(error) => (failed(&error), self.file.finish().unwrap_or(before)),
         };
         let (files, events) = summary.iter().fold((0, 0), |all, one| (all.0 + one.files, all.1 + one.events));
         tracing::info!(builder, files, events, "event files closed");
@@ -99,19 +74,19 @@ impl<F: EventFile> EventWriter<F> {
     fn write(&mut self) -> Result<Task, WriteError> {
         let (mut waiting, mut batch) = (VecDeque::new(), Vec::new());
         // Where the events begin that the node has not taken back.
-        let mut untold = self.file.place();
+        let mut unconfirmed = self.file.place();
         loop {
-            let rested = match self.exchange.next(&mut waiting) {
-                Task::Write { rested } => rested,
-                Task::GoBack => return self.file.go_back(untold).map(|_| Task::Close),
+            let was_idle = match self.exchange.next(&mut waiting) {
+                Task::Write { was_idle } => was_idle,
+                Task::GoBack => return self.file.go_back(unconfirmed).map(|_| Task::Close),
                 task => return Ok(task),
             };
             let place = self.file.place();
-            self.write_batch(rested, &mut waiting, &mut batch)?;
+            self.write_batch(was_idle, &mut waiting, &mut batch)?;
             match self.exchange.confirm(&mut batch, self.file.by_stream()) {
-                Ok(all_taken) => untold = if all_taken { place } else { untold },
+                Ok(all_taken) => unconfirmed = if all_taken { place } else { unconfirmed },
                 Err(Task::Drop) => return Ok(Task::Drop),
-                Err(Task::GoBack) => return self.file.go_back(untold).map(|_| Task::Close),
+                Err(Task::GoBack) => return self.file.go_back(unconfirmed).map(|_| Task::Close),
                 Err(_) => return self.file.go_back(place).map(|_| Task::Close),
             }
             (self.waker)();
@@ -120,20 +95,20 @@ impl<F: EventFile> EventWriter<F> {
 
     fn write_batch(
         &mut self,
-        rested: bool,
-        waiting: &mut VecDeque<Kept>,
+        was_idle: bool,
+        waiting: &mut VecDeque<RoutedEvent>,
         batch: &mut Vec<Built<Bytes>>,
     ) -> Result<(), WriteError> {
         let (began, before, mut bytes) = (Instant::now(), self.file.stored_bytes(), 0);
-        if let Some(pace) = self.pace.as_mut().filter(|_| rested) {
-            pace.rested(began);
+        if let Some(pace) = self.pace.as_mut().filter(|_| was_idle) {
+            pace.idle_until(began);
         }
         while let Some((route, mut event)) = waiting.pop_front() {
             route.streams().try_for_each(|stream| self.file.append(stream, &event))?;
             bytes += payload(&event);
             // The file copies small fragments and refers to large ones until it is flushed. The flush below, or an earlier
-            // one, gives the readout units their memory back. Until then the writer waits for nothing but the disk: not
-            // for events, not for the gate, not for the pace. So nobody waits in vain for memory that is held here.
+            // one, returns the memory of the readout units. Until then the writer waits for nothing but the disk: not
+            // for events, not for the gate, not for the pace. So no node waits in vain for memory that is held here.
             event.fragments.clear();
             batch.push(event);
             let paced = self.pace.as_ref().map_or(Duration::ZERO, |pace| pace.time(bytes));
@@ -151,20 +126,4 @@ impl<F: EventFile> EventWriter<F> {
 
 fn payload(event: &Built<Bytes>) -> u64 {
     event.fragments.iter().flatten().map(|fragment| fragment.payload.len() as u64).sum()
-}
-
-/// The payload of a missing fragment.
-static NOTHING: Bytes = Bytes::new();
-
-/// A fragment of an event as event files have it; one that is not there is missing.
-pub(crate) fn fragment_ref((source, fragment): (SourceId, Option<&Fragment<Bytes>>)) -> FragmentRef<'_> {
-    match fragment {
-        Some(fragment) => FragmentRef {
-            source: fragment.source,
-            status: fragment.status,
-            checksum: fragment.checksum,
-            bytes: &fragment.payload,
-        },
-        None => FragmentRef { source, status: FragmentStatus::Missing, checksum: 0, bytes: &NOTHING },
-    }
 }

@@ -96,7 +96,7 @@ impl Series {
     }
 
     /// The sum of the series of several nodes, all of which began at the same time. The trigger counts as stopped when the
-    /// first node stopped it. An empty list gives an empty series.
+    /// first node stopped it. An empty list makes an empty series.
     pub fn sum(all: &[Self]) -> Self {
         let Some(first) = all.iter().max_by_key(|one| one.spacing) else { return Self::default() };
         let (start, spacing, counts) = (first.start, first.spacing, first.counts);

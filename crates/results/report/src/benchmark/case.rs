@@ -1,6 +1,6 @@
 //! The identity of a measurement apart from its transport, and its text form.
 
-use evb_record::{Benchmark, Comparison};
+use evb_record::{Benchmark, BenchmarkSettings, Comparison};
 use std::cmp::Ordering;
 
 /// Mark of a number whose messages were lost or corrupted.
@@ -22,6 +22,11 @@ pub(crate) struct Case<'a> {
 }
 
 impl<'a> Case<'a> {
+    fn new(pattern: &'a str, settings: &'a BenchmarkSettings) -> Self {
+        let BenchmarkSettings { window, rate_hz, gathers, nodes, size_bytes, compute_us, .. } = *settings;
+        Self { pattern, window, rate_hz, gathers, destinations: &settings.destinations, nodes, size_bytes, compute_us }
+    }
+
     /// Returns true if both belong in one table.
     pub(crate) fn is_alike(&self, other: &Self) -> bool {
         let key = |case: &Self| (case.window, case.rate_hz, case.gathers, case.destinations);
@@ -74,17 +79,13 @@ impl<'a> Case<'a> {
 
 impl<'a> From<&'a Benchmark> for Case<'a> {
     fn from(row: &'a Benchmark) -> Self {
-        let Benchmark { window, rate_hz, gathers, nodes, size_bytes, compute_us, .. } = *row;
-        let (pattern, destinations) = (&row.pattern[..], &row.destinations[..]);
-        Self { pattern, window, rate_hz, gathers, destinations, nodes, size_bytes, compute_us }
+        Self::new(&row.pattern, &row.settings)
     }
 }
 
 impl<'a> From<&'a Comparison> for Case<'a> {
     fn from(row: &'a Comparison) -> Self {
-        let Comparison { window, rate_hz, gathers, nodes, size_bytes, compute_us, .. } = *row;
-        let (pattern, destinations) = (&row.pattern[..], &row.destinations[..]);
-        Self { pattern, window, rate_hz, gathers, destinations, nodes, size_bytes, compute_us }
+        Self::new(&row.pattern, &row.settings)
     }
 }
 

@@ -40,8 +40,8 @@ pub(super) enum Value {
 impl Value {
     pub(super) fn of(row: &Benchmark) -> Self {
         match (row.cycle_ns.is_some(), row.half_round_trip_ns.is_some()) {
-            _ if row.gathers.is_some() => Self::Event,
-            _ if row.rate_hz.is_some() => Self::Way,
+            _ if row.settings.gathers.is_some() => Self::Event,
+            _ if row.settings.rate_hz.is_some() => Self::Way,
             (_, true) => Self::HalfRoundTrip,
             (true, false) => Self::Cycle,
             (false, false) => Self::Stream,

@@ -13,7 +13,7 @@ pub(super) fn remarks(records: &[Benchmark], width: usize) -> String {
         return String::new();
     }
     let mut rows = vec![
-        ("waiting", joined(records, |row| row.wait.clone())),
+        ("waiting", joined(records, |row| row.settings.wait.clone())),
         ("pinning", joined(records, |row| pinning(row).to_owned())),
         ("launches", joined(records, |row| row.launches.values.len().to_string())),
     ];
@@ -69,7 +69,7 @@ fn core_to_core(records: &[Benchmark]) -> Vec<(&'static str, String)> {
         format!("{what}: {before} before, {after} after, all within {least} to {most}")
     };
     match calibrations.is_empty() {
-        true if records.iter().all(|row| row.wait == SIMULATED) => Vec::new(),
+        true if records.iter().all(|row| row.settings.wait == SIMULATED) => Vec::new(),
         true => vec![("core to core", "not measured: there are no two cores".into())],
         false => vec![
             ("core to core", describe("a word", |cores| cores.line_ns)),
@@ -86,11 +86,14 @@ fn middle(mut values: Vec<f64>) -> f64 {
 /// Ratio of the half round trip of the smallest message to the limit.
 fn ratio(records: &[Benchmark], transport: &str) -> Option<String> {
     let of_layer = records.iter().filter(|row| row.transport == transport && row.pattern == "ping-pong");
-    let row = of_layer.min_by_key(|row| row.size_bytes)?;
+    let row = of_layer.min_by_key(|row| row.settings.size_bytes)?;
     let (calibration, time) = (row.calibration?, row.half_round_trip_ns?.p50);
     let limit = f64::midpoint(calibration.before.line_ns, calibration.after.line_ns);
     let times = time / limit;
     (limit > 0.0).then(|| {
-        format!("{transport}: half of the round trip of {} B takes {times:.2} times as long as a word", row.size_bytes)
+        format!(
+            "{transport}: half of the round trip of {} B takes {times:.2} times as long as a word",
+            row.settings.size_bytes
+        )
     })
 }

@@ -153,7 +153,7 @@ mod tests {
         assert_eq!(ways(20, 20).iter().sum::<f64>(), 137_846_528_820.0, "20 of 40");
     }
 
-    /// Critical values at 5 %, two-sided, as in the tables of the test: so many differences and fewer below zero are rare.
+    /// Critical values at 5 %, two-sided, as in the tables of the test: this many differences or fewer below zero are rare.
     #[test]
     fn as_many_are_left_out_as_in_the_tables() {
         let critical = [((4, 4), 0), ((5, 5), 2), ((6, 6), 5), ((5, 8), 6), ((10, 10), 23), ((20, 20), 127)];

@@ -1,10 +1,14 @@
 //! Comparison of runs and simulations, point by point.
 
-use super::{Evidence, ratio::LogRatio};
+use super::{
+    evidence::{Evidence, one_sided},
+    ratio::LogRatio,
+};
 use crate::{
-    benchmark::{distinct, titled},
+    benchmark::distinct,
+    compare::table::{difference_cells, difference_columns, verdicts},
     table::{Column, Table},
-    text::{metric, micros, significant},
+    text::{metric, micros},
 };
 use evb_record::{Change, Interval, Record, RecordKind, RunComparison};
 use std::collections::BTreeMap;
@@ -62,44 +66,28 @@ fn compare_point(old: &[&Record], new: &[&Record], tolerance: f64) -> Vec<RunCom
 }
 
 fn compare_quantity(quantity: &Quantity, old: &[&Record], new: &[&Record], tolerance: f64) -> RunComparison {
-    let [before, after] = [old, new].map(|records| interval(quantity, records));
     let point = old.first().or(new.first()).expect("a point has a record");
-    let row = |verdict, reason, good| RunComparison {
+    let difference = match [old, new].map(|records| interval(quantity, records)) {
+        [Some(before), Some(after)] => Evidence {
+            change: after.median / before.median - 1.0,
+            harm: harm(old, new),
+            doubt: doubt(quantity, old, new),
+            ratio: ratio(quantity, old, new),
+        }
+        .judge(quantity.name, [before, after], tolerance, quantity.less_is_better),
+        values @ [Some(_), None] => one_sided(quantity.name, values, Change::Missing, None, false),
+        values @ [None, _] => one_sided(quantity.name, values, Change::New, None, true),
+    };
+    RunComparison {
         kind: RecordKind::RunComparison,
         experiment: point.experiment.clone(),
         sweep: point.sweep.clone(),
         transports: [old, new].map(|records| records.first().map_or_else(String::new, |one| one.transport.clone())),
-        quantity: quantity.name.into(),
-        old: before,
-        new: after,
-        change_percent: None,
-        change_low_percent: None,
-        change_high_percent: None,
-        seen_from_percent: None,
-        verdict,
-        reason,
-        good,
-    };
-    let (Some(before), Some(after)) = (before, after) else {
-        return if before.is_some() { row(Change::Missing, None, false) } else { row(Change::New, None, true) };
-    };
-    let judged = Evidence {
-        change: after.median / before.median - 1.0,
-        harm: harm(old, new),
-        doubt: doubt(quantity, old, new),
-        ratio: ratio(quantity, old, new),
-    }
-    .judge(tolerance, quantity.less_is_better);
-    RunComparison {
-        change_percent: judged.change_percent,
-        change_low_percent: judged.low_percent,
-        change_high_percent: judged.high_percent,
-        seen_from_percent: judged.seen_from_percent,
-        ..row(judged.verdict, judged.reason, !matches!(judged.verdict, Change::NotGood | Change::Slower))
+        difference,
     }
 }
 
-/// Median, least and largest value of the launches; none without a launch.
+/// Median, least and largest value of the launches; `None` without a launch.
 fn interval(quantity: &Quantity, records: &[&Record]) -> Option<Interval> {
     let mut values: Vec<_> = records.iter().map(|record| (quantity.value)(record)).collect();
     values.sort_by(f64::total_cmp);
@@ -147,37 +135,23 @@ fn ratio(quantity: &Quantity, old: &[&Record], new: &[&Record]) -> Result<LogRat
 #[must_use]
 pub fn run_comparison_table(rows: &[RunComparison], width: usize) -> String {
     let points = rows.iter().any(|row| !row.sweep.is_empty());
-    let mut table = Table::new([
-        Column::word(if points { "point" } else { "" }),
-        Column::word("quantity"),
-        Column::number("old", 1),
-        Column::number("new", 2),
-        Column::number("change", 4),
-        Column::number("seen from", 3),
-        Column::word("verdict"),
-    ]);
+    let mut columns = vec![Column::word(if points { "point" } else { "" }), Column::word("quantity")];
+    columns.extend(difference_columns());
+    let mut table = Table::new(columns);
     for row in rows {
         let keys = row.sweep.iter().map(|(key, value)| format!("{key} = {value}"));
         let point = keys.collect::<Vec<_>>().join(", ");
-        let value = |interval: Option<Interval>| interval.map_or_else(|| "-".into(), |found| show(row, found.median));
-        table.row([
-            point,
-            name(&row.quantity).into(),
-            value(row.old),
-            value(row.new),
-            row.change_percent.map_or_else(|| "-".into(), |change| format!("{change:+.1} %")),
-            row.seen_from_percent.map_or_else(|| "-".into(), |least| format!("{} %", significant(least, 2))),
-            format!("{}{}", if row.good { "" } else { "! " }, super::table::name(row.verdict)),
-        ]);
+        let quantity = row.difference.quantity.as_str();
+        let cells = difference_cells(&row.difference, |median| show(quantity, median));
+        table.row([point, name(quantity).into()].into_iter().chain(cells));
     }
-    let both = rows.iter().filter(|row| row.old.is_some() && row.new.is_some());
+    let both = rows.iter().filter(|row| row.difference.old.is_some() && row.difference.new.is_some());
     let experiments = distinct(both.map(|row| match &row.transports {
         [old, new] if old == new => format!("{}: {new}", row.experiment),
         [old, new] => format!("{}: {old}, then {new}", row.experiment),
     }));
-    let reasons = titled("reasons", rows.iter().filter_map(|row| row.reason.as_deref()));
-    let last = super::table::last_line(rows.iter().map(|row| (row.verdict, row.good)));
-    format!("{}\n{}\n\n{reasons}{last}\n", experiments.join("; "), table.draw(width))
+    let verdicts = verdicts(rows.iter().map(|row| &row.difference));
+    format!("{}\n{}\n\n{verdicts}", experiments.join("; "), table.draw(width))
 }
 
 fn name(quantity: &str) -> &str {
@@ -190,8 +164,8 @@ fn name(quantity: &str) -> &str {
     }
 }
 
-fn show(row: &RunComparison, value: f64) -> String {
-    match &*row.quantity {
+fn show(quantity: &str, value: f64) -> String {
+    match quantity {
         "event_rate_hz" => format!("{}Hz", metric(value)),
         "throughput_bytes_per_s" => format!("{}B/s", metric(value)),
         _ => format!("{} us", micros(value)),

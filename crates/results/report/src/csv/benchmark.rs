@@ -1,7 +1,7 @@
 //! Benchmarks as CSV: one line for each measurement, or for each single time.
 
 use super::{Field, line, number};
-use evb_record::{Benchmark, BenchmarkSamples, Calibration, Times};
+use evb_record::{Benchmark, BenchmarkSamples, BenchmarkSettings, Calibration, Times};
 use std::io::{self, Write};
 
 /// Most lines of single times: about a hundred megabytes.
@@ -30,7 +30,8 @@ pub fn samples_csv(all: &[BenchmarkSamples], most: usize, output: &mut impl Writ
     let total: usize = nodes().map(|(_, times)| times.len()).sum();
     let stride = total.div_ceil(most.max(1)).max(1);
     for row in all {
-        let BenchmarkSamples { transport, pattern, size_bytes, nodes, compute_us, launches } = row;
+        let BenchmarkSamples { transport, pattern, settings, launches } = row;
+        let BenchmarkSettings { size_bytes, nodes, compute_us, .. } = settings;
         for (launch, nodes_of_launch) in launches.iter().enumerate() {
             for (node, times) in nodes_of_launch {
                 let mut row = String::new();
@@ -52,12 +53,12 @@ const FIELDS: &[Field<Benchmark>] = &[
     ("version", |r| r.version.clone()),
     ("pattern", |r| r.pattern.clone()),
     ("transport", |r| r.transport.clone()),
-    ("size_bytes", |r| r.size_bytes.to_string()),
-    ("nodes", |r| r.nodes.to_string()),
-    ("compute_us", |r| number(r.compute_us)),
-    ("window", |r| r.window.to_string()),
-    ("rate_hz", |r| r.rate_hz.map_or_else(String::new, number)),
-    ("wait", |r| r.wait.clone()),
+    ("size_bytes", |r| r.settings.size_bytes.to_string()),
+    ("nodes", |r| r.settings.nodes.to_string()),
+    ("compute_us", |r| number(r.settings.compute_us)),
+    ("window", |r| r.settings.window.to_string()),
+    ("rate_hz", |r| r.settings.rate_hz.map_or_else(String::new, number)),
+    ("wait", |r| r.settings.wait.clone()),
     ("cycle_ns.min", |r| time(r.cycle_ns, |t| t.min)),
     ("cycle_ns.p50", |r| time(r.cycle_ns, |t| t.p50)),
     ("cycle_ns.p99", |r| time(r.cycle_ns, |t| t.p99)),

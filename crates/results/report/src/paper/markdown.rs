@@ -2,7 +2,7 @@
 
 use super::{
     class, known_differences, number, predicted, published,
-    sensitivity::{band_text, basis, hanging_items, told},
+    sensitivity::{band_text, basis, hanging_items, shown_values},
 };
 use evb_record::{Class, PaperItem, Sensitivity, Verdict};
 use std::fmt::Write as _;
@@ -112,7 +112,7 @@ fn parameters(items: &[PaperItem], sensitivities: &[Sensitivity]) -> String {
     for one in sensitivities {
         let hanging: Vec<_> = hanging_items(items, one)
             .filter(|(item, _)| item.class == Class::Predicted)
-            .map(|(item, values)| format!("`{}`: {}", item.item, told(item, values)))
+            .map(|(item, values)| format!("`{}`: {}", item.item, shown_values(item, values)))
             .collect();
         if hanging.is_empty() {
             others.push(one.parameter.as_str());

@@ -7,7 +7,7 @@ use evb_record::{Class, PaperItem, PaperReport, PaperTable, Verdict};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 /// Style of the page: the house style of the plots, light or dark as the reader prefers. Wide content scrolls in a box
-/// of its own, so that the page itself never does.
+/// that is separate, so that the page itself never does.
 const STYLE: &str = "
 :root { color-scheme: light dark; --page: #ffffff; --ink: #202020; --grey: #606060; --grid: #e0e0e0;
   --inside: #007a56; --outside: #b00020; --calibrated: #806000; --link: #0050a0; }
@@ -116,13 +116,13 @@ fn table(report: &PaperReport, table: &PaperTable) -> Markup {
 
 /// The reasons for class, tolerance and difference of an item, and the tool of its measurement.
 fn reasons(item: &PaperItem) -> impl Iterator<Item = String> {
-    let told = |what: &str, why: &str| (!why.is_empty()).then(|| format!("{what}: {why}"));
+    let labelled = |what: &str, why: &str| (!why.is_empty()).then(|| format!("{what}: {why}"));
     let known = item.known.as_deref().filter(|_| item.verdict == Verdict::Outside);
     [
-        told(class(item.class), &item.because),
-        told("tolerance", &item.error_from),
-        told("outside", known.unwrap_or_default()),
-        told("measured with", item.measured_with.as_deref().unwrap_or_default()),
+        labelled(class(item.class), &item.because),
+        labelled("tolerance", &item.error_from),
+        labelled("outside", known.unwrap_or_default()),
+        labelled("measured with", item.measured_with.as_deref().unwrap_or_default()),
     ]
     .into_iter()
     .flatten()

@@ -18,7 +18,7 @@ pub fn sensitivity_summary(report: &PaperReport, sensitivities: &[Sensitivity], 
     ]);
     for one in sensitivities {
         let hanging = hanging_items(&report.items, one)
-            .map(|(item, values)| format!("{} ({}): {}", item.item, class(item.class), told(item, values)));
+            .map(|(item, values)| format!("{} ({}): {}", item.item, class(item.class), shown_values(item, values)));
         let hanging: Vec<_> = hanging.collect();
         let hanging = if hanging.is_empty() { "none".into() } else { hanging.join("; ") };
         table.row([one.parameter.clone(), basis(one.basis).into(), one.values.join(" | "), hanging]);
@@ -53,7 +53,7 @@ pub(super) fn hanging_items<'a>(
 }
 
 /// Some values, with a mark at those that are outside.
-pub(super) fn told(item: &PaperItem, values: &[Option<f64>]) -> String {
+pub(super) fn shown_values(item: &PaperItem, values: &[Option<f64>]) -> String {
     let one = |value: &Option<f64>| match value {
         Some(value) if item.is_inside(*value) => number(*value),
         Some(value) => format!("{}!", number(*value)),

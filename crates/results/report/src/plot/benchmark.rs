@@ -57,7 +57,7 @@ impl<'a> Sweep<'a> {
     fn new(records: &'a [Benchmark], first: Case<'a>) -> Self {
         let belongs = |row: &&Benchmark| Case { size_bytes: first.size_bytes, ..Case::from(*row) } == first;
         let mut rows: Vec<_> = records.iter().filter(belongs).collect();
-        rows.sort_by_key(|row| row.size_bytes);
+        rows.sort_by_key(|row| row.settings.size_bytes);
         // Of all transports, so that each has one colour in all plots.
         Self { first, transports: distinct(records.iter().map(|row| row.transport.as_str())), rows }
     }
@@ -65,7 +65,7 @@ impl<'a> Sweep<'a> {
     fn throughput(&self) -> Option<String> {
         let mut lines = self.lines(Stroke::Solid, |row| Some(row.bytes_per_s * 1e-6));
         let is_rate = |row: &&Benchmark| row.launches.quantity == "messages_per_s";
-        let bars = self.add_bars(&mut lines, |row| is_rate(&row).then_some(row.size_bytes as f64 * 1e-6));
+        let bars = self.add_bars(&mut lines, |row| is_rate(&row).then_some(row.settings.size_bytes as f64 * 1e-6));
         let y = Axis::logarithmic(heights(&lines));
         self.against_size("throughput", lines, y, "received by all nodes (MB/s)", bars)
     }
@@ -93,7 +93,7 @@ impl<'a> Sweep<'a> {
     fn lines(&self, stroke: Stroke, value: impl Fn(&Benchmark) -> Option<f64>) -> Vec<Line> {
         let line = |(colour, transport): (usize, &&str)| {
             let rows = self.rows.iter().filter(|row| row.transport == *transport);
-            let points = rows.filter_map(|row| Some((row.size_bytes as f64, value(row)?)));
+            let points = rows.filter_map(|row| Some((row.settings.size_bytes as f64, value(row)?)));
             Line::new(colour, stroke, points.filter(can_be_drawn).collect())
         };
         self.transports.iter().enumerate().map(line).collect()
@@ -110,7 +110,7 @@ impl<'a> Sweep<'a> {
             let line = place.and_then(|place| lines.get_mut(place));
             let is_bar = low < high && [low, high].iter().all(|end| can_be_drawn(&(0.0, *end)));
             if let Some(line) = line.filter(|_| is_bar) {
-                line.bars.push((row.size_bytes as f64, low, high));
+                line.bars.push((row.settings.size_bytes as f64, low, high));
                 confidence = confidence.min(row.launches.confidence);
             }
         }
@@ -132,7 +132,8 @@ impl<'a> Sweep<'a> {
     fn distribution(&self, samples: &[BenchmarkSamples]) -> Option<String> {
         let Case { pattern, nodes, size_bytes, compute_us, .. } = self.first;
         let belongs = |of: &&BenchmarkSamples| {
-            (of.pattern.as_str(), of.nodes, of.size_bytes, of.compute_us) == (pattern, nodes, size_bytes, compute_us)
+            (of.pattern.as_str(), of.settings.nodes, of.settings.size_bytes, of.settings.compute_us)
+                == (pattern, nodes, size_bytes, compute_us)
         };
         let line = |(colour, transport): (usize, &&str)| {
             let rows = samples.iter().filter(belongs).filter(|of| of.transport == **transport);
@@ -157,7 +158,7 @@ impl<'a> Sweep<'a> {
 
 /// The axis of sizes, with a tick for each size if there is room.
 fn sizes(rows: &[&Benchmark]) -> Axis {
-    let sizes: Vec<_> = distinct(rows.iter().map(|row| row.size_bytes as f64));
+    let sizes: Vec<_> = distinct(rows.iter().map(|row| row.settings.size_bytes as f64));
     let named: Vec<_> = sizes.iter().map(|&size| (size, ByteCount(size as u64).to_string())).collect();
     Axis::of_key(&named.iter().map(|(size, name)| (*size, name.as_str())).collect::<Vec<_>>(), Unit::Bytes)
 }
@@ -192,12 +193,12 @@ fn cumulative<'a>(rows: impl Iterator<Item = &'a BenchmarkSamples>) -> Vec<(f64,
 /// Half of the round trip against the size: marks for measurements, and the line through them.
 fn elapsed(records: &[Benchmark], parameters: &[Parameters]) -> Option<String> {
     let names = distinct(records.iter().map(|row| row.transport.as_str()));
-    let is_measured = |row: &&Benchmark| row.pattern == "ping-pong" && row.rate_hz.is_none();
+    let is_measured = |row: &&Benchmark| row.pattern == "ping-pong" && row.settings.rate_hz.is_none();
     let rows: Vec<_> = records.iter().filter(is_measured).collect();
     let (mut lines, mut fits) = (Vec::new(), Vec::new());
     for (colour, name) in names.iter().enumerate() {
         let of_transport = rows.iter().filter(|row| row.transport == *name);
-        let time = |row: &&Benchmark| Some((row.size_bytes as f64, row.half_round_trip_ns?.p50 * 1e-3));
+        let time = |row: &&Benchmark| Some((row.settings.size_bytes as f64, row.half_round_trip_ns?.p50 * 1e-3));
         let points: Vec<_> = of_transport.filter_map(time).filter(can_be_drawn).collect();
         let fit = parameters.iter().find(|parameters| parameters.transport == *name);
         let fit = fit.and_then(|fit| Some((fit.fixed_overhead_us?, fit.rate_mb_per_s?)));

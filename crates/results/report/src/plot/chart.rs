@@ -36,7 +36,7 @@ pub(super) enum Stroke {
     Solid,
     /// A dashed line with hollow marks.
     Dashed,
-    /// A line without marks, with dashes of its own.
+    /// A line without marks, with individual dashes.
     Plain,
     /// Hollow marks without a line.
     Points,
@@ -46,7 +46,7 @@ pub(super) enum Stroke {
 pub(super) enum Entry {
     /// The property in which the following lines differ.
     Heading(String),
-    /// A kind of line; without an index in the palette it stands for lines of all colours.
+    /// A kind of line; without an index in the palette it means lines of all colours.
     Line { label: String, colour: Option<usize>, stroke: Stroke },
     /// The meaning of the error bars.
     Bars(String),

@@ -107,7 +107,7 @@ fn grid<'a>(area: &Area<'a>, span: (f64, f64), bottom: i32) -> Result<(), Failur
     Ok(())
 }
 
-/// The marks of a row. Those that would hide each other stand above and below the middle in turn.
+/// The marks of a row. Those that would hide each other are above and below the middle in turn.
 fn marks<'a>(area: &Area<'a>, row: &Row<'_>, span: (f64, f64), middle: i32) -> Result<(), Failure<'a>> {
     let mut placed = Vec::<(i32, i32)>::new();
     for (error, is_inside) in &row.errors {

@@ -179,7 +179,7 @@ fn pieces(name: &str) -> impl Iterator<Item = (usize, &str)> {
 
 /// A part of the time, clamped to the range from 0 to 1.
 fn part(value: f64) -> f64 {
-    // A comparison with what is no number is false, so that it counts as nothing.
+    // A comparison with NaN is false, so that it does not count.
     if value > 0.0 { value.min(1.0) } else { 0.0 }
 }
 

@@ -13,7 +13,7 @@ const DASHES: [Option<(i32, i32)>; 5] = [None, Some((9, 4)), Some((2, 3)), Some(
 /// Number of shapes.
 const SHAPES: usize = 7;
 
-/// The colour at this index of the palette; grey stands for all.
+/// The colour at this index of the palette; grey means all.
 pub(super) fn colour(place: Option<usize>) -> RGBColor {
     place.map_or(GREY, |place| PALETTE[place % PALETTE.len()])
 }

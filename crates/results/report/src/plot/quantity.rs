@@ -49,7 +49,7 @@ pub(super) fn short(value: f64, unit: Unit) -> String {
 }
 
 /// The key of an experiment file as the title of an axis: `readout.source.size` is `fragment size (bytes)`. Keys
-/// without a title of their own are split into words.
+/// without a separate title are split into words.
 pub(super) fn in_words(key: &str, unit: Unit) -> String {
     const WORDS: [(&str, &str); 6] = [
         ("readout.source.size", "fragment size"),

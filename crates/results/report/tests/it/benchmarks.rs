@@ -2,14 +2,14 @@
 
 use crate::{samples, texts::snapshot};
 use evb_record::{
-    Benchmark, BenchmarkSamples, Calibration, Change, CoreToCore, CpuLoad, Launches, Origin, Parameters, RecordKind,
-    Times,
+    Benchmark, BenchmarkSamples, BenchmarkSettings, Calibration, Change, CoreToCore, CpuLoad, Launches, Origin,
+    Parameters, RecordKind, Times,
 };
 use evb_report::{NARROW, benchmark_csv, benchmark_plots, benchmark_tables, compare, comparison_table, samples_csv};
 
 const TRANSPORTS: [&str; 4] = ["threads", "shm", "tcp", "ofi:tcp"];
 
-/// A row whose median takes so many nanoseconds, or which has so many messages per second.
+/// A row with this median in nanoseconds, or with this many messages per second.
 pub(crate) fn row(pattern: &str, transport: &str, nodes: u16, size_bytes: u64, value: f64) -> Benchmark {
     let streams = matches!(pattern, "pairs" | "one-way" | "stream");
     let times = Times {
@@ -31,14 +31,16 @@ pub(crate) fn row(pattern: &str, transport: &str, nodes: u16, size_bytes: u64, v
         version: "0.1.0".into(),
         pattern: pattern.into(),
         transport: transport.into(),
-        size_bytes,
-        nodes,
-        compute_us: 0.0,
-        window: if pattern.ends_with("farm") { 2 } else { 1 },
-        rate_hz: None,
-        gathers: None,
-        destinations: Vec::new(),
-        wait: "yield".into(),
+        settings: BenchmarkSettings {
+            size_bytes,
+            nodes,
+            compute_us: 0.0,
+            window: if pattern.ends_with("farm") { 2 } else { 1 },
+            rate_hz: None,
+            gathers: None,
+            destinations: Vec::new(),
+            wait: "yield".into(),
+        },
         cores: (0..nodes).map(|node| node % 2).collect(),
         cycle_ns: (!streams).then_some(times),
         half_round_trip_ns: (pattern == "ping-pong").then(|| times.scaled(0.5)),
@@ -64,7 +66,14 @@ pub(crate) fn row(pattern: &str, transport: &str, nodes: u16, size_bytes: u64, v
     }
 }
 
-/// A round trip whose launches took so many nanoseconds.
+/// The same row with other settings.
+pub(crate) fn with(row: &Benchmark, change: impl FnOnce(&mut BenchmarkSettings)) -> Benchmark {
+    let mut row = row.clone();
+    change(&mut row.settings);
+    row
+}
+
+/// A round trip whose launches took these times in nanoseconds.
 pub(crate) fn launched(values: &[f64]) -> Benchmark {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -93,7 +102,7 @@ pub(crate) fn suite() -> Vec<Benchmark> {
         }
         for compute_us in [0.0, 99.999_999_999_999_99, 1600.0] {
             let farm = row("push-farm", transport, 5, 1024, factor * 900.0 + compute_us * 1000.0);
-            rows.push(Benchmark { compute_us, ..farm });
+            rows.push(with(&farm, |settings| settings.compute_us = compute_us));
         }
     }
     rows[0] = untrusted(rows[0].clone(), "a cache line took 61 to 90 ns between the cores meanwhile: measure again");
@@ -138,9 +147,7 @@ fn single_times() -> Vec<BenchmarkSamples> {
     let of = |transport: &str| BenchmarkSamples {
         transport: transport.into(),
         pattern: "ping-pong".into(),
-        size_bytes: 8,
-        nodes: 2,
-        compute_us: 0.0,
+        settings: row("ping-pong", transport, 2, 8, 1.0).settings,
         launches: (0..2).map(|launch| vec![(0, (0..500).map(|n| 200 + launch * 10 + n % 7).collect())]).collect(),
     };
     vec![of("threads"), of("tcp")]
@@ -165,7 +172,7 @@ fn many_transports_make_several_tables() {
     let mut rows = Vec::new();
     for n in 0..7 {
         let mut wide = row("stream", &format!("ofi:provider;{n}"), 64, 16_777_216, 54_321.0);
-        (wide.rate_hz, wide.cycle_ns) = (Some(1e4), None);
+        (wide.settings.rate_hz, wide.cycle_ns) = (Some(1e4), None);
         rows.push(wide);
     }
     let text = benchmark_tables(&rows, &[], NARROW);
@@ -182,7 +189,8 @@ fn several_patterns_that_are_measured_once_have_an_overview() {
         rows.push(row("all-to-all", transport, 4, 1000, 750.0 * factor));
         rows.push(row("stream", transport, 4, 1000, 4e6 / factor));
         let times = row("gather", transport, 4, 1000, 1500.0 * factor);
-        rows.push(Benchmark { rate_hz: Some(1e3), gathers: Some((2, 2)), messages_per_s: 2000.0, ..times });
+        let times = Benchmark { messages_per_s: 2000.0, ..times };
+        rows.push(with(&times, |settings| (settings.rate_hz, settings.gathers) = (Some(1e3), Some((2, 2)))));
     }
     rows.remove(13);
     rows[1] = untrusted(rows[1].clone(), "one launch says nothing about the next");
@@ -200,7 +208,7 @@ fn several_patterns_that_are_measured_once_have_an_overview() {
 fn unusual_suites() {
     assert!(benchmark_tables(&[], &[], NARROW).contains("not good: nothing was measured"));
     let mut rated = row("one-way", "tcp", 2, 64, 10_000.0);
-    (rated.rate_hz, rated.cores, rated.calibration) = (Some(10_000.0), Vec::new(), None);
+    (rated.settings.rate_hz, rated.cores, rated.calibration) = (Some(10_000.0), Vec::new(), None);
     rated.cycle_ns = row("ping-pong", "tcp", 2, 64, 30_000.0).cycle_ns;
     snapshot("benchmark_at_a_rate", &benchmark_tables(&[rated], &[], NARROW));
 }
@@ -208,7 +216,7 @@ fn unusual_suites() {
 #[test]
 fn csv_has_every_scalar_of_a_benchmark() {
     let mut record = lossy(row("ping-pong", "tcp", 2, 8, 1e4));
-    record.rate_hz = Some(1e3);
+    record.settings.rate_hz = Some(1e3);
     record.notes.push("and, \"this\"".into());
     let mut fields = Vec::new();
     samples::flatten("", &serde_json::to_value(&record).unwrap(), &mut fields);
@@ -256,8 +264,11 @@ fn plots_of_what_there_is() {
     assert_eq!(names(&suite()[..1], &parameters()[..1], &[]), [""; 0], "one size");
     assert_eq!(names(&[], &[], &[]), [""; 0]);
     let mut windows = suite();
-    let more: Vec<_> =
-        windows.iter().filter(|row| row.pattern == "pairs").map(|row| Benchmark { window: 8, ..row.clone() }).collect();
+    let more: Vec<_> = windows
+        .iter()
+        .filter(|row| row.pattern == "pairs")
+        .map(|row| with(row, |settings| settings.window = 8))
+        .collect();
     windows.extend(more);
     assert!(names(&windows, &[], &[]).contains(&"throughput-pairs-2".into()));
 }
@@ -304,6 +315,10 @@ fn impossible_numbers_of_benchmarks_do_no_harm() {
             assert!(!plot.svg.contains("NaN"), "{} with {value}", plot.name);
         }
         assert!(!comparison_table(&compare(&suite(), &rows, 0.05), NARROW).is_empty());
-        assert!(compare(&suite(), &rows, 0.05).iter().all(|row| row.verdict != Change::Faster || value == f64::MAX));
+        assert!(
+            compare(&suite(), &rows, 0.05)
+                .iter()
+                .all(|row| row.difference.verdict != Change::Faster || value == f64::MAX)
+        );
     }
 }

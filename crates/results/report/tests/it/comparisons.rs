@@ -1,7 +1,7 @@
 //! Two files of benchmarks compared.
 
 use crate::{
-    benchmarks::{assert_narrow, launched, lossy, row, suite, untrusted},
+    benchmarks::{assert_narrow, launched, lossy, row, suite, untrusted, with},
     samples,
     texts::snapshot,
 };
@@ -19,7 +19,7 @@ fn pair(old: Benchmark, new: Benchmark) -> Comparison {
 fn verdicts_follow_the_direction_of_the_quantity() {
     let of = |pattern, old, new| {
         let found = pair(row(pattern, "tcp", 2, 8, old), row(pattern, "tcp", 2, 8, new));
-        (found.verdict, found.good)
+        (found.difference.verdict, found.difference.good)
     };
     assert_eq!(of("ping-pong", 1000.0, 1200.0), (Change::Slower, false));
     assert_eq!(of("ping-pong", 1000.0, 800.0), (Change::Faster, true));
@@ -36,12 +36,15 @@ fn a_large_change_among_launches_that_scatter_is_not_the_same() {
     let old = launched(&[240.0, 55.1, 239.0, 241.0, 55.0, 240.5]);
     let new = launched(&[55.2, 240.0, 55.0, 54.9, 241.0, 55.4]);
     let found = pair(old.clone(), new);
-    assert_eq!((found.verdict, found.good), (Change::CannotTell, true));
-    assert!(found.change_percent.is_some_and(|change| change < -70.0), "{found:#?}");
-    assert!(found.change_low_percent < Some(-70.0) && found.change_high_percent > Some(0.0), "{found:#?}");
-    assert!(found.seen_from_percent.is_some_and(|least| least > 100.0), "{found:#?}");
+    assert_eq!((found.difference.verdict, found.difference.good), (Change::CannotTell, true));
+    assert!(found.difference.change_percent.is_some_and(|change| change < -70.0), "{found:#?}");
+    assert!(
+        found.difference.change_low_percent < Some(-70.0) && found.difference.change_high_percent > Some(0.0),
+        "{found:#?}"
+    );
+    assert!(found.difference.seen_from_percent.is_some_and(|least| least > 100.0), "{found:#?}");
     let tenfold = launched(&[2400.0, 551.0, 2390.0, 2410.0, 550.0, 2405.0]);
-    assert_eq!(pair(old, tenfold).verdict, Change::Slower);
+    assert_eq!(pair(old, tenfold).difference.verdict, Change::Slower);
 }
 
 #[test]
@@ -50,7 +53,7 @@ fn few_launches_tell_little_and_say_so() {
     let of = |old: usize, new: usize, factor: f64| {
         let new: Vec<_> = steady[..new].iter().map(|value| value * factor).collect();
         let found = pair(launched(&steady[..old]), launched(&new));
-        (found.verdict, found.reason.unwrap_or_default())
+        (found.difference.verdict, found.difference.reason.unwrap_or_default())
     };
     let hint = "measure with --launches 6 or more";
     assert_eq!(of(6, 2, 3.0), (Change::CannotTell, format!("6 before and 2 now are too few launches: {hint}")));
@@ -63,10 +66,10 @@ fn few_launches_tell_little_and_say_so() {
 /// Simulated values are the same in every launch, so one launch is enough.
 #[test]
 fn simulated_rows_need_no_more_than_one_launch() {
-    let simulated = |value: f64| Benchmark { wait: SIMULATED.into(), ..launched(&[value]) };
-    assert_eq!(pair(simulated(100.0), simulated(100.0)).verdict, Change::Same);
-    assert_eq!(pair(simulated(100.0), simulated(104.0)).verdict, Change::Same);
-    assert_eq!(pair(simulated(100.0), simulated(106.0)).verdict, Change::Slower);
+    let simulated = |value: f64| with(&launched(&[value]), |settings| settings.wait = SIMULATED.into());
+    assert_eq!(pair(simulated(100.0), simulated(100.0)).difference.verdict, Change::Same);
+    assert_eq!(pair(simulated(100.0), simulated(104.0)).difference.verdict, Change::Same);
+    assert_eq!(pair(simulated(100.0), simulated(106.0)).difference.verdict, Change::Slower);
 }
 
 #[test]
@@ -74,25 +77,33 @@ fn what_cannot_be_trusted_is_no_reason_to_fail_but_losses_are() {
     let old = row("ping-pong", "tcp", 2, 8, 1000.0);
     let slow = row("ping-pong", "tcp", 2, 8, 3000.0);
     let doubtful = pair(old.clone(), untrusted(slow.clone(), "few samples"));
-    assert_eq!((doubtful.verdict, doubtful.good), (Change::Untrusted, true));
-    assert_eq!(doubtful.reason.as_deref(), Some("new file: few samples"));
-    assert_eq!(pair(untrusted(old.clone(), "few samples"), slow.clone()).verdict, Change::Untrusted);
+    assert_eq!((doubtful.difference.verdict, doubtful.difference.good), (Change::Untrusted, true));
+    assert_eq!(doubtful.difference.reason.as_deref(), Some("new file: few samples"));
+    assert_eq!(pair(untrusted(old.clone(), "few samples"), slow.clone()).difference.verdict, Change::Untrusted);
     let lost = pair(old.clone(), lossy(slow.clone()));
-    assert_eq!((lost.verdict, lost.good), (Change::NotGood, false), "though a lossy row is not trusted either");
-    assert_eq!(pair(lossy(old.clone()), lossy(slow.clone())).verdict, Change::Untrusted);
+    assert_eq!(
+        (lost.difference.verdict, lost.difference.good),
+        (Change::NotGood, false),
+        "though a lossy row is not trusted either"
+    );
+    assert_eq!(pair(lossy(old.clone()), lossy(slow.clone())).difference.verdict, Change::Untrusted);
     let cores = |line_ns| CoreToCore { line_ns, message_ns: 70.5 };
     let drifted = |line_ns| Benchmark {
         calibration: Some(Calibration { before: cores(line_ns), after: cores(line_ns) }),
         ..slow.clone()
     };
     let moved = pair(old.clone(), drifted(61.0 * 1.26));
-    assert_eq!((moved.verdict, moved.good), (Change::Untrusted, true));
+    assert_eq!((moved.difference.verdict, moved.difference.good), (Change::Untrusted, true));
     assert_eq!(
-        moved.reason.as_deref(),
+        moved.difference.reason.as_deref(),
         Some("the machine has changed: a word took 61 ns between two cores, now 77 ns")
     );
-    assert_eq!(pair(old.clone(), drifted(61.0 * 1.24)).verdict, Change::Slower);
-    assert_eq!(pair(old, Benchmark { calibration: None, ..slow }).verdict, Change::Slower, "calibrated in one only");
+    assert_eq!(pair(old.clone(), drifted(61.0 * 1.24)).difference.verdict, Change::Slower);
+    assert_eq!(
+        pair(old, Benchmark { calibration: None, ..slow }).difference.verdict,
+        Change::Slower,
+        "calibrated in one only"
+    );
 }
 
 #[test]
@@ -101,30 +112,34 @@ fn rows_are_matched_by_all_that_was_chosen() {
     let others = [
         Benchmark { transport: "shm".into(), ..old.clone() },
         Benchmark { pattern: "stream".into(), ..old.clone() },
-        Benchmark { size_bytes: 65, ..old.clone() },
-        Benchmark { nodes: 6, ..old.clone() },
-        Benchmark { compute_us: 1.0, ..old.clone() },
-        Benchmark { window: 2, ..old.clone() },
-        Benchmark { rate_hz: Some(1.0), ..old.clone() },
-        Benchmark { wait: "spin".into(), ..old.clone() },
+        with(&old, |settings| settings.size_bytes = 65),
+        with(&old, |settings| settings.nodes = 6),
+        with(&old, |settings| settings.compute_us = 1.0),
+        with(&old, |settings| settings.window = 2),
+        with(&old, |settings| settings.rate_hz = Some(1.0)),
+        with(&old, |settings| settings.wait = "spin".into()),
     ];
     for other in others {
         let found = compare(std::slice::from_ref(&old), &[other], 0.05);
-        let verdicts: Vec<_> = found.iter().map(|row| (row.verdict, row.good)).collect();
+        let verdicts: Vec<_> = found.iter().map(|row| (row.difference.verdict, row.difference.good)).collect();
         assert_eq!(verdicts, [(Change::Missing, false), (Change::New, true)], "{found:#?}");
     }
     let gone = compare(&[untrusted(old, "few samples")], &[], 0.05);
-    assert_eq!((gone[0].verdict, gone[0].good), (Change::Missing, true), "nobody could have trusted it");
+    assert_eq!(
+        (gone[0].difference.verdict, gone[0].difference.good),
+        (Change::Missing, true),
+        "the old row was not trusted either"
+    );
 }
 
 #[test]
 fn a_comparison_as_a_table() {
     let old = suite();
-    let mut new: Vec<_> = old.iter().filter(|row| row.size_bytes != 64).cloned().collect();
+    let mut new: Vec<_> = old.iter().filter(|row| row.settings.size_bytes != 64).cloned().collect();
     new[2] = row("pairs", "threads", 4, 8, 1e3);
     let last = new.len() - 1;
     new[last].launches = row("ping-pong", "tcp", 2, 8, 1e3).launches;
-    new[last].wait = "spin".into();
+    new[last].settings.wait = "spin".into();
     let lost = new.iter_mut().find(|row| row.transport == "tcp").unwrap();
     *lost = lossy(lost.clone());
     let text = comparison_table(&compare(&old, &new, 0.05), NARROW);
@@ -151,8 +166,8 @@ fn runs_as_a_table() {
     let new = [launches(1.001, "2"), launches(0.8, "4"), launches(1.0, "16")].concat();
     let rows = compare_runs(&old, &new, 0.05);
     let of = |point: &str, quantity: &str| {
-        let row = rows.iter().find(|row| row.sweep["builder.units"] == point && row.quantity == quantity);
-        row.map(|row| (row.verdict, row.good))
+        let row = rows.iter().find(|row| row.sweep["builder.units"] == point && row.difference.quantity == quantity);
+        row.map(|row| (row.difference.verdict, row.difference.good))
     };
     assert_eq!(of("2", "event_rate_hz"), Some((Change::Same, true)));
     assert_eq!(of("4", "event_rate_hz"), Some((Change::Slower, false)));
@@ -161,10 +176,10 @@ fn runs_as_a_table() {
     let mut whole = launches(1.0, "2");
     whole[3].window.steady = false;
     let doubtful = compare_runs(&launches(1.0, "2"), &whole, 0.05);
-    assert_eq!((doubtful[0].verdict, doubtful[0].good), (Change::Untrusted, true));
+    assert_eq!((doubtful[0].difference.verdict, doubtful[0].difference.good), (Change::Untrusted, true));
     let mut lossy = launches(1.0, "2");
     lossy[5].good = false;
-    assert_eq!(compare_runs(&launches(1.0, "2"), &lossy, 0.05)[0].verdict, Change::NotGood);
+    assert_eq!(compare_runs(&launches(1.0, "2"), &lossy, 0.05)[0].difference.verdict, Change::NotGood);
     let text = run_comparison_table(&rows, NARROW);
     assert_narrow(&text);
     snapshot("run_comparison", &text);

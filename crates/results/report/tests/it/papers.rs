@@ -135,7 +135,7 @@ fn the_page_of_a_paper_has_everything_and_escapes_it() {
     assert!(!paper_page(&[report()], |_| false).contains("<img"));
 }
 
-/// On a phone tables and figures scroll, each in a box of its own; the page has colours for light and for dark.
+/// On a phone tables and figures scroll, each in a separate box; the page has colours for light and for dark.
 #[test]
 fn the_page_of_a_paper_fits_narrow_and_dark_screens() {
     let page = paper_page(&[report()], |_| true);

@@ -93,7 +93,7 @@ fn plots_that_make_no_sense_are_left_out() {
     assert_eq!(names(&[]), [""; 0]);
     assert_eq!(names(&[samples::run()]), [""; 0]);
     assert_eq!(names(&[samples::simulation()]), ["links"]);
-    // One point, the same point twice, and a key that is no number.
+    // One point, the same point twice, and a key that is not a number.
     assert_eq!(names(&samples::loads()[..1]), ["links"]);
     let twice = [samples::loads().remove(0), samples::loads().remove(0)];
     assert_eq!(names(&twice), ["links"]);

@@ -97,7 +97,7 @@ fn csv_has_every_scalar_of_a_record_and_its_value() {
     for (name, value) in &fields {
         let name = name.strip_prefix("sweep.").unwrap_or(name);
         let at = names.iter().position(|found| *found == name).unwrap_or_else(|| panic!("no {name}"));
-        // The swept key stands for the field of its name.
+        // The swept key selects the field of its name.
         let expected = if name == "network.routing" { "random" } else { value };
         let both = (values[at].parse::<f64>(), expected.parse::<f64>());
         assert!(values[at] == expected || matches!(both, (Ok(a), Ok(b)) if a == b), "{name}: {} {value}", values[at]);

@@ -64,7 +64,7 @@ impl Scatter {
         }
     }
 
-    /// A record of so many launches, each of which takes `factor` times as long.
+    /// A record of this many launches, each of which takes `factor` times as long.
     fn record(self, launches: usize, factor: f64, random: &mut impl Rng) -> Benchmark {
         let values: Vec<f64> = (0..launches).map(|_| factor * self.draw(random)).collect();
         launched(&values)
@@ -87,7 +87,7 @@ impl Verdicts {
         for _ in 0..PAIRS {
             let old = old.record(before, 1.0, &mut random);
             let new = new.record(now, factor, &mut random);
-            let which = match compare(&[old], &[new], TOLERANCE)[0].verdict {
+            let which = match compare(&[old], &[new], TOLERANCE)[0].difference.verdict {
                 Change::Same => &mut found.same,
                 Change::Faster => &mut found.faster,
                 Change::Slower => &mut found.slower,
@@ -139,17 +139,17 @@ fn a_new_way_to_go_is_rarely_called_the_same() {
     println!("seed {SEED}, worst part that was called the same: {worst}");
 }
 
-/// A test that never tells anything is never wrong, so this one must tell what can be told.
+/// A test that never decides is never wrong, so this one must decide where it can.
 #[test]
 fn what_can_be_told_is_told() {
     for counts in [(6, 6), (12, 12), (30, 30)] {
-        let told = |scatter, factor| Verdicts::of((scatter, scatter), counts, factor);
-        assert!(told(Normal(0.005), 1.0).same > 0.99, "{counts:?}");
-        assert!(told(Normal(0.005), 1.1).slower > 0.99, "{counts:?}");
-        assert!(told(Normal(0.005), 1.0 / 1.1).faster > 0.99, "{counts:?}");
-        assert!(told(Normal(0.03), 1.5).slower > 0.99, "{counts:?}");
-        assert!(told(Bistable(0.5), 10.0).slower > 0.8, "{counts:?}");
-        assert!(told(Outliers(0.05), 2.0).slower > 0.7, "{counts:?}");
+        let verdicts = |scatter, factor| Verdicts::of((scatter, scatter), counts, factor);
+        assert!(verdicts(Normal(0.005), 1.0).same > 0.99, "{counts:?}");
+        assert!(verdicts(Normal(0.005), 1.1).slower > 0.99, "{counts:?}");
+        assert!(verdicts(Normal(0.005), 1.0 / 1.1).faster > 0.99, "{counts:?}");
+        assert!(verdicts(Normal(0.03), 1.5).slower > 0.99, "{counts:?}");
+        assert!(verdicts(Bistable(0.5), 10.0).slower > 0.8, "{counts:?}");
+        assert!(verdicts(Outliers(0.05), 2.0).slower > 0.7, "{counts:?}");
     }
     assert!(Verdicts::of((Normal(0.005), Normal(0.005)), (3, 3), 1.5).slower > 0.99, "three launches tell that much");
 }
@@ -160,7 +160,7 @@ fn what_could_have_been_seen_is_seen() {
     let mut random = stream(SEED, NodeId(0), 1);
     let seen_from = |random: &mut _| {
         let [old, new] = [6, 6].map(|count| Normal(0.1).record(count, 1.0, random));
-        compare(&[old], &[new], TOLERANCE)[0].seen_from_percent.expect("there are launches enough")
+        compare(&[old], &[new], TOLERANCE)[0].difference.seen_from_percent.expect("there are launches enough")
     };
     let mean = (0..PAIRS).map(|_| seen_from(&mut random)).sum::<f64>() / f64::from(PAIRS) * 0.01;
     let seen = |times: f64| Verdicts::of((Normal(0.1), Normal(0.1)), (6, 6), 1.0 + times * mean).slower;

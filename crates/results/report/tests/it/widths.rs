@@ -64,9 +64,9 @@ fn paper(expected: &str) -> PaperReport {
 fn every_table_is_as_narrow_as_the_terminal() {
     let all = suite();
     let mut now = suite();
-    now.iter_mut().for_each(|row| row.compute_us = 100.0);
+    now.iter_mut().for_each(|row| row.settings.compute_us = 100.0);
     now.extend(suite());
-    now[0].wait = "spin".into();
+    now[0].settings.wait = "spin".into();
     let many: Vec<_> = (0..12).map(|n| row("stream", &format!("ofi:provider;{n}"), 64, 16_777_216, 54_321.0)).collect();
     let texts = |width| {
         vec![

@@ -16,7 +16,7 @@ use crate::{
 };
 use evb::{
     Acceptance, NodeId, Span,
-    bench::{FabricTest, LayerChoice, Place, SMALLEST_BYTES, allowed_cores},
+    bench::{FabricTest, LayerChoice, NodeLauncher, SMALLEST_BYTES, allowed_cores},
     record::Qualification,
 };
 use std::{fs, path::Path, sync::atomic::AtomicBool};
@@ -103,7 +103,7 @@ fn measure(
     let commands = |control| members.commands(control);
     let launch = || members.launch(&commands);
     let test = FabricTest {
-        place: Place {
+        place: NodeLauncher {
             layer: layer.clone(),
             cores: if is_pinned { cores(args) } else { NOT_PINNED },
             stop,

@@ -94,9 +94,7 @@ fn samples(row: &Measured) -> BenchmarkSamples {
     BenchmarkSamples {
         transport: record.transport.clone(),
         pattern: record.pattern.clone(),
-        size_bytes: record.size_bytes,
-        nodes: record.nodes,
-        compute_us: record.compute_us,
+        settings: record.settings.clone(),
         launches: row.raw.iter().map(of_launch).collect(),
     }
 }

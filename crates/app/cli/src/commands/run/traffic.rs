@@ -10,7 +10,7 @@ use crate::{
 };
 use evb::{
     Plan, Record,
-    bench::{LayerChoice, Place, Wait, Work},
+    bench::{LayerChoice, NodeLauncher, Wait, Work},
     run_traffic,
 };
 use std::{
@@ -31,8 +31,12 @@ pub(super) fn run(plan: &Plan, hosts: Option<&Hosts>, signals: &Signals, how: Pr
     let members = Members::new(&layer, work.nodes(), work.longest()?, false, None)?.on(hosts)?;
     let (stop, done) = (AtomicBool::new(false), AtomicBool::new(false));
     let commands = |control| members.commands(control);
-    let place =
-        Place { layer: layer.clone(), cores: NOT_PINNED, stop: &stop, launch: Some(&|| members.launch(&commands)) };
+    let place = NodeLauncher {
+        layer: layer.clone(),
+        cores: NOT_PINNED,
+        stop: &stop,
+        launch: Some(&|| members.launch(&commands)),
+    };
     let record = thread::scope(|scope| {
         scope.spawn(|| {
             let progress = TimeProgress::new(plan, how);

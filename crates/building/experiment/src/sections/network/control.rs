@@ -1,6 +1,6 @@
 //! `network.control`: how control messages travel.
 
-use super::{PRESET, of_preset};
+use super::preset_keys::{PRESET, of_preset};
 use crate::{choice::*, schema::*, tree::Node};
 use evb_fabric::Control;
 
@@ -11,7 +11,7 @@ pub(super) static CONTROL: Choice<Make<Control>> = choice(
         variant("shared", "through the same network as the fragments", &[], |_| Control::Shared),
         variant(
             SEPARATE,
-            "through a network of their own, without contention",
+            "through a separate network, without contention",
             &[
                 of_preset("delay", delay(), "time from sender to receiver, beside the length of the message"),
                 of_preset("rate", bandwidth(), "rate of its links"),
@@ -23,7 +23,7 @@ pub(super) static CONTROL: Choice<Make<Control>> = choice(
 
 const SEPARATE: &str = "separate";
 
-/// True when control messages go through the network, in an unchecked tree.
+/// True if control messages go through the network, in an unchecked tree.
 pub(super) fn is_shared(root: &Node) -> bool {
     root.at("network.control.type").and_then(Node::text) != Some(SEPARATE)
 }

@@ -4,14 +4,14 @@ use crate::{choice::*, limits::*, schema::*, view::View};
 use evb_fabric::{NetworkFault, NetworkFaultAction};
 
 /// A table of the list.
-pub(super) static TABLE: Kind = Kind::Choice(&FAULT);
+pub(super) static TABLE: KeyKind = KeyKind::Choice(&FAULT);
 
 static FAULT: Choice<Make<NetworkFaultAction>> = Choice {
     tag: "action",
     what: "fault action",
-    default: Default::Required,
+    default: KeyDefault::Required,
     common: &[
-        required("target", Kind::Text, "name of a link (one direction), such as `h3>leaf0`, or of a switch"),
+        required("target", KeyKind::Text, "name of a link (one direction), such as `h3>leaf0`, or of a switch"),
         required("at", time(MAX_DURATION), "time after the start"),
     ],
     variants: &[
@@ -21,7 +21,7 @@ static FAULT: Choice<Make<NetworkFaultAction>> = Choice {
             &[key(
                 "reroute",
                 time(MAX_WAIT),
-                Default::Text("1 ms"),
+                KeyDefault::Text("1 ms"),
                 "time until routes without it are found, where there is no `mapper`",
             )],
             |view| NetworkFaultAction::Fail { reroute: view.quantity("reroute") },

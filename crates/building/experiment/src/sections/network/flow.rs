@@ -1,6 +1,6 @@
-//! `network.flow`: what happens to a packet that cannot go on.
+//! `network.flow`: the flow control: the fate of a packet that cannot move.
 
-use super::{ONE, PRESET, of_preset};
+use super::preset_keys::{ONE, PRESET, of_preset};
 use crate::{choice::*, limits::*, schema::*};
 use evb_fabric::{Flow, WhenFull};
 
@@ -10,13 +10,13 @@ pub(super) static FLOW: Choice<Make<Flow>> = choice(
     &[
         variant(
             "wormhole",
-            "STOP/GO or byte credits: a stalled packet stands on all the links behind its head",
+            "STOP/GO or byte credits: a stalled packet occupies all the links behind its head",
             &[of_preset("slack", bytes(1, MAX_SWITCH_BUFFER), "bytes that an input buffers of one packet"), REACTION],
             |view| Flow::Wormhole { slack: view.quantity("slack"), reaction: view.quantity("reaction") },
         ),
         variant(
             "cut-through",
-            "virtual cut-through with credits: a packet goes on only when the next buffer can take all of it",
+            "virtual cut-through with credits: a packet moves on only when the next buffer has room for all of it",
             &[
                 of_preset(
                     "buffer",
@@ -34,7 +34,7 @@ pub(super) static FLOW: Choice<Make<Flow>> = choice(
         ),
         variant(
             "store-and-forward",
-            "a switch takes a packet whole, then puts it into the queue of its output",
+            "a switch receives a whole packet, then puts it into the queue of its output",
             &[
                 of_preset(
                     "queue",
@@ -42,7 +42,7 @@ pub(super) static FLOW: Choice<Make<Flow>> = choice(
                     "bytes of each output queue (`drop`), or of the packets of one input that a switch holds before it \
                      asks the sender to pause",
                 ),
-                of_preset("full", Kind::Word(&FULL), "what happens when that is full"),
+                of_preset("full", KeyKind::Word(&FULL), "reaction to a full queue"),
                 REACTION,
                 key(
                     "priorities",

@@ -7,30 +7,30 @@ pub(super) const MAPPER: &[Key] = &[
     key(
         "interval",
         wait(),
-        Default::Text("1 s"),
-        "time from the end of one look of the leader at the network to the next",
+        KeyDefault::Text("1 s"),
+        "time from the end of one survey of the network by the leader to the next",
     ),
     key(
         "patience",
         wait(),
-        Default::Text("5 s"),
+        KeyDefault::Text("5 s"),
         "time without a word of the leader after which a host takes it for gone; longer than it takes to explore the \
          network",
     ),
-    key("timeout", wait(), Default::Text("1 ms"), "a probe without an answer is sent again, or has failed, after this"),
-    key("tries", integer(1, 100), Default::Integer(3), "how often a probe is sent, at most"),
-    key("window", integer(1, MAX_WINDOW), Default::Integer(16), "probes of a mapper that are under way at once"),
+    key("timeout", wait(), KeyDefault::Text("1 ms"), "time after which an unanswered probe is repeated, or fails"),
+    key("tries", integer(1, 100), KeyDefault::Integer(3), "most attempts of a probe"),
+    key("window", integer(1, MAX_WINDOW), KeyDefault::Integer(16), "most probes of a mapper in flight"),
     key(
         "probe",
         bytes(1, MAX_SWITCH_BUFFER),
-        Default::Text("64 B"),
+        KeyDefault::Text("64 B"),
         "a probe on the wire; a message with the map has 4 bytes more for each switch and each end of a cable, and 8 for \
          each host",
     ),
     key(
         "overhead",
         delay(),
-        Default::Text("10 us"),
+        KeyDefault::Text("10 us"),
         "time of the host for each message of a mapper that it sends or receives",
     ),
 ];

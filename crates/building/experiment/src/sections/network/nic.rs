@@ -1,6 +1,6 @@
 //! `network.nic`: every network interface.
 
-use super::of_preset;
+use super::preset_keys::of_preset;
 use crate::{choice::*, limits::*, schema::*, view::View};
 use evb_fabric::{Dma, NicConfig, Service};
 
@@ -9,29 +9,29 @@ pub(super) const NIC: &[Key] = &[
     optional(
         "rate",
         bandwidth(),
-        "rate of the engine between the memory of the interface and the link, when that is below the rate of the link",
+        "rate of the engine between the memory of the interface and the link, if it is below the rate of the link",
     ),
     of_preset("overhead", delay(), "time that the interface needs for each packet before it sends it"),
     of_preset("packet", bytes(1, MAX_SWITCH_BUFFER), "largest payload of a packet: longer messages are cut"),
     of_preset("header", bytes(0, MAX_PACKET), "bytes that each packet has on the wire beside its payload"),
     of_preset("minimum", bytes(0, MAX_PACKET), "fewest bytes of a packet on the wire"),
-    of_preset("messages", integer(1, MAX_WINDOW - 1), "messages that are sent at once, their packets in turn"),
+    of_preset("messages", integer(1, MAX_WINDOW - 1), "messages whose packets are sent in turn at the same time"),
     key(
         "service",
-        Kind::Word(&SERVICE),
-        Default::Text("in-turn"),
-        "which of the waiting messages the next packet is of",
+        KeyKind::Word(&SERVICE),
+        KeyDefault::Text("in-turn"),
+        "choice of the waiting message of the next packet",
     ),
     key(
         "keeps_step",
-        Kind::Flag,
-        Default::Flag(false),
+        KeyKind::Flag,
+        KeyDefault::Flag(false),
         "true if the interface itself handles the messages by which a barrel shifter keeps step, and sends them before all \
          others, as firmware can; otherwise the processor of the host does, as in a real run of evb",
     ),
     optional(
         "dma",
-        Kind::Section(DMA),
+        KeyKind::Section(DMA),
         "what the interface reads and writes in the memory of its host; it \
          is never held up without this table",
     ),
@@ -39,11 +39,7 @@ pub(super) const NIC: &[Key] = &[
 
 static SERVICE: Words<Service> = Words(&[
     word("in-turn", "of the messages that are sent at once, in turn", Service::InTurn),
-    word(
-        "random-peer",
-        "of any peer for which something waits, drawn at random; each has a queue",
-        Service::RandomPeer,
-    ),
+    word("random-peer", "of a random peer with waiting messages; each peer has a queue", Service::RandomPeer),
 ]);
 
 const DMA: &[Key] = &[

@@ -14,18 +14,18 @@ pub(super) const PLACEMENT: &[Key] = &[
     optional(
         "manager",
         integer(0, MAX_COUNT),
-        "host of the event manager, 0 if the file does not say; it has none when control is separate, nor has traffic",
+        "host of the event manager, 0 by default; it needs none for traffic, or if control is separate",
     ),
     key(
         "readout",
         integer(0, MAX_COUNT),
-        Default::Derived("1, or 0 without a manager"),
+        KeyDefault::Derived("1, or 0 without a manager"),
         "host of the first readout unit",
     ),
     key(
         "builder",
         integer(0, MAX_COUNT),
-        Default::Derived("the host after the last readout unit"),
+        KeyDefault::Derived("the host after the last readout unit"),
         "host of the first builder unit; hosts may be shared by units of different kinds",
     ),
 ];
@@ -40,7 +40,7 @@ pub(in crate::sections) fn plan(view: View<'_>) -> Placement {
     }
 }
 
-/// True when the event manager is on the network: it exists, and control goes through it.
+/// True if the event manager is on the network: it exists, and control goes through it.
 pub(super) fn has_manager(root: &Node) -> bool {
     control::is_shared(root) && workload::is_event_building(root)
 }

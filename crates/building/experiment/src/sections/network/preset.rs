@@ -1,19 +1,13 @@
 //! The defaults of `[network]`: a preset lies below what the file says, and the nodes get their hosts.
 
-use super::placement;
+use super::{placement, preset_keys::DEFAULT_NETWORK};
 use crate::{
-    defaults::NETWORK as DEFAULT,
     diagnostics::Problem,
     tree::{Node, Table, Value, table},
 };
 use toml::de::DeTable;
 
-/// The names of all presets.
-pub(crate) fn names() -> impl Iterator<Item = &'static str> + Clone {
-    evb_fabric::presets().iter().map(|preset| preset.name)
-}
-
-/// The tables that an experiment keeps when another `[network]` takes the place of its own.
+/// The tables that an experiment keeps when another `[network]` replaces its own.
 const KEPT: [&str; 2] = ["placement", "fault"];
 
 /// Puts the network of another file, which holds a `[network]` and nothing else, in the place of the experiment's.
@@ -37,10 +31,10 @@ pub(crate) fn replace(root: &mut Node, other: Node) -> Result<(), Vec<Problem>> 
 
 /// Fills in all of `[network]` that the file does not say. The number of readout units must be in the tree by now.
 pub(crate) fn fill(root: &mut Node) {
-    let name = root.at("network.preset").and_then(Node::text).unwrap_or(DEFAULT);
+    let name = root.at("network.preset").and_then(Node::text).unwrap_or(DEFAULT_NETWORK);
     // A preset that there is not is one problem, for the checks to report.
-    let mut preset = parsed(name).or_else(|| parsed(DEFAULT)).unwrap_or_default();
-    if name == DEFAULT
+    let mut preset = parsed(name).or_else(|| parsed(DEFAULT_NETWORK)).unwrap_or_default();
+    if name == DEFAULT_NETWORK
         && let Some(Value::Table(topology)) = preset.get_mut("topology").map(|node| &mut node.value)
     {
         topology.take("ports");

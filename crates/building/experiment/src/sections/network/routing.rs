@@ -1,6 +1,6 @@
-//! `network.routing`: how a packet finds its way.
+//! `network.routing`: the routes of packets.
 
-use super::{ONE, PRESET, of_preset};
+use super::preset_keys::{ONE, PRESET, of_preset};
 use crate::{choice::*, limits::*, schema::*};
 use evb_fabric::{Routing, Spread};
 
@@ -8,25 +8,25 @@ pub(super) static ROUTING: Choice<Make<Routing>> = choice(
     "routing",
     PRESET,
     &[
-        variant("fixed", "one way for each pair of ports, always the same", &[SPREAD], |view| Routing::Fixed {
+        variant("fixed", "one fixed route for each pair of ports", &[SPREAD], |view| Routing::Fixed {
             spread: SPREADS.at(view, "spread"),
         }),
-        variant("random", "any of the equal ways for each packet, drawn at random", &[], |_| Routing::Random),
+        variant("random", "a random one of the equal routes for each packet", &[], |_| Routing::Random),
         variant(
             "dispersive",
-            "one way for each pair, which changes, at random, when a packet was found blocked",
+            "one route for each pair, which changes at random when a packet is blocked",
             &[
-                of_preset("patience", delay(), "a packet that has waited this long at a switch is blocked"),
+                of_preset("patience", delay(), "wait at a switch after which a packet is blocked"),
                 key(
                     "after",
                     integer(1, MAX_WINDOW - 1),
                     ONE,
-                    "packets of a pair that are blocked one after another before it takes another way",
+                    "consecutive blocked packets of a pair before it changes its route",
                 ),
             ],
             |view| Routing::Dispersive { patience: view.quantity("patience"), after: view.integer("after") },
         ),
-        variant("adaptive", "any free link of the equal ways, at every switch", &[], |_| Routing::Adaptive),
+        variant("adaptive", "any free link of the equal routes, at every switch", &[], |_| Routing::Adaptive),
         variant(
             "dimension-order",
             "first along the rows, then along the columns; for `grid` and `torus`",
@@ -44,30 +44,31 @@ pub(super) static ROUTING: Choice<Make<Routing>> = choice(
         ),
         variant(
             "learning",
-            "along a tree as `spanning-tree`, by learning bridges: to a host that a switch has not heard over all branches; \
+            "along a tree as `spanning-tree`, by learning bridges: over all branches to a host from which a switch has received nothing; \
              `store-and-forward` only",
-            &[key(
-                "age",
-                time(MAX_WAIT),
-                Default::Text("300 s"),
-                "a switch forgets a host that sends nothing for so long",
-            )],
+            &[key("age", time(MAX_WAIT), KeyDefault::Text("300 s"), "silence after which a switch forgets a host")],
             |view| Routing::Learning { age: view.quantity("age") },
         ),
-        variant("ecmp", "equal ways by a hash over source, destination and message stream", &[], |_| Routing::Ecmp),
+        variant("ecmp", "one of the equal routes by a hash over source, destination and message stream", &[], |_| {
+            Routing::Ecmp
+        }),
     ],
 );
 
-const SPREAD: Key =
-    key("spread", Kind::Word(&SPREADS), Default::Text("destination"), "how pairs of ports are spread over equal ways");
+const SPREAD: Key = key(
+    "spread",
+    KeyKind::Word(&SPREADS),
+    KeyDefault::Text("destination"),
+    "distribution of pairs of ports over equal routes",
+);
 
 static SPREADS: Words<Spread> = Words(&[
-    word("source", "way n for source n, layer by layer: S-mod-k", Spread::Source),
+    word("source", "route n for source n, layer by layer: S-mod-k", Spread::Source),
     word(
         "destination",
-        "way n for destination n, layer by layer: D-mod-k, as the forwarding tables of a fat tree",
+        "route n for destination n, layer by layer: D-mod-k, as the forwarding tables of a fat tree",
         Spread::Destination,
     ),
-    word("switch", "one way for each pair of switches, as a table of intervals of destinations does", Spread::Switch),
+    word("switch", "one route for each pair of switches, as a table of intervals of destinations does", Spread::Switch),
     word("pair", "drawn at random for each pair, once for the whole run", Spread::Pair),
 ]);

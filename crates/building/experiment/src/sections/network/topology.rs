@@ -1,6 +1,6 @@
 //! `network.topology`: switches and links.
 
-use super::{ONE, PRESET, of_preset};
+use super::preset_keys::{ONE, PRESET, of_preset};
 use crate::{choice::*, limits::*, schema::*, tree::Node, view::View};
 use evb_fabric::{ExplicitLink, Topology};
 
@@ -14,7 +14,7 @@ pub(super) static TOPOLOGY: Choice<Make<Topology>> = choice(
             &[key(
                 "ports",
                 integer(1, MAX_COUNT),
-                Default::Derived("the preset's; else, and under `ideal`, as many as the hosts need"),
+                KeyDefault::Derived("the preset's; else, and under `ideal`, as many as the hosts need"),
                 "ports of the switch, one per port of a host",
             )],
             |view| Topology::Crossbar { ports: view.integer("ports") },
@@ -42,7 +42,7 @@ pub(super) static TOPOLOGY: Choice<Make<Topology>> = choice(
             "a composite of crossbars, such as the M2M-OCT-SW8: a `clos` whose leaves are called edges and whose \
              spines middles",
             &[
-                count("edges", PRESET, "crossbars that hosts hang on"),
+                count("edges", PRESET, "crossbars with hosts"),
                 count("ports_per_edge", PRESET, "ports for hosts on each of them"),
                 count("middles", PRESET, "crossbars between them"),
                 count("links", ONE, "parallel links between each edge and each middle"),
@@ -95,12 +95,12 @@ pub(super) static TOPOLOGY: Choice<Make<Topology>> = choice(
         ),
         variant(
             "explicit",
-            "whatever is listed",
+            "the listed switches and links",
             &[
-                of_preset("switches", Kind::Names { least: 1, most: MAX_LISTED }, "names of the switches"),
+                of_preset("switches", KeyKind::Names { least: 1, most: MAX_LISTED }, "names of the switches"),
                 of_preset(
                     "link",
-                    Kind::List { item: &Kind::Section(EXPLICIT_LINK), most: MAX_LISTED },
+                    KeyKind::List { item: &KeyKind::Section(EXPLICIT_LINK), most: MAX_LISTED },
                     "one table `[[network.topology.link]]` for each cable, or several parallel ones",
                 ),
             ],
@@ -129,7 +129,7 @@ const MESH: &[Key] = &[
 const EXPLICIT_LINK: &[Key] = &[
     required(
         "ends",
-        Kind::Names { least: 2, most: 2 },
+        KeyKind::Names { least: 2, most: 2 },
         "each the name of a switch, or `h0`, `h1`, ... for the ports of hosts, in order",
     ),
     count("count", ONE, "parallel links"),
@@ -137,7 +137,7 @@ const EXPLICIT_LINK: &[Key] = &[
     optional("delay", delay(), "delay of each; that of all links by default"),
 ];
 
-const fn count(name: &'static str, default: Default, doc: &'static str) -> Key {
+const fn count(name: &'static str, default: KeyDefault, doc: &'static str) -> Key {
     key(name, integer(1, MAX_COUNT), default, doc)
 }
 

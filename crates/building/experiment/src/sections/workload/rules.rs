@@ -30,13 +30,13 @@ pub(in crate::sections) fn check(view: View<'_>) -> Vec<Problem> {
 
 fn load_and_rate(view: View<'_>) -> Option<Problem> {
     (view.has("workload.load") && view.has("workload.rate")).then(|| {
-        Problem::new("`workload.load` and `workload.rate` both say how much is sent", "remove one of the two")
+        Problem::new("`workload.load` and `workload.rate` both set the load", "remove one of the two")
             .at(view.origin("workload.load"), "part of the rate of a link")
             .at(view.origin("workload.rate"), "messages per second")
     })
 }
 
-/// Slots need the probability of a message, and senders of their own.
+/// Slots need the probability of a message, and senders on separate hosts.
 fn slots(view: View<'_>) -> Option<Problem> {
     if !is_slotted(view.below("workload")) {
         return None;
@@ -53,7 +53,7 @@ fn slots(view: View<'_>) -> Option<Problem> {
     }
     let load = view.number("workload.load");
     (load > 1.0).then(|| {
-        let message = format!("`workload.load` of {load} is no probability of a message in a slot");
+        let message = format!("`workload.load` of {load} is not a probability of a message in a slot");
         Problem::new(message, "write at most 1, or arrivals = \"poisson\"").at(view.origin("workload.load"), "above 1")
     })
 }
@@ -117,7 +117,7 @@ fn other_host(view: View<'_>) -> Option<Problem> {
     let shares = placement.builder.checked_sub(placement.readout).is_some_and(|sender| sender < senders);
     (receivers == 1 && shares).then(|| {
         let message =
-            format!("the one receiver shares host {} with a sender, which has nobody to send to", placement.builder);
+            format!("the one receiver shares host {} with a sender, which then has no receiver", placement.builder);
         let help =
             "random traffic never goes to the sender's own host: add receivers, or move them in network.placement";
         Problem::new(message, help)
