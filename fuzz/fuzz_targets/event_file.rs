@@ -1,4 +1,4 @@
 //! Any bytes as an event file. Seeds: `crates/data/events/tests/corpus/event-file`.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| evb_events::fuzz_read(bytes));
+evb_fuzz::fuzz_target!(|bytes: &[u8]| evb_events::fuzz_read(bytes));

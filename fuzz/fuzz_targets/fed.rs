@@ -1,4 +1,4 @@
 //! Any bytes as recorded front-end driver fragments. Seeds: `crates/data/sources/tests/corpus/fed`.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| evb_sources::fuzz::fuzz_fed(bytes));
+evb_fuzz::fuzz_target!(|bytes: &[u8]| evb_sources::fuzz::fuzz_fed(bytes));

@@ -1,4 +1,4 @@
 //! Any bytes as a model of fragment sizes. Seeds: `crates/data/sources/tests/corpus/size-model`.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| evb_sources::fuzz::fuzz_size_model(bytes));
+evb_fuzz::fuzz_target!(|bytes: &[u8]| evb_sources::fuzz::fuzz_size_model(bytes));

@@ -1,7 +1,7 @@
 //! Any bytes as the head and body of a message between nodes. Seeds: `crates/machines/protocol/tests/corpus/wire`.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 #[path = "../../crates/machines/protocol/tests/wire_check/mod.rs"]
 mod wire_check;
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| wire_check::check(bytes));
+evb_fuzz::fuzz_target!(|bytes: &[u8]| wire_check::check(bytes));

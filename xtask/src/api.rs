@@ -8,21 +8,31 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Longest wait for anything that must come.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+/// Longest wait for a change of the service.
+pub const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The interface of a service.
-pub(crate) struct Api<'a> {
-    pub(crate) address: String,
-    pub(crate) token: &'a str,
+/// The HTTP interface of a service.
+pub struct Api<'a> {
+    /// Host and port.
+    pub address: String,
+    /// The operator's token.
+    pub token: &'a str,
 }
 
 impl Api<'_> {
-    pub(crate) fn get(&self, path: &str) -> Result<Value, String> {
+    /// Requests a page.
+    ///
+    /// # Errors
+    /// The service does not answer, or not with JSON.
+    pub fn get(&self, path: &str) -> Result<Value, String> {
         self.ask("GET", path, "")
     }
 
-    pub(crate) fn command(&self, command: &str) -> Result<(), String> {
+    /// Sends a command of run control.
+    ///
+    /// # Errors
+    /// The service refuses the command or does not answer.
+    pub fn command(&self, command: &str) -> Result<(), String> {
         let answer = self.ask("POST", "/api/command", &format!("{{\"command\": \"{command}\"}}"))?;
         match answer["error"].as_str() {
             Some(error) => Err(error.to_owned()),
@@ -30,30 +40,37 @@ impl Api<'_> {
         }
     }
 
-    /// Gives a command, and again when the configuration that it leads to fails: nodes may still be on their way.
-    pub(crate) fn command_again(&self, command: &str) -> Result<(), String> {
+    /// Sends a command, and repeats it while the configuration fails because nodes have not joined yet.
+    ///
+    /// # Errors
+    /// The command still fails after [`PATIENCE`].
+    pub fn command_again(&self, command: &str) -> Result<(), String> {
         let end = Instant::now() + PATIENCE;
         loop {
-            // A state that was seen before may be over: then the command is under way, and is refused.
+            // Refused if the state has changed since it was read: then the command already runs.
             let given = self.command(command);
             let settled = self.wait("the next run", |status| {
                 ["running", "failed", "initial"].map(Value::from).contains(&status["state"])
             })?;
-            match (settled["state"] == "running", Instant::now() > end) {
-                (true, _) => return Ok(()),
-                (false, true) => return given,
-                (false, false) => {}
+            if settled["state"] == "running" {
+                return Ok(());
+            }
+            if Instant::now() > end {
+                return given;
             }
         }
     }
 
-    /// Waits for a status that is as it should be.
-    pub(crate) fn wait(&self, what: &str, is_such: impl Fn(&Value) -> bool) -> Result<Value, String> {
+    /// Waits for a status with a property. `what` names it in the error.
+    ///
+    /// # Errors
+    /// The status does not have the property within [`PATIENCE`]; the error contains the last one.
+    pub fn wait(&self, what: &str, has_property: impl Fn(&Value) -> bool) -> Result<Value, String> {
         let end = Instant::now() + PATIENCE;
         let mut last = Value::Null;
         while Instant::now() < end {
             if let Ok(status) = self.get("/api/status") {
-                if is_such(&status) {
+                if has_property(&status) {
                     return Ok(status);
                 }
                 last = status;

@@ -1,15 +1,11 @@
-//! A deployment on five machines: network namespaces with addresses, folders and clocks of their own. A service, its nodes, a
-//! filter and Prometheus run in them, while links are shaped and cut. Needs root, `ip`, `tc` and `unshare`.
+//! A deployment on five machines: network namespaces, each with its own address, folder and clock. A service, its nodes, a
+//! filter and Prometheus run in them while links are shaped and cut. Needs root, `ip`, `tc` and `unshare`.
 
-mod night;
+mod disturbances;
 
-use crate::{
-    api::{Api, PATIENCE},
-    namespaces::{Namespace, Namespaces, call, ip},
-    workspace::Workspace,
-};
-use night::Night;
-pub(crate) use night::Options;
+use crate::tools;
+use disturbances::Disturbances;
+pub(crate) use disturbances::Options;
 use serde_json::Value;
 use std::{
     fs,
@@ -18,18 +14,23 @@ use std::{
     thread,
     time::{Duration, Instant},
 };
+use xtask::{
+    api::{Api, PATIENCE},
+    namespaces::{Namespace, Namespaces, call, ip},
+    workspace::{Workspace, is_installed},
+};
 
 const BRIDGE: &str = "evb-deploy";
 const NETWORK: &str = "10.77.0";
 const TOKEN: &str = "operator-of-the-deployment-test";
 
-/// The roles of the nodes, and the machine of each.
+/// The roles of the nodes and their machines.
 const NODES: [(&str, usize); 5] = [("evm", 0), ("ru0", 1), ("ru1", 2), ("bu0", 3), ("bu1", 4)];
-/// The machine of `ru0`, whose link is shaped and cut.
+/// The machine of `ru0`. Its link is shaped and cut.
 const FAR: usize = 1;
-/// The machine of the filter: verdicts that wait behind a slow link would make builders as slow as the unit there.
+/// The machine of the filter. It is not the one behind the slow link, which would delay the verdicts and so the builders.
 const FILTERS: usize = 2;
-/// Seconds by which the clocks of the machine of `bu0` differ from all others.
+/// Seconds by which the clocks of the machine of `bu0` differ from the others.
 const OTHER_TIME: &str = "100000";
 
 const EXPERIMENT: &str = r#"
@@ -57,12 +58,10 @@ const FILTER: &str = "import evb_filter; evb_filter.run(lambda event: len(event[
 
 /// Builds the command and runs the deployment.
 pub(crate) fn test(options: Options) -> Result<(), String> {
-    let workspace = Workspace::find()?;
-    workspace.cargo(&["build", "--release", "--quiet", "--package", "evb-cli"])?;
-    run(&workspace, options)
+    run(&Workspace::with_evb()?, options)
 }
 
-/// Runs the deployment with the built command, where namespaces can be made.
+/// Runs the deployment with the built command if namespaces can be created.
 pub(crate) fn run_if_possible(workspace: &Workspace, options: Options) -> Result<(), String> {
     let can =
         |line: &str| Command::new("sh").args(["-c", line]).stderr(Stdio::null()).status().is_ok_and(|it| it.success());
@@ -74,7 +73,7 @@ pub(crate) fn run_if_possible(workspace: &Workspace, options: Options) -> Result
 }
 
 fn run(workspace: &Workspace, options: Options) -> Result<(), String> {
-    let network = Namespaces::make(BRIDGE, NETWORK, (0..5).map(|machine| format!("evb-d{machine}")))?;
+    let network = Namespaces::create(BRIDGE, NETWORK, (0..5).map(|machine| format!("evb-d{machine}")))?;
     let site = Site::start(workspace, network.nodes())?;
     let api = Api { address: format!("{}:8080", network.nodes()[0].address), token: TOKEN };
     api.wait("the service", |status| status["state"] == "initial")?;
@@ -84,9 +83,9 @@ fn run(workspace: &Workspace, options: Options) -> Result<(), String> {
     api.wait("a run with a filter", |status| {
         status["state"] == "running" && status["record"]["filter"]["accepted"].as_u64() > Some(100)
     })?;
-    say("a run goes on over five machines, and the filter of a sixth process decides");
+    say("a run over five machines builds events, and a filter in a separate process selects them");
     site.prometheus_knows("evb_run_number", "1")?;
-    say("Prometheus reads it");
+    say("Prometheus reads its metrics");
 
     let machine = &network.nodes()[FAR];
     machine.call("tc qdisc add dev e0 root tbf rate 20mbit burst 32kb latency 200ms")?;
@@ -108,15 +107,15 @@ fn run(workspace: &Workspace, options: Options) -> Result<(), String> {
     api.wait("all nodes", |status| {
         status["state"] == "running" && NODES.iter().all(|(name, _)| node(status, name) == "up")
     })?;
-    say("with its link, ru0 takes part in the next run");
+    say("after its link is back, ru0 takes part in the next run");
     thread::sleep(Duration::from_secs(2));
     api.command("stop")?;
     api.wait("the end of the run", |status| status["state"] == "stopped")?;
     check_registry(&api)?;
-    // In the first run a machine was cut off.
+    // In the first run a machine was disconnected.
     site.check_files(&[2])?;
-    say("the registry knows both runs, and the files on both machines are whole");
-    Night::pass(options, &api, &site, network.nodes())
+    say("the registry has both runs, and the files on both machines are complete");
+    Disturbances::run(options, &api, &site, network.nodes())
 }
 
 fn say(text: &str) {
@@ -132,14 +131,15 @@ fn node<'a>(status: &'a Value, name: &str) -> &'a str {
 fn check_registry(api: &Api<'_>) -> Result<(), String> {
     let runs = api.get("/api/runs")?;
     let of = |index: usize, key: &str| runs["runs"][index][key].to_string();
-    let good = [of(1, "number"), of(1, "good"), of(0, "number"), of(0, "good"), of(0, "state")];
-    match good == ["1", "false", "2", "true", "\"stopped\""] {
-        true => Ok(()),
-        false => Err(format!("the registry is wrong: {runs}")),
+    let found = [of(1, "number"), of(1, "good"), of(0, "number"), of(0, "good"), of(0, "state")];
+    if found == ["1", "false", "2", "true", "\"stopped\""] {
+        Ok(())
+    } else {
+        Err(format!("the registry is wrong: {runs}"))
     }
 }
 
-/// All programs of the deployment; they end with it.
+/// All programs of the deployment. Dropping it kills them.
 struct Site {
     evb: PathBuf,
     folder: PathBuf,
@@ -150,7 +150,7 @@ struct Site {
 impl Site {
     fn start(workspace: &Workspace, machines: &[Namespace]) -> Result<Self, String> {
         let folder = workspace.target.join("xtask-deployment");
-        let _not_there = fs::remove_dir_all(&folder);
+        let _absent = fs::remove_dir_all(&folder);
         let mut site = Self { evb: workspace.evb(), folder, programs: Vec::new(), prometheus: None };
         site.write(0, "experiment.toml", EXPERIMENT)?;
         site.write(0, "tokens", &format!("tester admin {TOKEN}\n"))?;
@@ -164,7 +164,7 @@ impl Site {
         for (role, machine) in NODES {
             let Namespace { address, .. } = &machines[machine];
             let node = format!("{evb} node --role {role} --join {first}:7000 --listen {address}:0 --quiet");
-            // A node ends when run control dismisses it or dies, and is started again, as by systemd.
+            // A node ends when run control dismisses it or dies, and is restarted, as by systemd.
             let line = format!("while true; do {node}; sleep 0.2; done");
             let clocks = format!("unshare --time --fork --monotonic {OTHER_TIME} --boottime {OTHER_TIME} ");
             let clocks = if role == "bu0" { clocks.as_str() } else { "" };
@@ -184,9 +184,8 @@ impl Site {
     }
 
     fn start_prometheus(&mut self, workspace: &Workspace, machine: &Namespace) -> Result<(), String> {
-        if Command::new("prometheus").arg("--version").output().is_err() {
-            say("prometheus is not installed: nothing reads the metrics");
-            return Ok(());
+        if !is_installed("prometheus") {
+            return tools::skip_without("prometheus");
         }
         let address = &machine.address;
         let read = |name: &str| fs::read_to_string(workspace.root.join("docs/guides/monitoring").join(name));
@@ -215,7 +214,7 @@ impl Site {
         written.map_err(|error| format!("{}: {error}", path.display()))
     }
 
-    /// Starts a program on a machine, in the machine's folder. What it says is in `log` there.
+    /// Starts a program on a machine, in the machine's folder. Its standard error goes to `log` there.
     fn spawn(&mut self, machine: &Namespace, number: usize, line: &str) -> Result<(), String> {
         let log = fs::OpenOptions::new().create(true).append(true).open(self.path(number, "log"));
         let log = log.map_err(|error| error.to_string())?;
@@ -227,7 +226,7 @@ impl Site {
         Ok(())
     }
 
-    /// Waits until Prometheus has this value of a metric.
+    /// Waits until Prometheus reports this value of a metric.
     fn prometheus_knows(&self, metric: &str, value: &str) -> Result<(), String> {
         let Some(prometheus) = &self.prometheus else { return Ok(()) };
         let end = Instant::now() + PATIENCE;
@@ -238,10 +237,10 @@ impl Site {
             }
             thread::sleep(Duration::from_millis(200));
         }
-        Err(format!("Prometheus does not know that {metric} is {value}"))
+        Err(format!("Prometheus does not report that {metric} is {value}"))
     }
 
-    /// The event files of these runs, on the machines of both builders, have no damage.
+    /// Verifies the event files of these runs on the machines of both builders.
     fn check_files(&self, runs: &[u64]) -> Result<(), String> {
         runs.iter().try_for_each(|run| self.check_files_of(*run))
     }
@@ -261,17 +260,14 @@ impl Site {
         }
         let verified = Command::new(&self.evb).args(["events", "verify"]).args(&files).output();
         let verified = verified.map_err(|error| error.to_string())?;
-        match verified.status.success() {
-            true => Ok(()),
-            false => {
-                let said = String::from_utf8_lossy(&verified.stdout);
-                Err(format!("the files of run {run}: {files:?}\n{said}"))
-            }
+        if verified.status.success() {
+            return Ok(());
         }
+        Err(format!("the files of run {run}: {files:?}\n{}", String::from_utf8_lossy(&verified.stdout)))
     }
 }
 
-/// All that was started ends: a namespace that is deleted keeps its processes.
+/// Kills everything in the namespaces: a namespace that is deleted keeps its processes.
 impl Drop for Site {
     fn drop(&mut self) {
         for machine in 0..5 {

@@ -1,7 +1,5 @@
-//! Examples of the repository: each one resolves, runs and is simulated, and the example of the library gives its
-//! records.
+//! The examples of the repository: each one is checked, run and simulated, and the example of the library prints its records.
 
-use crate::{processes::Limited, workspace::Workspace};
 use serde_json::Value;
 use std::{
     env, fs,
@@ -9,26 +7,27 @@ use std::{
     process::Command,
     time::Duration,
 };
+use xtask::{processes::Limited, workspace::Workspace};
 
-/// Longest time for one short run.
+/// Longest time of a short run.
 const LIMIT: Duration = Duration::from_secs(120);
 
 /// The example of the library.
 const LIBRARY: &str = "build_and_simulate";
 
-/// An example as the test runs it.
+/// An example with the options of the test.
 struct Example {
     name: &'static str,
-    /// Options that make it short, and independent of what else runs on the machine.
+    /// Options that make it short and independent of other programs on the machine.
     changes: &'static [&'static str],
-    /// The exit status that it must have.
+    /// The expected exit status.
     status: i32,
-    /// True when it needs the recorded data that is not part of the repository.
+    /// True if it needs recorded data, which is not in the repository.
     recorded: bool,
     drivers: &'static [Driver],
 }
 
-/// The command that an example can be given to.
+/// The command that executes an example.
 #[derive(Clone, Copy, PartialEq)]
 enum Driver {
     Run,
@@ -39,7 +38,7 @@ const fn example(name: &'static str, changes: &'static [&'static str]) -> Exampl
     Example { name, changes, status: 0, recorded: false, drivers: &[Driver::Run, Driver::Simulate] }
 }
 
-/// An example that describes a network and what would happen on it.
+/// An example that describes a network and is only simulated.
 const fn simulation(name: &'static str, changes: &'static [&'static str]) -> Example {
     Example { drivers: &[Driver::Simulate], ..example(name, changes) }
 }
@@ -64,7 +63,7 @@ const EXAMPLES: &[Example] = &[
     Example { status: 1, ..simulation("torus-deadlock", &[]) },
     example("demonstrator-8x8", &["trigger.events=20000"]),
     Example { status: 1, ..example("faults", &["trigger.duration=\"3 s\""]) },
-    // No front end connects. The run must end nevertheless, and say that there was nothing; any free port will do.
+    // No front end connects. The run must end nevertheless and report that no data came; any free port will do.
     Example {
         status: 1,
         drivers: &[Driver::Run],
@@ -109,7 +108,7 @@ pub(crate) fn run_all(workspace: &Workspace) -> Result<(), String> {
     library(workspace).map_err(|error| format!("{LIBRARY}: {error}"))
 }
 
-/// Runs the example of the library, which prints the records of a simulation and of a run.
+/// Runs the example of the library, which prints the records of a simulation and a run.
 fn library(workspace: &Workspace) -> Result<(), String> {
     let mut command = Command::new(workspace.built(&format!("examples/{LIBRARY}")));
     let records = evb(command.current_dir(&workspace.root), 0)?;
@@ -120,7 +119,7 @@ fn library(workspace: &Workspace) -> Result<(), String> {
     }
     match records.lines().count() {
         2 => Ok(()),
-        other => Err(format!("it prints 2 records, not {other}")),
+        other => Err(format!("it printed {other} records instead of 2")),
     }
 }
 
@@ -133,13 +132,13 @@ fn run(workspace: &Workspace, file: &Path, example: &Example, driver: Driver) ->
     let mut command = Command::new(workspace.evb());
     if example.recorded {
         let Some(data) = recorded_data(workspace) else {
-            eprintln!("  {}: not run, since there is no recorded data; EVB_DATA would say where it is", example.name);
+            eprintln!("  {}: skipped: no recorded data; set EVB_DATA to its folder", example.name);
             return Ok(());
         };
         command.env("EVB_DATA", data);
     }
     let scratch = workspace.target.join("xtask-examples").join(example.name);
-    let _not_there = fs::remove_dir_all(&scratch);
+    let _absent = fs::remove_dir_all(&scratch);
     fs::create_dir_all(&scratch).map_err(|error| format!("{}: {error}", scratch.display()))?;
     let subcommand = if driver == Driver::Run { "run" } else { "simulate" };
     command.args([subcommand, "--json", "--quiet"]).arg(file).current_dir(&scratch);
@@ -155,7 +154,7 @@ fn run(workspace: &Workspace, file: &Path, example: &Example, driver: Driver) ->
     Ok(())
 }
 
-/// The folder of recorded data: the one that `EVB_DATA` names, or the one beside the repository.
+/// The folder of recorded data: `EVB_DATA`, or the one beside the repository.
 fn recorded_data(workspace: &Workspace) -> Option<PathBuf> {
     let beside = || workspace.root.parent().map(|parent| parent.join("shared").join("data"));
     env::var_os("EVB_DATA").map(PathBuf::from).or_else(beside).filter(|folder| folder.is_dir())
@@ -167,13 +166,13 @@ fn check_account(record: &Value, example: &Example, driver: &str) -> Result<(), 
     let (rejected, lost) = (count("rejected")?, count("lost")?);
     let account = format!("{built} events built, {incomplete} incomplete, {rejected} rejected, {lost} lost");
     eprintln!("  {}, {driver}: {account}", example.name);
-    // A deadlock keeps what is in the network, and packets for a dead link are lost until the mappers know it.
+    // A deadlock keeps packets in the network, and packets for a dead link are lost until the mappers know it.
     let is_stuck = record["network"]["deadlock"].as_array().is_some_and(|links| !links.is_empty());
     let may_lose = is_stuck || record["network"]["mapping"].is_object();
-    match triggered == built + incomplete + rejected + lost && (lost == 0 || may_lose) {
-        true => Ok(()),
-        false => Err(format!("of {triggered} events there are only: {account}")),
+    if triggered == built + incomplete + rejected + lost && (lost == 0 || may_lose) {
+        return Ok(());
     }
+    Err(format!("the accounts of {triggered} events do not hold: {account}"))
 }
 
 fn verify(workspace: &Workspace, scratch: &Path, record: &Value) -> Result<(), String> {
@@ -186,11 +185,11 @@ fn verify(workspace: &Workspace, scratch: &Path, record: &Value) -> Result<(), S
     evb(Command::new(workspace.evb()).args(["events", "verify"]).args(files).current_dir(scratch), 0).map(drop)
 }
 
-/// Runs `evb`, which must end with `status`; its standard output.
+/// Runs `evb`, which must end with `status`. Returns its standard output.
 fn evb(command: &mut Command, status: i32) -> Result<String, String> {
     let (actual, output) = Limited::start(command, LIMIT).map_err(|error| error.to_string())?.wait()?;
-    match actual.code() == Some(status) {
-        true => Ok(output),
-        false => Err(format!("{actual}, and status {status} was due\n{output}")),
+    if actual.code() == Some(status) {
+        return Ok(output);
     }
+    Err(format!("{actual}, expected status {status}\n{output}"))
 }

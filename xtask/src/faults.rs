@@ -1,28 +1,28 @@
-//! The fault schedules: the protocol's machines in virtual time, and their promises under all faults.
+//! Schedules of faults: the state machines of the protocol in virtual time keep their promises under all faults.
 
-use crate::workspace::{Workspace, cargo, run};
 use std::time::Instant;
+use xtask::workspace::{Profile, Workspace, cargo, run};
 
 /// The test that runs the schedules.
 const TEST: &str = "faults::promises_hold_under_any_faults";
 
-/// Which schedules are run.
+/// Runs the protocol through schedules of faults.
 #[derive(clap::Args)]
 pub(crate) struct Faults {
-    /// How many schedules
+    /// Number of schedules
     #[arg(long, default_value_t = 10_000)]
     seeds: u64,
-    /// The seed of the first one: `--first SEED --seeds 1` runs one again
+    /// The seed of the first schedule: `--first SEED --seeds 1` repeats one
     #[arg(long, default_value_t = 0)]
     first: u64,
-    /// Plant a mistake, which must then be found
+    /// Plant a bug, which must then be found
     #[arg(long, value_parser = ["clear", "reassignment", "asking", "pause", "run"])]
     bug: Option<String>,
 }
 
-/// Runs the schedules; the first that breaks a promise is told with its seed.
+/// Runs the schedules. The error names the seed of the first that breaks a promise.
 pub(crate) fn run_all(faults: &Faults) -> Result<(), String> {
-    let (workspace, start) = (Workspace::find()?, Instant::now());
+    let (workspace, start) = (Workspace::find(Profile::Dev)?, Instant::now());
     let arguments = ["test", "--quiet", "--package", "evb-protocol", "--test", "virtual_time", "--"];
     let mut command = cargo(&workspace.root, &[&arguments[..], &["--exact", TEST, "--nocapture"]].concat());
     command.env("EVB_SEEDS", faults.seeds.to_string()).env("EVB_FIRST_SEED", faults.first.to_string());

@@ -1,35 +1,58 @@
-//! The papers: every value, its class and its verdict equal the stored ones, and so does what moves with each parameter.
+//! The papers: every value, its class and its verdict equal the stored ones, and so does the list of what moves with each
+//! parameter.
 
-use crate::{processes::Limited, workspace::Workspace};
+use crate::steps::Options;
 use serde_json::Value;
 use std::{collections::BTreeMap, env, fs, io, process::Command, time::Duration};
+use xtask::{
+    cache::{Cache, Inputs},
+    processes::Limited,
+    workspace::Workspace,
+};
 
 /// Longest time for all papers on two cores.
 const LIMIT: Duration = Duration::from_secs(600);
 /// Longest time for the sensitivity of all papers.
 const SENSITIVITY_LIMIT: Duration = Duration::from_secs(3600);
 
-/// What must be as stored.
+/// The fields that must equal the stored ones.
 const JUDGED: [&str; 6] = ["published", "tolerance", "reproduced", "class", "verdict", "known"];
 
 /// Seeds beside the one in the files, with which all classes and verdicts must be the same.
 const OTHER_SEEDS: [&str; 3] = ["2", "3", "4"];
 
 /// Most differences that are shown.
-const MOST_TOLD: usize = 10;
+const MOST_SHOWN: usize = 10;
 
-/// Reproduces all papers and compares the results with `expected.jsonl` in their folders; `long` does so with other
-/// seeds, too. With `UPDATE_PAPERS=1` in the environment it writes these files instead.
-pub(crate) fn run(workspace: &Workspace, long: bool) -> Result<(), String> {
+/// Reproduces all papers and compares the results with `expected.jsonl` in their folders, in a long test with other seeds,
+/// too. With `UPDATE_PAPERS=1` in the environment it writes these files instead.
+///
+/// A simulation depends only on the program and the seed, so papers that passed with the same program are not repeated.
+pub(crate) fn run(workspace: &Workspace, options: Options) -> Result<(), String> {
+    if env::var_os("UPDATE_PAPERS").is_some() {
+        return reproduce(workspace, options);
+    }
+    let mut inputs = Inputs::default().and((JUDGED, OTHER_SEEDS, options.long)).and_file(&workspace.evb())?;
+    let folders = fs::read_dir(workspace.root.join("papers")).map_err(|error| format!("papers: {error}"))?;
+    let mut expected: Vec<_> = folders.flatten().map(|folder| folder.path().join("expected.jsonl")).collect();
+    expected.sort();
+    for path in expected.iter().filter(|path| path.is_file()) {
+        inputs = inputs.and_file(path)?;
+    }
+    let cache = Cache::open(workspace.target.join("xtask-passed"), options.fresh)?;
+    cache.check("papers", &inputs, || reproduce(workspace, options).map(|()| String::new())).map(drop)
+}
+
+fn reproduce(workspace: &Workspace, options: Options) -> Result<(), String> {
     let (lines, is_good) = evb_paper(workspace, &[], LIMIT)?;
     for (paper, found) in &lines {
         store_or_compare(workspace, paper, "expected.jsonl", found, &["item"], &JUDGED)?;
         eprintln!("  {paper}: {} values", found.len());
     }
     if !is_good {
-        return Err("evb paper: other values are outside than the lists of known differences say".into());
+        return Err("evb paper: the values outside the tolerances differ from the lists of known differences".into());
     }
-    for seed in OTHER_SEEDS.iter().filter(|_| long) {
+    for seed in OTHER_SEEDS.iter().filter(|_| options.long) {
         for (paper, found) in evb_paper(workspace, &[&format!("--seed={seed}")], LIMIT)?.0 {
             compare(&paper, &lines[&paper], &found, &["item", "class", "verdict"])?;
         }
@@ -38,8 +61,8 @@ pub(crate) fn run(workspace: &Workspace, long: bool) -> Result<(), String> {
     Ok(())
 }
 
-/// Varies the parameters of all papers and compares what moves with `sensitivity.jsonl` in their folders, from which the
-/// classes follow. With `UPDATE_PAPERS=1` in the environment it writes these files instead.
+/// Varies the parameters of all papers and compares what moves with `sensitivity.jsonl` in their folders, which determine
+/// the classes. With `UPDATE_PAPERS=1` in the environment it writes these files instead.
 pub(crate) fn sensitivity(workspace: &Workspace) -> Result<(), String> {
     for (paper, found) in evb_paper(workspace, &["--sensitivity"], SENSITIVITY_LIMIT)?.0 {
         store_or_compare(workspace, &paper, "sensitivity.jsonl", &found, &["parameter"], &["values", "items"])?;
@@ -48,7 +71,7 @@ pub(crate) fn sensitivity(workspace: &Workspace) -> Result<(), String> {
     Ok(())
 }
 
-/// The records of all papers, and true if the command was content with them.
+/// The records of all papers, and true if `evb paper` reported success.
 fn evb_paper(
     workspace: &Workspace,
     options: &[&str],
@@ -64,7 +87,7 @@ fn evb_paper(
     for line in output.lines() {
         let record = parse(line)?;
         if record["kind"] == "paper" && (record["verdict"] == "outside") == record["known"].is_null() {
-            eprintln!("  not as in the list of known differences: {line}");
+            eprintln!("  differs from the list of known differences: {line}");
         }
         papers.entry(record["paper"].as_str().unwrap_or_default().to_owned()).or_default().push(record);
     }
@@ -110,7 +133,7 @@ fn compare(paper: &str, expected: &[Value], found: &[Value], fields: &[&str]) ->
     if differences.is_empty() {
         return Ok(());
     }
-    differences.truncate(MOST_TOLD);
-    let hint = "if that is right, write it down with `UPDATE_PAPERS=1 cargo xtask papers`, and read the change";
-    Err(format!("{paper} is not as expected:\n  {}\nhint: {hint}", differences.join("\n  ")))
+    differences.truncate(MOST_SHOWN);
+    let hint = "if that is right, store it with `UPDATE_PAPERS=1 cargo xtask papers`, and review the change";
+    Err(format!("{paper} differs from the stored results:\n  {}\nhint: {hint}", differences.join("\n  ")))
 }

@@ -1,4 +1,4 @@
-//! The command as a process that cannot hang, and its memory.
+//! Processes with a time limit, their memory, and the ports at which they listen.
 
 use std::{
     fs, io,
@@ -7,21 +7,27 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// A process with a limit to its life. Dropping it ends it; its children end when they notice.
-pub(crate) struct Limited {
+/// A process with a time limit. Dropping it kills it; its children end when they notice.
+pub struct Limited {
     child: Child,
     end: Instant,
 }
 
 impl Limited {
     /// Starts `command`, which must end within `limit`.
-    pub(crate) fn start(command: &mut Command, limit: Duration) -> io::Result<Self> {
+    ///
+    /// # Errors
+    /// The program cannot be started.
+    pub fn start(command: &mut Command, limit: Duration) -> io::Result<Self> {
         let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
         Ok(Self { child, end: Instant::now() + limit })
     }
 
-    /// Waits for the end: the exit status and standard output.
-    pub(crate) fn wait(&mut self) -> Result<(ExitStatus, String), String> {
+    /// Waits for the end. Returns the exit status and the standard output.
+    ///
+    /// # Errors
+    /// The process does not end in time.
+    pub fn wait(&mut self) -> Result<(ExitStatus, String), String> {
         let output = self.child.stdout.take().expect("standard output is piped");
         // Read meanwhile: a process does not end while its output is full.
         let reader = thread::spawn(move || io::read_to_string(output));
@@ -37,13 +43,15 @@ impl Limited {
         Ok((status, output.map_err(|error| error.to_string())?))
     }
 
-    /// The number of the process.
-    pub(crate) fn id(&self) -> u32 {
+    /// The process number.
+    #[must_use]
+    pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Resident memory of the process and its children in KiB; `None` when it cannot be known, or is over.
-    pub(crate) fn resident_kib(&self) -> Option<u64> {
+    /// Resident memory of the process and its children in KiB; `None` if the process has ended or the memory is unknown.
+    #[must_use]
+    pub fn resident_kib(&self) -> Option<u64> {
         let own = self.child.id();
         Some(resident(own)? + children(own).filter_map(resident).sum::<u64>())
     }
@@ -62,8 +70,9 @@ fn children(own: u32) -> impl Iterator<Item = u32> {
     all.filter(move |&pid| parent(pid) == Some(own))
 }
 
-/// Ports of TCP over IPv4 at which a process or its children listen.
-pub(crate) fn listening(own: u32) -> Vec<u16> {
+/// The TCP ports over IPv4 at which a process or its children listen.
+#[must_use]
+pub fn listening(own: u32) -> Vec<u16> {
     let files =
         std::iter::once(own).chain(children(own)).filter_map(|pid| fs::read_dir(format!("/proc/{pid}/fd")).ok());
     let links =
@@ -73,7 +82,7 @@ pub(crate) fn listening(own: u32) -> Vec<u16> {
     table.lines().filter_map(|line| port_of_listener(line, &sockets)).collect()
 }
 
-/// The port in a line of the kernel's table of connections, if it is of a listener among these sockets.
+/// The port in a line of the kernel's table of connections, if the line is a listener among these sockets.
 fn port_of_listener(line: &str, sockets: &[String]) -> Option<u16> {
     /// The state of a listener.
     const LISTEN: &str = "0A";

@@ -1,4 +1,4 @@
-//! The crates are what crates/README.md says: their folders, what each uses, and where there is no `std`.
+//! The crates agree with crates/README.md: their folders, their dependencies, and the use of `std`.
 
 use serde_json::Value;
 use std::{
@@ -10,8 +10,8 @@ use std::{
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
-/// Files that allow unsafe code, as paths from the root; a lint denies it elsewhere. Each needs a written invariant and
-/// a test of it.
+/// Files that allow unsafe code, as paths from the root; a lint denies it elsewhere. Each needs a documented invariant and a
+/// test of it.
 const MAY_BE_UNSAFE: &[&str] = &[
     "crates/app/cli/src/allocator.rs",
     "crates/core/src/checksum.rs",
@@ -43,6 +43,17 @@ const MAY_BE_UNSAFE: &[&str] = &[
     "velo/provider/src/objects.rs",
 ];
 
+/// Packages that are not in the table: programs for developers, on which no crate depends.
+const TOOLS: &[&str] = &["evb-fuzz", "evb-hardware-tools", "evb-lab"];
+
+/// Folders on which no package below `crates` depends: the hardware, its drivers, the papers and the tools.
+const SEPARATE: &[&str] =
+    &["velo/rtl", "velo/device", "velo/c", "velo/provider", "velo/hardware", "papers", "lab", "fuzz", "xtask"];
+
+/// The dependencies that are allowed nevertheless: the registry opens simulated hardware by name, and `evb` reproduces the
+/// papers.
+const EXCEPTIONS: &[(&str, &str)] = &[("evb-transport-registry", "evb-velo-rtl"), ("evb", "evb-paper")];
+
 /// A row of the table of crates.
 #[derive(Debug)]
 struct Row {
@@ -53,6 +64,16 @@ struct Row {
     purpose: String,
     /// The packages that it uses outside of tests.
     uses: BTreeSet<String>,
+}
+
+/// A package of this repository as cargo reports it.
+struct Package {
+    /// The folder.
+    folder: PathBuf,
+    /// The packages of this repository that it uses outside of tests.
+    uses: BTreeSet<String>,
+    /// The packages of this repository that only its tests use.
+    tests_use: BTreeSet<String>,
 }
 
 /// The table of crates/README.md, from top to bottom.
@@ -69,13 +90,13 @@ fn table() -> Vec<Row> {
     .collect()
 }
 
-/// The name of a package by the one that the table has.
+/// The name of a package by its name in the table.
 fn full_name(short: &str) -> String {
     if short == "evb" { short.to_owned() } else { format!("evb-{short}") }
 }
 
-/// The folder of each package of evb, and the packages of evb that it uses outside of tests, as cargo reports them.
-fn packages() -> BTreeMap<String, (PathBuf, BTreeSet<String>)> {
+/// The packages of this repository by name.
+fn packages() -> BTreeMap<String, Package> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
     command.args(["metadata", "--no-deps", "--format-version", "1"]).current_dir(ROOT);
@@ -84,37 +105,54 @@ fn packages() -> BTreeMap<String, (PathBuf, BTreeSet<String>)> {
     let metadata: Value = serde_json::from_slice(&output.stdout).expect("metadata is JSON");
     let ours = |package: &Value| {
         let name = package["name"].as_str()?;
-        (name == "evb" || name.starts_with("evb-")).then(|| name.to_owned())
+        (["evb", "xtask"].contains(&name) || name.starts_with("evb-")).then(|| name.to_owned())
     };
     let packages = metadata["packages"].as_array().expect("packages").iter();
     packages
         .filter_map(|package| {
             let manifest = Path::new(package["manifest_path"].as_str().expect("a path"));
-            let dependencies = package["dependencies"].as_array().expect("dependencies").iter();
-            let used = dependencies.filter(|dependency| dependency["kind"] != "dev").filter_map(ours).collect();
-            Some((ours(package)?, (manifest.parent().expect("a folder").to_owned(), used)))
+            let dependencies = || package["dependencies"].as_array().expect("dependencies").iter();
+            let of_tests = |dependency: &&Value| dependency["kind"] == "dev";
+            let uses = dependencies().filter(|dependency| !of_tests(dependency)).filter_map(ours).collect();
+            let tests_use = dependencies().filter(of_tests).filter_map(ours).collect();
+            let folder = manifest.parent().expect("a folder").to_owned();
+            Some((ours(package)?, Package { folder, uses, tests_use }))
         })
         .collect()
 }
 
 #[test]
-fn the_table_of_crates_is_what_cargo_says() {
-    let (table, packages) = (table(), packages());
+fn the_table_of_crates_agrees_with_cargo() {
+    let (table, mut packages) = (table(), packages());
+    packages.retain(|name, _| name != "xtask" && !TOOLS.contains(&name.as_str()));
     let listed: BTreeSet<_> = table.iter().map(|row| &row.package).collect();
     assert_eq!(listed, packages.keys().collect(), "table, and cargo");
     for row in &table {
-        let (folder, used) = &packages[&row.package];
+        let Package { folder, uses, .. } = &packages[&row.package];
         assert!(folder.ends_with(&row.folder), "{} is in {}", row.package, folder.display());
-        assert_eq!(&row.uses, used, "what `{}` may use, and what it does use", row.package);
+        assert_eq!(&row.uses, uses, "the packages that `{}` may use, and those that it uses", row.package);
     }
+}
+
+#[test]
+fn crates_depend_on_neither_hardware_nor_papers_nor_tools() {
+    let (packages, root) = (packages(), Path::new(ROOT).canonicalize().expect("the root"));
+    let is_in = |name: &str, folder: &str| packages[name].folder.starts_with(root.join(folder));
+    let mut found = BTreeSet::new();
+    for (name, package) in packages.iter().filter(|(name, _)| is_in(name, "crates")) {
+        let used = package.uses.union(&package.tests_use);
+        let separate = used.filter(|used| SEPARATE.iter().any(|folder| is_in(used, folder)));
+        found.extend(separate.map(|used| (name.as_str(), used.as_str())));
+    }
+    assert_eq!(found, EXCEPTIONS.iter().copied().collect(), "dependencies, and allowed exceptions");
 }
 
 #[test]
 fn packages_are_named_after_their_folders() {
     for row in table().iter().filter(|row| row.package != "evb") {
         let mut folders = row.folder.rsplit('/');
-        let (folder, room) = (folders.next().unwrap_or_default(), folders.next().unwrap_or_default());
-        let names = [format!("evb-{folder}"), format!("evb-{room}-{folder}"), format!("evb-{room}")];
+        let (folder, above) = (folders.next().unwrap_or_default(), folders.next().unwrap_or_default());
+        let names = [format!("evb-{folder}"), format!("evb-{above}-{folder}"), format!("evb-{above}")];
         let is_named = match folder {
             "interface" | "model" => row.package == names[2],
             "crate" => row.package == "evb-paper",
@@ -137,7 +175,11 @@ fn a_crate_uses_only_crates_above_it() {
 fn crates_without_std_are_those_of_the_table() {
     let table = table();
     for pure in table.iter().filter(|row| row.folder == "crates/core" || row.folder.starts_with("crates/machines/")) {
-        assert!(pure.purpose.ends_with("`no_std`"), "`{}` has no clock, socket, thread or file", pure.package);
+        assert!(
+            pure.purpose.ends_with("`no_std`"),
+            "`{}` must not use clocks, sockets, threads or files",
+            pure.package
+        );
     }
     for row in table.iter().filter(|row| row.package != "evb-cli") {
         let file = Path::new(ROOT).join(&row.folder).join("src/lib.rs");
@@ -148,9 +190,11 @@ fn crates_without_std_are_those_of_the_table() {
 }
 
 #[test]
-fn unsafe_code_stands_only_where_it_may() {
+fn unsafe_code_is_only_in_listed_files() {
     let mut files = Vec::new();
-    ["crates", "velo", "papers"].iter().for_each(|room| collect_sources(&Path::new(ROOT).join(room), &mut files));
+    for folder in ["crates", "velo", "papers", "lab", "fuzz"] {
+        collect_sources(&Path::new(ROOT).join(folder), &mut files);
+    }
     let is_word = |character: char| character.is_alphanumeric() || character == '_';
     files.retain(|file| {
         let text = fs::read_to_string(file).expect("a source file");

@@ -1,4 +1,4 @@
-//! Contents that must not get into the repository, on whatever machine it was made.
+//! Contents that must not get into the repository.
 
 use std::{
     env, fs,
@@ -8,21 +8,21 @@ use std::{
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
-/// Files that git has or would take, as paths from the root with their bytes; none outside of a clone.
+/// The files that git has or would add, as paths from the root with their bytes; empty outside of a clone.
 fn files() -> Vec<(String, Vec<u8>)> {
     let mut command = Command::new("git");
     command.args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]).current_dir(ROOT);
     let Some(output) = command.output().ok().filter(|output| output.status.success()) else {
-        println!("skipped: this is no git clone");
+        println!("skipped: not a git clone");
         return Vec::new();
     };
     let names = String::from_utf8(output.stdout).expect("names of files are text");
     let names = names.split('\0').filter(|name| !name.is_empty());
-    // A file that is deleted and not committed yet is in the list, but not there.
+    // The list contains files that are deleted but not committed.
     names.filter_map(|name| Some((name.to_owned(), fs::read(Path::new(ROOT).join(name)).ok()?))).collect()
 }
 
-/// Folders whose paths mean nothing on another machine.
+/// Folders of this machine, whose paths have no meaning on another one.
 fn folders_of_this_machine() -> Vec<String> {
     let root = Path::new(ROOT).canonicalize().ok();
     let homes =
@@ -32,7 +32,7 @@ fn folders_of_this_machine() -> Vec<String> {
     folders.map(|path| format!("{}/", path.display())).chain(["/home/".into(), "/Users/".into()]).collect()
 }
 
-/// True when `path` stands in `bytes`, and not as the end of a longer path.
+/// True if `bytes` contain `path`, and not as the end of a longer path.
 fn has_path(bytes: &[u8], path: &str) -> bool {
     let inside = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-./}".contains(byte);
     let places = bytes.windows(path.len()).enumerate().filter(|(_, window)| *window == path.as_bytes());
@@ -40,7 +40,7 @@ fn has_path(bytes: &[u8], path: &str) -> bool {
 }
 
 #[test]
-fn no_file_names_a_folder_of_one_machine() {
+fn no_file_names_a_folder_of_this_machine() {
     let folders = folders_of_this_machine();
     for (name, bytes) in files() {
         if name == "xtask/tests/hygiene.rs" {
@@ -53,7 +53,7 @@ fn no_file_names_a_folder_of_one_machine() {
 }
 
 #[test]
-fn paths_are_told_from_ends_of_paths() {
+fn paths_are_distinguished_from_ends_of_paths() {
     assert!(has_path(b"see /src/evb/data", "/src/evb/"));
     assert!(has_path(b"/src/evb/data", "/src/evb/"));
     assert!(!has_path(b"crates/src/evb/data", "/src/evb/"));
@@ -61,11 +61,11 @@ fn paths_are_told_from_ends_of_paths() {
 }
 
 #[test]
-fn no_source_holds_something_unfinished() {
+fn no_source_contains_unfinished_code() {
     for (name, bytes) in files().iter().filter(|(name, _)| name.ends_with(".rs")) {
         let text = String::from_utf8_lossy(bytes);
         for unfinished in [concat!("to", "do!"), concat!("un", "implemented!"), concat!("db", "g!(")] {
-            assert!(!text.contains(unfinished), "{name} holds {unfinished}");
+            assert!(!text.contains(unfinished), "{name} contains {unfinished}");
         }
     }
 }
@@ -90,7 +90,7 @@ fn every_crate_has_the_license_of_the_workspace() {
         let text = String::from_utf8_lossy(&bytes);
         let is_licensed = match name.rsplit('/').next() {
             Some("LICENSE") => text.lines().any(|line| line == format!("SPDX-License-Identifier: {LICENSE}")),
-            // Only the root of a workspace says it itself.
+            // The root of a workspace names it.
             Some("Cargo.toml") if text.contains("[workspace]") => {
                 text.contains(&format!("\nlicense = \"{LICENSE}\"\n"))
             }
@@ -102,7 +102,7 @@ fn every_crate_has_the_license_of_the_workspace() {
 }
 
 #[test]
-fn links_between_pages_lead_somewhere() {
+fn links_between_pages_are_valid() {
     let mut broken = Vec::new();
     for (name, bytes) in files().iter().filter(|(name, _)| name.ends_with(".md")) {
         let text = String::from_utf8_lossy(bytes);
@@ -114,5 +114,5 @@ fn links_between_pages_lead_somewhere() {
             }
         }
     }
-    assert!(broken.is_empty(), "what is linked is not there: {broken:#?}");
+    assert!(broken.is_empty(), "broken links: {broken:#?}");
 }

@@ -1,4 +1,4 @@
-// The constants of the VELO message engine. Generated from crate `evb-velo` by `cargo xtask hw header`: change them there.
+// The constants of the VELO message engine. Generated from crate `evb-velo` by its test `hardware`: change them there.
 /* verilator lint_off UNUSEDPARAM */
 package velo_pkg;
 
@@ -8,7 +8,7 @@ package velo_pkg;
   localparam int LINE_BYTES = 64;
   localparam int WORD_BITS = 64;
 
-  // The header of a packet (module `packet`). The offset stands at bit 0.
+  // The header of a packet (module `packet`). The offset begins at bit 0.
   localparam int LENGTH_SHIFT = 6;
   localparam int DATA_SHIFT = 12;
   localparam int TARGET_SHIFT = 18;
@@ -29,7 +29,7 @@ package velo_pkg;
   localparam int RING_MASK_BITS = 7;
   localparam int POINTER_BITS = 13;
 
-  // The mailbox table (module `registers`). The page stands at bit 0.
+  // The mailbox table (module `registers`). The page begins at bit 0.
   localparam int TABLE_MASK_SHIFT = 28;
   localparam int TABLE_ENABLE_SHIFT = 35;
   localparam int TABLE_BITS = 36;

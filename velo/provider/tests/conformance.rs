@@ -2,6 +2,7 @@
 
 mod hardware;
 
+use evb_os::tools::skip_because;
 use hardware::Hardware;
 use std::{
     env, fs,
@@ -58,7 +59,7 @@ fn programs_conform_when_long_messages_come_in_blocks() {
 
 #[test]
 fn programs_conform_over_simulated_hardware() {
-    let Some(flags) = flags() else { return eprintln!("skipped: pkg-config does not know libfabric") };
+    let Some(flags) = flags() else { return skip_because("pkg-config does not know libfabric") };
     let folder = tempfile::tempdir().unwrap();
     let binary = built(folder.path(), &flags);
     for case in HARDWARE_CASES {
@@ -74,7 +75,7 @@ fn programs_conform_over_simulated_hardware() {
 }
 
 fn conform(variables: &[(&str, &str)]) {
-    let Some(flags) = flags() else { return eprintln!("skipped: pkg-config does not know libfabric") };
+    let Some(flags) = flags() else { return skip_because("pkg-config does not know libfabric") };
     let folder = tempfile::tempdir().unwrap();
     let binary = built(folder.path(), &flags);
     let run = &|case: &[&str]| {

@@ -21,7 +21,7 @@ fn nodes(count: usize, options: &RtlOptions) -> Option<Vec<RtlLayer>> {
     match cluster(count, options) {
         Ok(nodes) => Some(nodes),
         Err(error @ RtlError::NoTool { .. }) => {
-            println!("skipped: {error}");
+            evb_os::tools::skip_because(error);
             None
         }
         Err(error) => panic!("{error}"),

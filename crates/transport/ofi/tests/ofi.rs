@@ -5,6 +5,7 @@ mod support;
 
 use bytes::Bytes;
 use evb_core::NodeId;
+use evb_os::tools::skip_because;
 use evb_transport::{
     Connect, ConnectError, HEAD_BYTES, Message, Received, Refusal, SendError, Token, Transport, conformance::PATIENCE,
 };
@@ -129,7 +130,7 @@ fn wrong_lists_of_peers_are_refused() {
 
 #[test]
 fn a_missing_provider_is_answered_with_those_that_are_there() {
-    let Ok(names) = providers() else { return eprintln!("skipped: there is no libfabric") };
+    let Ok(names) = providers() else { return skip_because("libfabric is not installed") };
     let error = Ofi::open(NodeId(0), options("carrier-pigeon")).map(drop).unwrap_err();
     let text = error.to_string();
     assert!(matches!(error, OfiError::Provider { .. }), "{text}");

@@ -46,7 +46,7 @@ impl Hardware {
         }
         let says = String::from_utf8(child.wait_with_output().unwrap().stderr).unwrap();
         assert!(says.contains("the hardware cannot be simulated"), "{line}{says}");
-        eprintln!("skipped: {says}");
+        evb_os::tools::skip_because(says);
         None
     }
 

