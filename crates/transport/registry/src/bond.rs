@@ -2,9 +2,10 @@
 
 mod link;
 
+use crate::Endpoint;
 use evb_transport::{
-    Connect, Layer, LayerOptions, MemoryOfNode, NodeOptions, Nodes, OpenError, OverTransport, Parameter, Setting,
-    SettingValue, Settings, Transport, TransportFactory, TransportInfo, UseEndpoint, UseLayer,
+    Layer, LayerOptions, MemoryOfNode, NodeOptions, Nodes, OpenError, OverTransport, Parameter, Setting, SettingValue,
+    Settings, TransportFactory, TransportInfo, UseEndpoint, UseLayer,
 };
 use evb_transport_bond::{Bond, BondOptions, Stripe};
 use link::{BondLink, links};
@@ -12,11 +13,6 @@ use link::{BondLink, links};
 /// Several links as one.
 #[derive(Debug)]
 pub struct Bonded;
-
-/// An endpoint of any transport.
-trait Endpoint: Transport + Connect {}
-
-impl<T: Transport + Connect> Endpoint for T {}
 
 type AnyBond = Bond<Box<dyn Endpoint>>;
 
@@ -99,18 +95,6 @@ fn open(settings: &Settings, options: &NodeOptions) -> Result<AnyBond, OpenError
 /// The endpoint of a node on a link.
 fn open_link(link: &BondLink, place: u16, options: &NodeOptions) -> Result<Box<dyn Endpoint>, OpenError> {
     let listen = link.listen(options.node, options.listen, place)?;
-    let endpoint = crate::open(&link.transport(options.node), NodeOptions { listen, ..options.clone() }, Boxed);
+    let endpoint = crate::open_boxed(&link.transport(options.node), NodeOptions { listen, ..options.clone() });
     endpoint.map_err(|error| link.explain(error))
-}
-
-/// A visitor that keeps the endpoint.
-struct Boxed;
-
-impl UseEndpoint for Boxed {
-    type Output = Box<dyn Endpoint>;
-    type Error = OpenError;
-
-    fn with<T: Transport + Connect + 'static>(self, endpoint: T) -> Result<Box<dyn Endpoint>, OpenError> {
-        Ok(Box::new(endpoint))
-    }
 }

@@ -10,9 +10,11 @@ pub use evb_transport::{Setting, SettingValue, Settings, TransportInfo};
 pub use layer::LayerChoice;
 
 use evb_transport::{
-    LayerOptions, LayersOptions, NodeOptions, OpenError, ThreadOptions, TransportFactory, UseEndpoint, UseEndpoints,
-    UseLayer, UseLayers,
+    Connect, LayerOptions, LayersOptions, NodeOptions, OpenError, ThreadOptions, Transport, TransportFactory,
+    UseEndpoint, UseEndpoints, UseLayer, UseLayers,
 };
+use evb_transport_shm::Shm;
+use evb_transport_tcp::Tcp;
 
 /// Lists transports, and finds the one that opens endpoints by its name.
 macro_rules! transports {
@@ -20,12 +22,20 @@ macro_rules! transports {
         /// All transports, in the order in which people see them. The first is the default.
         pub const ALL: &[&TransportInfo] = &[$(&<$transport as TransportFactory>::INFO),+];
 
-        transports!(@open open, UseEndpoint, NodeOptions, TransportInfo::between_processes, $($transport),+);
-        transports!(@open open_threads, UseEndpoints, ThreadOptions, name_of, $($transport),+);
-        transports!(@open open_layer, UseLayer, LayerOptions, name_of, $($transport),+);
-        transports!(@open open_layers, UseLayers, LayersOptions, name_of, $($transport),+);
+        transports!(@open open_threads, UseEndpoints, ThreadOptions, $($transport),+);
+        transports!(@open open_layer, UseLayer, LayerOptions, $($transport),+);
+        transports!(@open open_layers, UseLayers, LayersOptions, $($transport),+);
+
+        /// The endpoint of a node that is a process, whatever its transport.
+        fn open_boxed(transport: &TransportChoice, options: NodeOptions) -> Result<Box<dyn Endpoint>, OpenError> {
+            let (name, settings) = (transport.info().between_processes(), transport.settings());
+            $(if name == <$transport as TransportFactory>::INFO.name {
+                return <$transport as TransportFactory>::open(settings, options, Boxed);
+            })+
+            Err(unknown(name))
+        }
     };
-    (@open $open:ident, $user:ident, $options:ty, $name:path, $($transport:ty),+) => {
+    (@open $open:ident, $user:ident, $options:ty, $($transport:ty),+) => {
         #[doc = concat!("Calls [`TransportFactory::", stringify!($open), "`] of a transport.")]
         ///
         /// # Errors
@@ -35,19 +45,19 @@ macro_rules! transports {
             options: $options,
             user: V,
         ) -> Result<V::Output, V::Error> {
-            let (name, settings) = ($name(transport.info()), transport.settings());
+            let (name, settings) = (transport.info().name, transport.settings());
             $(if name == <$transport as TransportFactory>::INFO.name {
                 return <$transport as TransportFactory>::$open(settings, options, user);
             })+
-            Err(OpenError::new(format!("there is no transport {name:?}")).into())
+            Err(unknown(name).into())
         }
     };
 }
 
 transports![
     evb_transport_shm::in_process::InProcess,
-    evb_transport_shm::Shm,
-    evb_transport_tcp::Tcp,
+    Shm,
+    Tcp,
     evb_transport_mpi::Endpoint,
     evb_transport_ofi::Ofi,
     evb_transport_ethernet::Ethernet,
@@ -55,8 +65,41 @@ transports![
     evb_velo_rtl::RtlLayer,
 ];
 
-const fn name_of(transport: &TransportInfo) -> &'static str {
-    transport.name
+/// Calls [`TransportFactory::open`] of a transport. What the visitor does is compiled for shared memory and TCP, which move
+/// most messages per second; the endpoints of all others come behind a pointer, and share one compiled copy of it.
+///
+/// # Errors
+/// As that.
+pub fn open<V: UseEndpoint>(transport: &TransportChoice, options: NodeOptions, user: V) -> Result<V::Output, V::Error> {
+    let (name, settings) = (transport.info().between_processes(), transport.settings());
+    if name == Shm::INFO.name {
+        Shm::open(settings, options, user)
+    } else if name == Tcp::INFO.name {
+        Tcp::open(settings, options, user)
+    } else {
+        user.with(open_boxed(transport, options)?)
+    }
+}
+
+/// An endpoint of any transport.
+trait Endpoint: Transport + Connect {}
+
+impl<T: Transport + Connect> Endpoint for T {}
+
+/// A visitor that keeps the endpoint.
+struct Boxed;
+
+impl UseEndpoint for Boxed {
+    type Output = Box<dyn Endpoint>;
+    type Error = OpenError;
+
+    fn with<T: Transport + Connect + 'static>(self, endpoint: T) -> Result<Box<dyn Endpoint>, OpenError> {
+        Ok(Box::new(endpoint))
+    }
+}
+
+fn unknown(name: &str) -> OpenError {
+    OpenError::new(format!("unknown transport {name:?}"))
 }
 
 /// The transport of this name.
