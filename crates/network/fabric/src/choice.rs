@@ -3,8 +3,9 @@
 use crate::{EndpointId, LinkId, Network, Spread};
 
 impl Spread {
-    /// A number for the choice between equal routes from one port to another, of which `route` is the first link of any; the caller takes
-    /// it modulo the number of routes. `variant` counts the choices of a pair so far; only `Pair` uses it.
+    /// A number for the choice between equal routes from one port to another, of which `route` is the first link of
+    /// any; the caller takes it modulo the number of routes. `variant` counts the choices of a pair so far; only `Pair`
+    /// uses it.
     #[inline]
     pub fn index(
         self,

@@ -243,10 +243,10 @@ pub enum Routing {
 ///
 /// In a tree all rules but `Pair` choose anew at each layer: the lowest switch by the number modulo its routes, each
 /// layer above by the rest that the routes below have left (`number / stride % ways`, see
-/// [`NetworkLink::stride`](crate::NetworkLink::stride)). So `Source` is S-mod-k and `Destination` is D-mod-k (Rodriguez et al.,
-/// Oblivious Routing Schemes in Extended Generalized Fat Tree Networks, CLUSTER 2009), under which a shift permutation
-/// puts one pair at most on each link of a full fat tree (Zahavi, Fat-tree routing and node ordering providing
-/// contention free traffic for MPI global collectives, JPDC 72, 2012).
+/// [`NetworkLink::stride`](crate::NetworkLink::stride)). So `Source` is S-mod-k and `Destination` is D-mod-k (Rodriguez
+/// et al., Oblivious Routing Schemes in Extended Generalized Fat Tree Networks, CLUSTER 2009), under which a shift
+/// permutation puts one pair at most on each link of a full fat tree (Zahavi, Fat-tree routing and node ordering
+/// providing contention free traffic for MPI global collectives, JPDC 72, 2012).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Spread {

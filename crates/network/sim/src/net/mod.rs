@@ -1,8 +1,8 @@
 //! The network engine: moves packets over links and through switches in virtual time.
 //!
 //! A packet of any length costs one or two events per link. That is exact, since only a grant changes the flow of
-//! bytes: `worm` computes how long a stalled worm occupies its links. The rules are those of `docs/networks/model.md`; a
-//! simulator that moves single bytes checks them in `tests/`.
+//! bytes: `worm` computes how long a stalled worm occupies its links. The rules are those of
+//! `docs/reference/networks/model.md`; a simulator that moves single bytes checks them in `tests/`.
 //!
 //! The life of a packet, from top to bottom in `forwarding`:
 //!

@@ -51,7 +51,8 @@ fn a_switch_uses_its_links_upwards_evenly() {
     for (switch, packets) in upwards {
         let [one, other] = packets[..] else { panic!("{switch} has links upwards: {packets:?}") };
         println!("{switch}: {one} and {other} packets");
-        // If each packet draws one of the two, the difference has this standard deviation, but for the few that find one taken.
+        // If each packet draws one of the two, the difference has this standard deviation, but for the few that find
+        // one taken.
         let deviation = (one + other).sqrt();
         assert!((one - other).abs() <= 4.0 * deviation, "{switch}: {one} and {other} packets");
     }

@@ -1,5 +1,5 @@
-//! A network simulator that moves single bytes by the rules of `docs/networks/model.md`: slow, simple, and written from
-//! the text alone, so that its errors differ from those of the engine.
+//! A network simulator that moves single bytes by the rules of `docs/reference/networks/model.md`: slow, simple, and
+//! written from the text alone, so that its errors differ from those of the engine.
 //!
 //! An event is a byte being sent, a byte being there, a sender learning of room: nothing is computed ahead. When
 //! packets never stop on a link (all but wormhole), the first and the last byte represent the others, and are planned
