@@ -4,12 +4,17 @@ use crate::Bundling;
 use evb_core::{Bandwidth, ByteCount, EventId, Frequency, NodeId, SourceId, Span};
 use evb_fabric::{MapperConfig, NetworkConfig, NetworkFault};
 use evb_filter::Selection;
-use evb_patterns::TrafficConfig;
 use evb_protocol::Config;
 use evb_sources::SourceSpec;
 use evb_transport_registry::TransportChoice;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
+
+mod fault;
+mod workload;
+
+pub use fault::{FaultAction, FaultSpec};
+pub use workload::{Load, TrafficPlan, Workload};
 
 /// One event builder or one traffic pattern, fully described. A sweep makes several.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -299,109 +304,4 @@ pub struct Placement {
     pub readout: u16,
     /// The host of the first builder unit, or receiver.
     pub builder: u16,
-}
-
-/// Work of the nodes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "kebab-case")]
-pub enum Workload {
-    /// They build events: as [`Plan::building`] defines.
-    EventBuilding,
-    /// Readout units send to builder units after a pattern, without an event manager.
-    Traffic(TrafficPlan),
-}
-
-/// Traffic that is not event building. It ends after `messages`, or with the trigger's `duration`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct TrafficPlan {
-    /// The machines' configuration.
-    pub config: TrafficConfig,
-    /// Load of the senders.
-    pub load: Load,
-    /// Messages of each sender (of [`Gather`](evb_patterns::Pattern::Gather): events in all; of what
-    /// [has cycles](evb_patterns::Pattern::has_cycles): cycles) after which it stops.
-    pub messages: Option<u64>,
-}
-
-/// Load that the senders of a traffic pattern offer.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "kebab-case")]
-pub enum Load {
-    /// As much as goes.
-    Saturating,
-    /// Messages at a rate.
-    Rate {
-        /// Mean rate of each sender (of [`Gather`](evb_patterns::Pattern::Gather): of events in all).
-        rate: Frequency,
-        /// True for exponential intervals (a Poisson process), false for equal ones.
-        poisson: bool,
-    },
-    /// Bytes at a part of the rate of a sender's link.
-    Fraction {
-        /// Payload of each sender over the rate of its link; above 1 is more than the link can take.
-        load: f64,
-        /// True for exponential intervals (a Poisson process), false for equal ones.
-        poisson: bool,
-    },
-    /// Messages at the beginnings of time slots. A slot is as long as the mean payload of a message takes on the link of
-    /// its sender, and the slots of all senders begin together.
-    Slots {
-        /// Probability of a message in a slot, at most 1: the payload of each sender over the rate of its link.
-        load: f64,
-    },
-}
-
-/// A fault that is brought about on purpose.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct FaultSpec {
-    /// The node it happens to.
-    pub node: NodeId,
-    /// The source whose fragments it happens to; `None` if it happens to all that the node sends.
-    #[serde(default)]
-    pub source: Option<SourceId>,
-    /// The fault itself.
-    pub action: FaultAction,
-}
-
-/// The kind of a fault on purpose, with its parameters.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "kebab-case")]
-pub enum FaultAction {
-    /// The node stops dead at this time after the start.
-    Kill {
-        /// Time after the start of the run.
-        at: Span,
-    },
-    /// Every n-th fragment of this readout unit has one bit flipped after its checksum was made.
-    Corrupt {
-        /// One in this many.
-        one_in: u64,
-    },
-    /// Every n-th fragment of this readout unit is sent twice.
-    Duplicate {
-        /// One in this many.
-        one_in: u64,
-    },
-    /// Every n-th fragment of this readout unit is not sent.
-    Lose {
-        /// One in this many.
-        one_in: u64,
-    },
-    /// Every n-th fragment of this readout unit is sent late by `by`.
-    Delay {
-        /// One in this many.
-        one_in: u64,
-        /// Delay of the fragment.
-        by: Span,
-    },
-    /// Every n-th fragment of this readout unit is made larger than allowed.
-    Oversize {
-        /// One in this many.
-        one_in: u64,
-    },
-    /// Events of this builder unit are stored through a disk of this rate, one after another.
-    SlowDisk {
-        /// The rate.
-        rate: Bandwidth,
-    },
 }

@@ -3,24 +3,25 @@
 use crate::control::Order;
 use crate::error::NodeError;
 use crate::node::NodeRole;
-use crate::pool::{Extent, Pool};
+use crate::pool::Pool;
 use bytes::Bytes;
-use evb_core::{EventId, Machine, NodeId, NodeRange, Recording, SourceId, Span, Time, Transmit};
+use evb_core::{Machine, NodeId, NodeRange, SourceId, Span, Time, Transmit};
 use evb_experiment::{Plan, StageLink};
-use evb_protocol::{Arrival, Config, Fragment, FragmentStatus, Message, ReadoutCommand, wire};
+use evb_protocol::{Arrival, Config, FragmentStatus, Message, ReadoutCommand, wire};
 use evb_record::Slots;
-use evb_sources::{FedFile, Feed, INLET_BITS, LiveItem, LiveSource, ReadOutcome, Source, SourceSpec};
+use evb_sources::{INLET_BITS, LiveItem, LiveSource, Source, SourceSpec};
 use evb_transport::{Buffers, Waker};
 use evb_unit::{
-    FragmentSource, ReadLimits, Report, Sources,
-    bundle::{self, Writer},
-    open_options,
+    ReadLimits, Report, Sources, bundle, open_options,
     shaping::{self, Shaper, Slot},
 };
 use findings::Refusals;
+pub(crate) use input::source_error;
+use input::{Input, Origin};
 use std::collections::VecDeque;
 
 mod findings;
+mod input;
 
 /// Limits for reading in one round: enough fragments to amortise the round, few enough to keep others served. A node with
 /// large fragments shows signs of life in between. A little is read ahead of the builders' requests: more would leave the
@@ -44,17 +45,6 @@ pub(crate) struct ReadoutNode {
     deadline: Option<Time>,
     /// The time slots of the runs before, if this one followed them without a stop.
     slots_before: Slots,
-}
-
-/// The origin of fragments, and the memory for them.
-struct Input {
-    origin: Origin,
-    pool: Pool,
-}
-
-enum Origin {
-    OnDemand(Source),
-    Live(LiveSource),
 }
 
 impl ReadoutNode {
@@ -197,93 +187,10 @@ impl ReadoutNode {
     }
 }
 
-impl Input {
-    fn recorded(&self) -> Option<&FedFile> {
-        match &self.origin {
-            Origin::OnDemand(source) => source.recorded(),
-            Origin::Live(_) => None,
-        }
-    }
-}
-
-impl FragmentSource<Bytes> for Input {
-    type Error = NodeError;
-
-    fn feed(&self) -> Feed {
-        match &self.origin {
-            Origin::OnDemand(source) => source.feed(),
-            Origin::Live(_) => Feed::Live,
-        }
-    }
-
-    fn recording(&self) -> Option<Recording> {
-        self.recorded().map(FedFile::recording)
-    }
-
-    type Bundle = Writer<Extent>;
-
-    fn begin_bundle(&mut self, fragments: usize, bytes: usize) -> Writer<Extent> {
-        Writer::new(self.pool.extent(bytes), fragments)
-    }
-
-    fn read_into(
-        &mut self,
-        id: SourceId,
-        event: EventId,
-        bundle: &mut Writer<Extent>,
-    ) -> Result<FragmentStatus, NodeError> {
-        let Origin::OnDemand(source) = &mut self.origin else { return Err(is_live(id, event)) };
-        let outcome = source.read(event, bundle).map_err(|error| source_error(id, &error))?;
-        let status = status(outcome);
-        bundle.add(event, id, status, source.mark(event));
-        Ok(status)
-    }
-
-    fn read(&mut self, unit: SourceId, event: EventId, position: u64) -> Result<Fragment<Bytes>, NodeError> {
-        let Origin::OnDemand(source) = &mut self.origin else { return Err(is_live(unit, event)) };
-        let (mut draft, at) = (self.pool.draft(), EventId(position));
-        let outcome = source.read(at, &mut draft).map_err(|error| source_error(unit, &error))?;
-        let status = status(outcome);
-        let payload = draft.finish();
-        let (length, checksum) = (payload.len() as u32, evb_core::checksum(&payload));
-        Ok(Fragment { event, source: unit, length, checksum, mark: source.mark(at), status, payload })
-    }
-
-    fn release(&mut self, payload: Bytes) {
-        self.pool.give(payload);
-    }
-}
-
 /// The checksum of what a live source has brought.
 fn checksum(bytes: &[u8], is_good_bundle: bool) -> u32 {
     let of_index = if is_good_bundle { bundle::checksum_of_index(bytes) } else { None };
     of_index.unwrap_or_else(|| evb_core::checksum(bytes))
-}
-
-const fn status(outcome: ReadOutcome) -> FragmentStatus {
-    match outcome {
-        ReadOutcome::Good => FragmentStatus::Good,
-        ReadOutcome::Corrupted(_) => FragmentStatus::Corrupted,
-        ReadOutcome::Missing => FragmentStatus::Missing,
-        ReadOutcome::Oversized { .. } => FragmentStatus::Oversized,
-    }
-}
-
-fn is_live(source: SourceId, event: EventId) -> NodeError {
-    NodeError::new(format!("readout unit {source}: a live source cannot be asked for event {event}"))
-}
-
-pub(crate) fn source_error(source: SourceId, error: &evb_sources::SourceError) -> NodeError {
-    let base = NodeError::new(format!("readout unit {source}: {error}"));
-    match error {
-        evb_sources::SourceError::Variable { name, .. } => {
-            base.hint(format!("set it, as in `{name}=/path/to/data evb run FILE`, or give another folder with `--set data.directory=/path/to/data`"))
-        }
-        evb_sources::SourceError::Open { .. } => {
-            base.hint("data files are looked for in the experiment's data.directory; `--set data.directory=/path/to/data` changes it")
-        }
-        _ => base,
-    }
 }
 
 impl NodeRole for ReadoutNode {

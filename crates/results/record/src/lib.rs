@@ -13,6 +13,7 @@ mod occupancy;
 mod paper;
 mod qualification;
 mod shaping;
+mod simulation;
 mod stages;
 pub mod steady;
 
@@ -33,6 +34,7 @@ pub use paper::{
 pub use qualification::{LinkSpeed, LinkVerdict, PairOfNodes, Qualification};
 use serde::{Deserialize, Serialize};
 pub use shaping::{Shaping, Slots};
+pub use simulation::{KnownMap, LinkRecord, Mapping, Network, Simulation};
 pub use stages::Stages;
 use std::collections::BTreeMap;
 
@@ -152,116 +154,6 @@ pub struct Record {
     /// Fields of simulations only. They are beside the other fields in JSON.
     #[serde(flatten, default, skip_serializing_if = "Option::is_none")]
     pub simulation: Option<Simulation>,
-}
-
-/// Fields of simulations only.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Simulation {
-    /// Elapsed real time of the simulation, in seconds. It is the only number that differs between two equal
-    /// simulations.
-    pub wall_seconds: f64,
-    /// Packets sent, from the start.
-    pub packets: u64,
-    /// Links taken by all packets, from the start.
-    pub packet_hops: u64,
-    /// Part of the full performance of all destinations that was reached. It is the time that packets with payload and
-    /// their overheads need on the wire, as far as they do not overlap, divided by the time of the window. Padding does
-    /// not count; at most 1.
-    pub efficiency: f64,
-    /// The warm-up of the experiment file, in seconds, 0 without one.
-    pub warmup_seconds: f64,
-    /// The network and its counts.
-    pub network: Network,
-}
-
-/// A simulated network and its counts.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Network {
-    /// The preset of the network.
-    pub preset: String,
-    /// The topology.
-    pub topology: String,
-    /// The routing of packets.
-    pub routing: String,
-    /// The flow control: the fate of packets that cannot move.
-    pub flow: String,
-    /// Number of places for hosts.
-    pub hosts: u64,
-    /// Packets dropped because a queue was full, or because no route was left.
-    pub lost_packets: u64,
-    /// Packets discarded by their receivers because a fault had corrupted them.
-    pub corrupted_packets: u64,
-    /// Copies of packets that came to hosts that they were not for (learning bridges).
-    #[serde(default)]
-    pub flooded_packets: u64,
-    /// Packets in the network when the simulation ended.
-    pub packets_left: u64,
-    /// Number of times a pair of hosts changed its route because a packet was blocked (dispersive routing).
-    pub route_changes: u64,
-    /// Links in a circle of waiting, each of which waits for the next; empty without a deadlock.
-    pub deadlock: Vec<String>,
-    /// The work of the mappers; `None` where routes are known without them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mapping: Option<Mapping>,
-    /// Counts of each link.
-    pub links: Vec<LinkRecord>,
-}
-
-/// The work of the mappers of a source-routed network.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Mapping {
-    /// Messages that mappers sent.
-    pub messages: u64,
-    /// How often a mapper began to lead, as far as it knew.
-    pub elections: u64,
-    /// How often a mapper began to explore the network.
-    pub surveys: u64,
-    /// The maps that hosts got, in the order of their making.
-    pub maps: Vec<KnownMap>,
-}
-
-/// A map that hosts got.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct KnownMap {
-    /// The port of a host whose mapper made it.
-    pub leader: String,
-    /// Time at which it was made, in seconds after the start.
-    pub made_s: f64,
-    /// Time at which the last port of a host got it, in seconds after the start.
-    pub known_s: f64,
-    /// Ports of hosts that got it.
-    pub known_to: u64,
-    /// Switches on it.
-    pub switches: u64,
-    /// Ports of hosts on it.
-    pub hosts: u64,
-    /// Cables between switches on it.
-    pub cables: u64,
-}
-
-/// Counts of one direction of a link during the measurement.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct LinkRecord {
-    /// Name of the link: its start and its end.
-    pub name: String,
-    /// Packets over the link.
-    pub packets: u64,
-    /// Their bytes on the wire.
-    pub bytes: u64,
-    /// Part of the time in which bytes moved.
-    pub used: f64,
-    /// Part of the time in which a packet stood on the link and could not move.
-    pub blocked: f64,
-    /// Mean time that a packet waited for the link, in microseconds.
-    pub mean_wait_us: f64,
-    /// Most packets that waited for the link at once.
-    pub most_waiting: u64,
-    /// Most bytes in the link's queue (store and forward), or in one buffer at its end (cut-through).
-    pub most_bytes: u64,
-    /// Packets dropped because the link's queue was full.
-    pub dropped: u64,
-    /// Number of times the link's receiver asked for a pause.
-    pub pauses: u64,
 }
 
 /// Number of events by outcome: `triggered = built + incomplete + rejected + lost`.
