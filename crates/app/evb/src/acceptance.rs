@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_file_is_told() {
+    fn a_wrong_file_is_rejected() {
         let error = Acceptance::parse("bandwith = \"1 GB/s\"").unwrap_err();
         assert!(error.contains("unknown field `bandwith`") && error.contains("half_round_trip"), "{error}");
         assert!(Acceptance::parse("bandwidth = 3").is_err() && Acceptance::parse("bandwidth = \"3 us\"").is_err());

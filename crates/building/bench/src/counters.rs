@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_grew_and_tells_of_losses_is_found() {
+    fn grown_counters_of_losses_are_found() {
         let counters =
             |values: &[(&str, u64)]| values.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
         let before: Counters = counters(&[("a rx_packets", 5), ("a rx_dropped", 1), ("b tx_errors", 2)]);

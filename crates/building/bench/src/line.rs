@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_line_of_an_overhead_and_a_rate_gives_none() {
+    fn times_without_an_overhead_and_a_rate_have_no_line() {
         assert_eq!(fit(&[(8.0, 1.0), (16.0, 2.0)]), None);
         assert_eq!(fit(&[(8.0, 3.0), (16.0, 2.0), (32.0, 1.0)]), None);
         assert_eq!(fit(&[(8.0, 1.0), (16.0, 4.0), (32.0, 16.0)]), None, "it begins below zero");

@@ -314,7 +314,7 @@ fn defaults_follow_the_number_of_builders() {
 }
 
 #[test]
-fn phased_says_who_is_asked_first_and_what_is_accepted() {
+fn phased_sets_the_first_units_and_the_accepted_part() {
     let found = plan(SHORT, &["protocol={type='phased',first=1,accept=0.2}", "run.seed=7"]);
     assert_eq!(found.building.protocol, Protocol::Phased { first: FirstPhase::Units(1), rest: true });
     let region = plan(SHORT, &["protocol={type='phased',least=1,most=2,rest=false}", "run.seed=7"]);

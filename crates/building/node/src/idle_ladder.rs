@@ -52,10 +52,10 @@ impl IdleLadder {
         }
     }
 
-    /// Leaves out all steps but the last yields before the sleep.
+    /// Leaves out all steps but this many yields before the sleep.
     #[inline]
     pub fn skip_to_last_yields(&mut self, yields: u32) {
-        self.idle = self.idle.max(self.spins + self.yields - yields - 1);
+        self.idle = self.idle.max(self.spins + self.yields - yields);
     }
 }
 

@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn idle_and_waiting_for_disks_are_no_work() {
+    fn idle_time_and_waits_for_disks_are_not_work() {
         let then = Processors::parse("cpu  10 0 10 60 20 0 0 0 0 0\ncpu0 1 2 3\n").unwrap();
         let now = Processors::parse("cpu  30 0 20 100 40 5 5 0 0 0\n").unwrap();
         assert_eq!(then, Processors { busy: 20, all: 100 });

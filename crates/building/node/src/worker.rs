@@ -22,7 +22,7 @@ const LONGEST_SLEEP: Duration = Duration::from_millis(20);
 /// Number of yields of a worker without work before it sleeps.
 const YIELDS: u32 = 64;
 /// Number of yields before a sleep while a node waits for its helper thread, which needs a core.
-const FEW_YIELDS: u32 = 4;
+const FEW_YIELDS: u32 = 5;
 /// Time before the deadline of a punctual node at which its worker does not sleep any more: what a sleep may last too long.
 const PUNCTUAL: Duration = Duration::from_millis(1);
 /// Interval between two reports of a node.

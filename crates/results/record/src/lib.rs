@@ -140,12 +140,12 @@ pub struct Record {
     /// The selection of events; `None` in records without filters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filter: Option<Filtering>,
-    /// The event builders of two stages. All fields beside this one are those of the whole then: the triggers of the first
-    /// stage, and the events of all slices of the second. ReadoutRecord units are listed for each slice in turn.
+    /// The event builders of two stages. All other fields then describe both stages together: the triggers of the
+    /// first stage, and the events of all slices of the second. Readout units are listed for each slice in turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stages: Option<Box<Stages>>,
-    /// Nodes that died or became unreachable, such as `ru1`, in the order of detection. With two stages, the event builder
-    /// comes first: `g3.bu0` is a builder of group 3, `s1.ru0` a readout unit of slice 1.
+    /// Nodes that died or became unreachable, such as `ru1`, in the order of detection. With two stages, the name
+    /// begins with the event builder: `g3.bu0` is a builder of group 3, `s1.ru0` a readout unit of slice 1.
     pub lost_nodes: Vec<String>,
     /// The findings, most important first: the reasons for the verdict.
     pub findings: Vec<Finding>,

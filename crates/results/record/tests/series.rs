@@ -112,7 +112,7 @@ fn a_slow_swing_is_not_steady_and_a_fast_one_is() {
 }
 
 #[test]
-fn too_few_events_are_no_steady_state() {
+fn too_few_events_are_not_a_steady_state() {
     let (_, steady) = Made::steady(|_| 50.0, Some(1)).find();
     let finding = steady.finding().expect("a finding");
     assert!(finding.message.contains("too few ended") && finding.hint.is_some(), "{finding:?}");
@@ -159,7 +159,7 @@ fn offer(turned_away: u64, accepted_loss: f64) -> Offer {
 }
 
 #[test]
-fn what_is_left_behind_is_told_beyond_the_accepted_part() {
+fn a_lag_beyond_the_accepted_part_is_reported() {
     for seed in 1..=20 {
         let made = |part| Made { carried: part, ..Made::steady(|_| 10_000.0, Some(seed)) }.find().1;
         assert_eq!(offer(0, 0.0).judge(&made(1.0)), None, "seed {seed}");
@@ -173,7 +173,7 @@ fn what_is_left_behind_is_told_beyond_the_accepted_part() {
 }
 
 #[test]
-fn what_is_turned_away_is_told_even_without_a_steady_state() {
+fn rejected_load_is_reported_even_without_a_steady_state() {
     let unsettled = Made::steady(|_| 50.0, Some(1)).find().1;
     let finding = offer(123, 0.0).judge(&unsettled).expect("a finding");
     assert!(finding.message.contains("123 of 10000 triggers were turned away, 1.23 %"), "{}", finding.message);

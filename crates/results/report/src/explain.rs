@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn builders_that_take_turns_are_no_slow_storage() {
+    fn builders_that_take_turns_are_not_slow_storage() {
         let mut record = run();
         record.trigger.slots = 0.125;
         let occupancy = record.occupancy.as_mut().expect("it has one");

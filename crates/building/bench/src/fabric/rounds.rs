@@ -25,7 +25,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn everybody_meets_everybody_once_and_nobody_twice_in_a_round() {
+    fn each_pair_meets_once_and_no_node_twice_in_a_round() {
         for nodes in 2..=17 {
             let rounds = rounds(nodes);
             assert_eq!(rounds.len(), usize::from(nodes.next_multiple_of(2) - 1), "{nodes}");

@@ -198,7 +198,7 @@ fn events_are_written_in_order_and_come_back_and_the_node_is_woken() {
 
 /// Checks that no call of the node waits for the disk: all of them return while nothing can be written.
 #[test]
-fn a_disk_that_stands_still_holds_up_nobody_and_finishing_waits_for_all() {
+fn a_stalled_disk_delays_no_node_and_finishing_waits_for_all() {
     let (mut storage, hand) = storage(true, None, None);
     store(&mut storage, 1..=2);
     a_while();

@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trend_is_no_mean() {
+    fn a_trend_is_not_a_mean() {
         let steps: Vec<f64> = (0..100).map(|n| 100.0 + f64::from(n)).collect();
         assert_eq!(mean(&steps), None);
         let slight: Vec<f64> = (0..100).map(|n| 10_000.0 + f64::from(n)).collect();

@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn a_late_step_is_no_steady_state() {
+    fn a_late_step_is_not_a_steady_state() {
         let steps: Vec<f64> = (0..100).map(|n| if n < 60 { 0.0 } else { 10.0 + f64::from(n % 3) }).collect();
         assert_eq!(warmup(&steps), None);
     }

@@ -73,7 +73,7 @@ fn simulated_rows_need_no_more_than_one_launch() {
 }
 
 #[test]
-fn what_cannot_be_trusted_is_no_reason_to_fail_but_losses_are() {
+fn untrusted_rows_do_not_fail_but_losses_do() {
     let old = row("ping-pong", "tcp", 2, 8, 1000.0);
     let slow = row("ping-pong", "tcp", 2, 8, 3000.0);
     let doubtful = pair(old.clone(), untrusted(slow.clone(), "few samples"));

@@ -141,7 +141,7 @@ fn a_new_way_to_go_is_rarely_called_the_same() {
 
 /// A test that never decides is never wrong, so this one must decide where it can.
 #[test]
-fn what_can_be_told_is_told() {
+fn clear_differences_are_decided() {
     for counts in [(6, 6), (12, 12), (30, 30)] {
         let verdicts = |scatter, factor| Verdicts::of((scatter, scatter), counts, factor);
         assert!(verdicts(Normal(0.005), 1.0).same > 0.99, "{counts:?}");
