@@ -68,7 +68,7 @@ pub(crate) fn check_files(plan: &Plan) -> Result<(), NodeError> {
     let Some(code) = &units.code else { return Ok(()) };
     match code.file().filter(|path| !path.is_file()) {
         Some(path) => {
-            let error = NodeError::new(format!("there is no filter {}", path.display()));
+            let error = NodeError::new(format!("the filter {} does not exist", path.display()));
             Err(error.hint("`program` and `library` of [filter] are relative to the folder of the node"))
         }
         None => Ok(()),

@@ -108,7 +108,7 @@ fn recorded(file: u64, hit: u64) -> (u64, Vec<u8>) {
 fn hits_need_slices_and_nothing_else_has_them() {
     let lab = Lab::with(HITS);
     let outcome = lab.run(THREADS).set("readout.source={type=\"fixed\",size=\"1 kB\"}").run();
-    assert!(outcome.stderr.contains("no slices of the time"), "{outcome}");
+    assert!(outcome.stderr.contains("not by slices of time"), "{outcome}");
     let outcome = lab.run(THREADS).set("trigger.type=rate").set("trigger.rate=\"1 kHz\"").run();
     assert!(outcome.stderr.contains("does not fit slices of 100 us"), "{outcome}");
 }

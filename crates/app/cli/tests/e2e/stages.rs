@@ -94,9 +94,9 @@ fn check_killed(is_first: bool, role: &str, slices: usize) {
     wait_for(200_000);
     Group::signal_one(pid, Signal::KILL);
     run.wait_for(&format!("{role} is gone"));
-    // More than what was under way: events of 4.5 kB, 128 in each group, as many again in the slices, and 4096 in the buffers
-    // of the readout units between them.
-    wait_for(stored_bytes() + 25_000_000);
+    // More than a group can be ahead of the others: 128 events in the group, as many in the slices, and 4096 in the buffers of the
+    // readout units of each of the two slices, with 4.8 kB each.
+    wait_for(stored_bytes() + 45_000_000);
     run.signal(Signal::INT);
     let outcome = run.wait();
     let record = outcome.record();
