@@ -31,25 +31,7 @@ pub type Take<'a> = dyn FnMut(NodeId, &[u8]) + 'a;
 /// One node's access to all others, by bytes. Only [`wait`](MessageLayer::wait) blocks. Messages of a pair arrive once
 /// each and in order.
 ///
-/// # Example
-/// A message from one node to another, over the layer that any transport gives:
-///
-/// ```
-/// use evb_core::NodeId;
-/// use evb_transport::{in_process, MessageLayer, OverTransport};
-/// use std::time::Duration;
-///
-/// let mut nodes: Vec<_> = in_process::connect(2, 16).into_iter().map(|node| OverTransport::new(node, 1024)).collect();
-/// nodes[0].send(NodeId(1), b"hello")?;
-/// nodes[0].flush();
-///
-/// let mut seen = Vec::new();
-/// while nodes[1].receive(1, &mut |from, bytes| seen.push((from, bytes.to_vec()))) == 0 {
-///     nodes[1].wait(Duration::from_millis(1));
-/// }
-/// assert_eq!(seen, [(NodeId(0), b"hello".to_vec())]);
-/// # Ok::<(), evb_transport::Refused>(())
-/// ```
+/// [`OverTransport`](crate::OverTransport) is the layer that any transport gives.
 pub trait MessageLayer: Send {
     /// The node that this endpoint belongs to.
     fn local(&self) -> NodeId;

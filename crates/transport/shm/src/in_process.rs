@@ -35,6 +35,27 @@ const TURN: usize = 64;
 ///
 /// # Panics
 /// If `capacity` is 0 or `nodes` is above the range of node ids.
+///
+/// # Example
+/// Bytes from one node to another, over the layer that any transport gives:
+///
+/// ```
+/// use evb_core::NodeId;
+/// use evb_transport::{MessageLayer, OverTransport};
+/// use evb_transport_shm::in_process;
+/// use std::time::Duration;
+///
+/// let mut nodes: Vec<_> = in_process::connect(2, 16).into_iter().map(|node| OverTransport::new(node, 1024)).collect();
+/// nodes[0].send(NodeId(1), b"hello")?;
+/// nodes[0].flush();
+///
+/// let mut seen = Vec::new();
+/// while nodes[1].receive(1, &mut |from, bytes| seen.push((from, bytes.to_vec()))) == 0 {
+///     nodes[1].wait(Duration::from_millis(1));
+/// }
+/// assert_eq!(seen, [(NodeId(0), b"hello".to_vec())]);
+/// # Ok::<(), evb_transport::Refused>(())
+/// ```
 #[must_use]
 pub fn connect(nodes: usize, capacity: usize) -> Vec<InProcess> {
     let doorbells: Vec<_> = (0..nodes).map(|_| Arc::new(Doorbell::new())).collect();
