@@ -62,6 +62,25 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// The plan as JSON, for nodes in other processes.
+    ///
+    /// A plan has many types. Reading and writing them is compiled here once, not in each crate and for each message that
+    /// carries a plan.
+    ///
+    /// # Errors
+    /// None that a plan of an experiment file can cause.
+    pub fn to_json(&self) -> serde_json::Result<String> {
+        serde_json::to_string(self)
+    }
+
+    /// Reads what [`to_json`](Self::to_json) wrote.
+    ///
+    /// # Errors
+    /// The text is not a plan of this version.
+    pub fn from_json(text: &str) -> serde_json::Result<Self> {
+        serde_json::from_str(text)
+    }
+
     /// The event builders that carry out the plan: those of two stages, or this one.
     pub fn event_builders(&self) -> impl Iterator<Item = &Self> {
         let stages = self.stages.iter().flat_map(|stages| stages.groups.iter().chain(&stages.slices));

@@ -51,8 +51,8 @@ fn every_plan_comes_back_from_json_as_it_was() {
     for path in files.filter(is_experiment).chain([repository("crates/building/experiment/tests/full.toml")]) {
         let experiment = Experiment::load(&path, &[]).unwrap_or_else(|error| panic!("{}: {error:?}", path.display()));
         for plan in experiment.plans() {
-            let text = serde_json::to_string(plan).expect("a plan has a JSON form");
-            let again: Plan = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
+            let text = plan.to_json().expect("a plan has a JSON form");
+            let again = Plan::from_json(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
             assert_eq!(again, *plan, "{text}");
             count += 1;
         }

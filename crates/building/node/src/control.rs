@@ -59,11 +59,26 @@ impl From<Order> for Instruction {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Setup {
     pub(crate) node: NodeId,
+    #[serde(with = "plan_as_text")]
     pub(crate) plan: Plan,
     /// The resolved experiment file, which event files carry.
     pub(crate) text: String,
     /// The nodes of its machine, itself among them, which share the cores; empty if none is bound to one.
     pub(crate) here: Vec<NodeId>,
+}
+
+/// A plan in a message is a text with its JSON.
+mod plan_as_text {
+    use evb_experiment::Plan;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
+
+    pub(super) fn serialize<S: Serializer>(plan: &Plan, serializer: S) -> Result<S::Ok, S::Error> {
+        plan.to_json().map_err(ser::Error::custom)?.serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Plan, D::Error> {
+        Plan::from_json(&String::deserialize(deserializer)?).map_err(de::Error::custom)
+    }
 }
 
 /// A notice of a node to run control.

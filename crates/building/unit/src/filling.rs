@@ -89,10 +89,10 @@ impl Filling {
     }
 
     /// The time at which the block starts, full or not, or `None` if it waits until it is full. While others wait for
-    /// builders, it would only wait behind them.
-    pub(crate) fn deadline(&self, waiting: u64) -> Option<Time> {
+    /// builders, it would only wait behind them. Without `room` it never starts: the run has all its triggers.
+    pub(crate) fn deadline(&self, waiting: u64, room: u64) -> Option<Time> {
         let load = self.load.as_ref()?;
-        (self.filled > 0 && waiting < load.queue).then(|| self.since + PATIENCE)
+        (self.filled > 0 && room > 0 && waiting < load.queue).then(|| self.since + PATIENCE)
     }
 
     fn start(&mut self, blocks: u64, size: u64) -> Full {
@@ -145,7 +145,7 @@ mod tests {
     fn blocks_of_a_fixed_size_wait_until_they_are_full() {
         let mut filling = Filling::new(10, None, 2);
         filling.add(at(1), 7);
-        assert_eq!((full(&mut filling, at(1), 99), filling.deadline(0)), (None, None));
+        assert_eq!((full(&mut filling, at(1), 99), filling.deadline(0, u64::MAX)), (None, None));
         filling.add(at(5), 18);
         assert_eq!(filling.full(at(5), 99, u64::MAX), Some(Full { blocks: 2, size: 10, since: at(1) }));
         filling.add(at(7), 5);
@@ -174,11 +174,12 @@ mod tests {
         filling.resize(at(0), 64);
         filling.add(at(10), 3);
         filling.add(at(20), 2);
-        assert_eq!((full(&mut filling, at(20), 0), filling.deadline(0)), (None, Some(at(110))));
-        assert_eq!(filling.deadline(1), None, "it would wait for a builder");
+        assert_eq!((full(&mut filling, at(20), 0), filling.deadline(0, u64::MAX)), (None, Some(at(110))));
+        assert_eq!(filling.deadline(1, u64::MAX), None, "it would wait for a builder");
+        assert_eq!(filling.deadline(0, 0), None, "the run has all its triggers");
         let rest = filling.rest(at(110), u64::MAX);
         assert_eq!(rest, Some(Full { blocks: 1, size: 5, since: at(10) }));
-        assert_eq!((filling.size, filling.rest(at(110), u64::MAX), filling.deadline(0)), (5, None, None));
+        assert_eq!((filling.size, filling.rest(at(110), u64::MAX), filling.deadline(0, u64::MAX)), (5, None, None));
     }
 
     #[test]

@@ -164,7 +164,7 @@ impl<B: Clone> EventManager<B> {
 
     /// Takes note that a [`deadline`](Self::deadline) has passed.
     pub fn handle_timeout(&mut self, now: Time) {
-        if self.filling.deadline(self.machine.waiting()).is_some_and(|deadline| deadline <= now) {
+        if self.filling.deadline(self.machine.waiting(), self.room()).is_some_and(|deadline| deadline <= now) {
             self.start_rest(now);
         }
         self.machine.handle_timeout(now);
@@ -178,7 +178,7 @@ impl<B: Clone> EventManager<B> {
     pub fn deadline(&self) -> Option<Time> {
         let machine = self.machine.poll_timeout().map(|(at, _)| at);
         let rounds = self.rounds.as_ref().and_then(Rounds::deadline);
-        let filling = self.filling.deadline(self.machine.waiting());
+        let filling = self.filling.deadline(self.machine.waiting(), self.room());
         machine.into_iter().chain(rounds).chain(filling).min()
     }
 
