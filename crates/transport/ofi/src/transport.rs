@@ -66,7 +66,7 @@ impl Ofi {
     }
 
     /// Joins these peers, all of which must name this node, too, within
-    /// [`connect_timeout`](OfiOptions::connect_timeout). Nodes may call this in any order; a peer may send before this
+    /// [`connect_timeout`](evb_transport::EndpointOptions::connect_timeout). Nodes may call this in any order; a peer may send before this
     /// returns.
     ///
     /// # Errors
