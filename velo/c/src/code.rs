@@ -54,7 +54,7 @@ impl From<DeviceError> for Code {
                 ErrorKind::AddrInUse => Self::Taken,
                 ErrorKind::NotFound => Self::Unknown,
                 ErrorKind::PermissionDenied => Self::Denied,
-                // "No such process", which has no kind of its own.
+                // "No such process", which has no separate kind.
                 _ if error.raw_os_error() == Some(3) => Self::Gone,
                 _ => Self::System,
             },

@@ -6,7 +6,7 @@
 //! never run at the same time. A panic stays in the function and breaks the device.
 
 #![allow(unsafe_code, reason = "implements functions that C calls")]
-#![expect(unreachable_pub, reason = "exported to C, and to nobody else")]
+#![expect(unreachable_pub, reason = "exported to C only")]
 
 use crate::{
     Arrival, Code, KIND_MESSAGE, KIND_NOTICE,

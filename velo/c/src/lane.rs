@@ -50,7 +50,7 @@ pub(crate) struct Lane {
     repliers: Vec<Option<i32>>,
     sends: Vec<Send>,
     under_way: usize,
-    /// A send is over that no wait has told about.
+    /// A send is over and not reported by a wait yet.
     news: bool,
     ended: Vec<bool>,
     looked: Instant,

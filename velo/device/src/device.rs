@@ -43,7 +43,7 @@ pub enum DeviceError {
     /// The name is not valid.
     #[error("`{0}` is not a name: use 1 to 32 characters out of A-Za-z0-9._-")]
     Name(String),
-    /// Nobody has this name.
+    /// No device has this name.
     #[error("no device `{0}`: start its owner first, as the same user")]
     Unknown(String),
     /// More senders than a mailbox knows.
@@ -402,7 +402,7 @@ impl Device {
         Ok(length)
     }
 
-    /// Tells the sender of a note that nobody wants its message.
+    /// Reports to the sender of a note that its message is not wanted.
     pub fn refuse(&mut self, sender: u16, index: u16) {
         if let Some((_, segment)) = self.source(sender) {
             outbox::answer(segment, index, state::DONE);

@@ -1,7 +1,7 @@
 //! Slots of a mailbox: senders claim and publish them, the owner takes them.
 //!
 //! A slot begins with the header of [`evb_velo::mailbox`], written last and never 0, and the first bytes of the message. The rest
-//! is the lane's: envelope and claim fill the cache line, and further bytes of the message have one of their own, so a short
+//! is the lane's: envelope and claim fill the cache line, and further bytes of the message have their own, so a short
 //! message moves one line between the cores. The claim is the number of the sender and the round of the ring, so that a slot
 //! whose sender died between claim and header can be passed over, and a full ring is seen at the slot itself.
 //! `tests/mailbox` has the model check.

@@ -2,7 +2,7 @@
 //!
 //! The process that simulates or drives the hardware owns the [`Rack`]: a segment with a part for each node. A card posts
 //! words there, as a processor posts its writes to the device, and the owner gives them to the bus. The owner puts the
-//! writes of the device into the mailbox in the same part, and the card reads it there. So nobody copies a message but the
+//! writes of the device into the mailbox in the same part, and the card reads it there. So a message is copied only by the
 //! hardware.
 //!
 //! A node serves one card in the life of its rack. What the process of a killed card has posted is still sent, and what

@@ -7,7 +7,7 @@
 //! | to 57 | 0 |
 //! | 58 to 63 | length of the data in bytes, less one |
 //!
-//! A thread cannot write the bits of its own number: the driver maps a window of the device for each thread, an alias
+//! A thread cannot write the bits of its number: the driver maps a window of the device for each thread, an alias
 //! of the whole BAR, and grants pages of it. VELO 2008 says that the packet names its sender, but not how the device
 //! knows it. The windows are a choice of this model, and need no table.
 

@@ -16,7 +16,7 @@ pub const SLOT_BYTES: u64 = 1 << SLOT_BITS;
 /// Words of a slot.
 pub const SLOT_WORDS: usize = (SLOT_BYTES / lanes::WORD_BYTES) as usize;
 
-/// Byte of a slot at which the header stands.
+/// Byte of a slot at which the header begins.
 pub const HEADER_AT: u64 = 0;
 
 /// Byte of a slot at which the message begins.

@@ -47,7 +47,7 @@ pub(crate) struct Cluster {
     clock: Mutex<Clock>,
     /// For each node, true if its wait is over.
     over: Vec<AtomicBool>,
-    /// True if nobody runs the clock any more: a node panicked, or did not reach the next edge.
+    /// True if the clock has stopped: a node panicked, or did not reach the next edge.
     broken: AtomicBool,
     time: VirtualTime,
 }

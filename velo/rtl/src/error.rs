@@ -53,7 +53,7 @@ pub enum RtlError {
     /// No process has opened a card of a [`Service`](crate::Service).
     #[cfg(target_os = "linux")]
     #[error("no process has opened a card for {} s", patience.as_secs())]
-    Nobody {
+    NoCard {
         /// The longest time for which a service waits for the first card.
         patience: Duration,
     },

@@ -108,7 +108,7 @@ impl Service {
     /// Serves the cards until all that were opened have left, and nothing is under way.
     ///
     /// # Errors
-    /// [`RtlError::Nobody`] if nobody opens a card for as long as `patience`.
+    /// [`RtlError::NoCard`] if no card is opened for as long as `patience`.
     pub fn serve(mut self, patience: Duration) -> Result<ServiceReport, RtlError> {
         let (start, mut looked, mut idle) = (Instant::now(), Instant::now(), 0_u32);
         loop {
@@ -125,7 +125,7 @@ impl Service {
                 looked = Instant::now();
                 self.look();
                 if self.is_unused() && start.elapsed() > patience {
-                    return Err(RtlError::Nobody { patience });
+                    return Err(RtlError::NoCard { patience });
                 }
             }
         }

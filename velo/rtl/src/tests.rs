@@ -158,7 +158,7 @@ fn a_wait_is_a_poll_in_each_cycle() {
 fn a_wait_ends_by_itself() {
     let (mut first, second) = pair();
     drop(second);
-    assert_eq!(first.receive(1, &mut |_, _| panic!("nobody sent anything")), 0);
+    assert_eq!(first.receive(1, &mut |_, _| panic!("no node sent anything")), 0);
     assert_eq!(first.lost(), Some(SECOND));
     let start = now(&first);
     first.wait(Duration::from_micros(3));
@@ -177,7 +177,7 @@ fn a_message_without_room_costs_a_cycle() {
     assert_eq!(sender.send(SECOND, &vec![0; limit + 1]), Err(Refused::TooLarge { limit }));
     assert_eq!(sender.send(SECOND, &[]), Err(Refused::TooLarge { limit }));
     assert_eq!(sender.send(FIRST, &[1]), Err(Refused::Lost), "oneself");
-    assert_eq!(sender.send(NodeId(2), &[1]), Err(Refused::Lost), "nobody");
+    assert_eq!(sender.send(NodeId(2), &[1]), Err(Refused::Lost), "no such node");
     // The loss of the other is reported at the next edge.
     let results: Vec<_> = (0..4).map(|_| sender.send(SECOND, &[7; 64])).collect();
     assert_eq!(results, [Ok(()), Ok(()), Err(Refused::Full), Err(Refused::Lost)]);
@@ -241,7 +241,7 @@ fn a_node_that_does_not_come_is_the_loss_of_all() {
     assert_eq!([first.lost(), first.lost(), first.lost()], [Some(SECOND), Some(NodeId(2)), None]);
     assert_eq!(other.join().expect("it does not wait for ever"), Some(FIRST));
     first.wait(Duration::from_secs(1000));
-    assert_eq!(now(&first), Time::ZERO, "the clock stands");
+    assert_eq!(now(&first), Time::ZERO, "the clock has stopped");
 }
 
 #[test]

@@ -113,7 +113,7 @@ fn the_unit_counts_what_it_moves() {
     }
 }
 
-/// A mailbox that nobody empties stops its senders, with all that is behind. When its node is gone, nothing is in the way.
+/// A full mailbox stops its senders, and all that is queued behind. When its node is gone, the way is free.
 #[test]
 fn a_full_mailbox_stops_its_senders_until_its_node_is_gone() {
     let Some(mut layers) = nodes(3, &RtlOptions { pages: 1, ..free() }) else { return };

@@ -11,7 +11,7 @@
 //! mapping breadth first, distribution of the map. The paper says no more; the probes are those of Mainwaring, Chun,
 //! Schleimer and Wilkerson, *System Area Network Mapping* (SPAA 1997).
 //!
-//! Later switches of Myrinet answer with a number of their own. The mapper does not ask for it: the paper's switches
+//! Later switches of Myrinet answer with their own number. The mapper does not ask for it: the paper's switches
 //! know nothing, and the probes that distinguish them are what a new map costs in time.
 //!
 //! # Example

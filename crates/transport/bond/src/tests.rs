@@ -14,7 +14,7 @@ const LINK_MESSAGES: usize = 40;
 #[derive(Default)]
 struct Wire {
     under_way: [VecDeque<Message>; 2],
-    /// It delivers nothing, and nobody knows yet.
+    /// It delivers nothing, which is not known yet.
     is_silent: bool,
     is_lost: bool,
 }

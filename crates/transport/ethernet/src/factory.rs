@@ -16,7 +16,7 @@ pub type Ethernet = Endpoint<Interface>;
 const INTERFACE: Setting = Setting {
     name: "interface",
     value: SettingValue::Text { default: "lo" },
-    doc: "the interface, such as eth0; `{node}` in it stands for the number of the node",
+    doc: "the interface, such as eth0; `{node}` in it is replaced by the number of the node",
 };
 const PRIORITY: Setting = Setting {
     name: "priority",

@@ -43,7 +43,7 @@ pub trait TransportFactory {
         Err(OpenError::new(format!("nodes that talk over {} are processes", Self::INFO.name)).into())
     }
 
-    /// Opens a message layer of a node that is a process; over the transport, unless it has one of its own.
+    /// Opens a message layer of a node that is a process; over the transport, unless it has its own.
     ///
     /// # Errors
     /// As [`open`](TransportFactory::open).

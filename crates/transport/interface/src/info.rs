@@ -144,7 +144,7 @@ impl Setting {
     /// The setting's value in these settings, or its default.
     ///
     /// # Errors
-    /// If the text of the setting is no such value.
+    /// If the text is not a value of the setting.
     pub fn read<T: FromStr>(&self, settings: &Settings) -> Result<T, OpenError> {
         let text = self.text(settings);
         text.parse()
@@ -165,7 +165,7 @@ pub struct Layer {
     pub note: &'static str,
     /// The setting that may follow its name and a colon.
     pub parameter: Option<Parameter>,
-    /// A setting for which its name stands, and the value of that.
+    /// The setting that its name implies, and its value.
     pub stands_for: Option<(&'static Setting, &'static str)>,
     /// A launcher starts its processes and numbers them.
     pub has_launcher: bool,
@@ -177,7 +177,7 @@ pub struct Layer {
 }
 
 impl Layer {
-    /// A layer with this name, without aliases, note, parameter, a setting that it stands for, launcher and limit of nodes.
+    /// A layer with this name, without aliases, note, parameter, an implied setting, launcher and limit of nodes.
     #[must_use]
     pub const fn new(name: &'static str) -> Self {
         Self {

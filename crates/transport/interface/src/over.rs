@@ -1,4 +1,4 @@
-//! The message layer over any transport, for transports that have none of their own.
+//! The message layer over any transport, for transports without their own.
 
 use crate::{
     Connect, HEAD_BYTES, JoinError, Message, MessageLayer, Received, Refused, SendError, Take, Transport,

@@ -67,7 +67,7 @@ impl<L: MessageLayer> Transport for OverLayer<L> {
     fn receive(&mut self, limit: usize, sink: &mut Vec<Received>) -> usize {
         let before = sink.len();
         self.layer.receive(limit, &mut |from, bytes| {
-            // Bytes without a head are of nobody who uses this transport.
+            // Bytes without a head do not come from this transport.
             if let Some((&head, body)) = bytes.split_first_chunk() {
                 let message = Message { head, body: Bytes::copy_from_slice(body) };
                 sink.push(Received::Message { from, message });

@@ -46,7 +46,7 @@ structures! {
         data: u64,
     }
 
-    /// The shorter formats are its beginning. Pointers are numbers here: nobody follows them.
+    /// The shorter formats are its beginning. Pointers are numbers here, and are not followed.
     #[derive(Clone, Copy, Debug, Default)]
     "struct fi_cq_tagged_entry" CqEntry {
         op_context: usize,

@@ -5,7 +5,7 @@
 //! frames of all peers in the order of arrival. So one test finds out whether anything arrived, however many peers there
 //! are. The tag of a frame has its kind and its sender's index on the rank: for MPI, too, a message of 8 bytes is 8 bytes.
 //!
-//! A body that is too large for a frame is an MPI message of its own, sent in place. Its receive is posted when its
+//! A body that is too large for a frame is a separate MPI message, sent in place. Its receive is posted when its
 //! frame has arrived. Frames and bodies of a pair keep their order in MPI, hence bodies belong to their frames by
 //! order.
 //!

@@ -174,7 +174,7 @@ impl Drop for Session {
         let in_order = self.finished.load(Ordering::Acquire) && !std::thread::panicking() && usable;
         match (in_order, self.shim.size) {
             (true, _) => self.shim.end(),
-            // Nobody waits for it: it ends as any other process.
+            // It is not waited for: it ends as any other process.
             (false, 1) => {}
             (false, _) if usable => self.shim.abort(FAILED),
             // A process that ends without the end of MPI lets the launcher end the job.
@@ -198,14 +198,14 @@ impl Comms {
 }
 
 /// An id that no node has.
-const NOBODY: u16 = u16::MAX;
+const NO_NODE: u16 = u16::MAX;
 
 /// The placement of nodes on ranks.
 #[derive(Clone, Debug)]
 pub(crate) struct Places {
     /// Rank of each node, and its index among the nodes of that rank.
     nodes: Arc<[(usize, usize)]>,
-    /// The node at each place: `most` places for each rank, [`NOBODY`] where no node is.
+    /// The node at each place: `most` places for each rank, [`NO_NODE`] where no node is.
     places: Arc<[u16]>,
     /// Most nodes on one rank.
     most: usize,
@@ -213,7 +213,7 @@ pub(crate) struct Places {
 
 impl Places {
     fn new(placement: &[usize], ranks: usize, most_tag: i32) -> Result<Self, MpiError> {
-        if placement.len() > usize::from(NOBODY) {
+        if placement.len() > usize::from(NO_NODE) {
             return Err(MpiError::Placement(format!("{} nodes are above the range of node ids", placement.len())));
         }
         let (mut nodes, mut counts) = (Vec::new(), vec![0; ranks]);
@@ -231,7 +231,7 @@ impl Places {
             let text = format!("{most} nodes on one rank need more tags than the {most_tag} of this MPI");
             return Err(MpiError::Placement(text));
         }
-        let mut places = vec![NOBODY; most * ranks];
+        let mut places = vec![NO_NODE; most * ranks];
         for (node, &(rank, index)) in nodes.iter().enumerate() {
             places[rank * most + index] = node as u16;
         }
@@ -258,7 +258,7 @@ impl Places {
     #[inline]
     pub(crate) fn node(&self, rank: i32, index: usize) -> Option<usize> {
         let place = (index < self.most).then(|| rank as usize * self.most + index)?;
-        self.places.get(place).filter(|&&node| node != NOBODY).map(|&node| usize::from(node))
+        self.places.get(place).filter(|&&node| node != NO_NODE).map(|&node| usize::from(node))
     }
 
     /// Returns true if each rank has one node at most.

@@ -40,7 +40,7 @@ pub(crate) struct Peer {
     pub(crate) expected: u64,
     ring: Box<[Option<Arrival>]>,
     /// Consumed messages that were reported to the peer.
-    pub(crate) told: u64,
+    pub(crate) reported: u64,
     /// True if the peer has used half of its credits since the last report.
     pub(crate) status_owed: bool,
 
@@ -79,7 +79,7 @@ impl Peer {
             notes: Vec::new(),
             expected: 0,
             ring: vec![None; usize::from(credits).next_power_of_two()].into(),
-            told: 0,
+            reported: 0,
             status_owed: false,
             known: false,
             accepted: false,
@@ -141,7 +141,7 @@ impl Peer {
         let slot = self.expected as usize & (self.ring.len() - 1);
         let arrival = self.ring[slot].take()?;
         self.expected += 1;
-        self.status_owed |= self.expected - self.told >= self.ring.len() as u64 / 2;
+        self.status_owed |= self.expected - self.reported >= self.ring.len() as u64 / 2;
         Some(arrival)
     }
 

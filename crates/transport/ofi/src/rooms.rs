@@ -2,7 +2,7 @@
 //!
 //! A sender asks for a room when its next message fits into none that it holds. The receiver answers with an offer. When the
 //! reader has taken the message of a room, the receiver offers another one, without being asked, of a length that recent
-//! messages needed. So each room that was granted once comes back, and a stream of messages waits for nobody.
+//! messages needed. So each room that was granted once comes back, and a stream of messages never waits.
 //!
 //! An announcement, a permit and the provider's own question for the body were five small messages for a long one, each
 //! with a system call on both sides. With memory that is offered ahead one message remains, and an offer for two of

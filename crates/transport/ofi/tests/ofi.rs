@@ -145,7 +145,7 @@ fn too_many_nodes_for_a_provider_are_refused() {
     });
 }
 
-/// The node exists, but nobody calls it.
+/// The node exists, but is never polled.
 #[test]
 fn a_silent_peer_is_lost() {
     with_each(|options| {

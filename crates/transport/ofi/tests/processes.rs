@@ -83,7 +83,7 @@ fn loss(node: &mut Ofi) -> (String, usize) {
             assert_eq!(*peer, NodeId(1));
             return (reason.clone(), sink.len() - 1);
         }
-        assert!(begin.elapsed() < PATIENCE, "nobody finds that the node is dead");
+        assert!(begin.elapsed() < PATIENCE, "the death of the node is not found");
         node.wait(Duration::from_millis(10));
         node.flush();
     }

@@ -21,7 +21,7 @@ const LINKS: Setting = Setting {
     value: SettingValue::Text { default: "tcp@127.0.0.1+tcp@127.0.0.2" },
     doc: "the links, with `+` between them, each a message layer and, for tcp and ofi, `@` with the node's address there, or \
           with a network in which it has one: `tcp@10.1.0.0/24+tcp@10.2.0.0/24`, `ethernet:eth0+ethernet:eth1`, \
-          `ofi:tcp@10.1.0.0/24+ofi:tcp@10.2.0.0/24`; `{node}` stands for the number of the node",
+          `ofi:tcp@10.1.0.0/24+ofi:tcp@10.2.0.0/24`; `{node}` is replaced by the number of the node",
 };
 const STRIPE: Setting = Setting {
     name: "stripe",

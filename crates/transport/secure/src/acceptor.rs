@@ -116,7 +116,7 @@ impl Acceptor {
         &self.listener
     }
 
-    /// Returns true if nobody is in the middle of the handshake.
+    /// Returns true if no handshake is in progress.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.strangers.is_empty()
@@ -151,7 +151,7 @@ impl Acceptor {
                 Look::Gone => self.turned_away += 1,
             }
         }
-        // Who has come is let in, also when nobody else can come.
+        // Arrived connections are accepted, also when no other can come.
         if results.is_empty() { accepted.map(|()| results) } else { Ok(results) }
     }
 

@@ -8,7 +8,7 @@ const TOKEN: Token = Token::new([7; Token::BYTES]);
 /// What is sealed before it is harmed; the lengths are those around the limits of records.
 const SAID: [usize; 6] = [0, 1, 300, MOST_FIRST, 16, 2];
 
-/// Takes `data` for a hello and for an answer: nobody has made it with the token, so both are refused.
+/// Takes `data` for a hello and for an answer: it was not made with the token, so both are rejected.
 ///
 /// # Panics
 /// If one is taken: that is the fault which a fuzzer looks for.

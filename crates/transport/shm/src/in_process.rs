@@ -182,7 +182,7 @@ impl InProcess {
             || self.blocked.iter().any(|to| self.has_room(to))
     }
 
-    /// The ring from this worker to a node. Nobody waits for its lock: one thread uses all endpoints of a worker.
+    /// The ring from this worker to a node. Its lock is never contended: one thread uses all endpoints of a worker.
     fn ring_to(&self, node: usize) -> MutexGuard<'_, Producer<Queued>> {
         self.outgoing[node].lock().expect("no code panics under this lock")
     }

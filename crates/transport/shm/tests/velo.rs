@@ -148,7 +148,7 @@ fn shared_memory_gives_the_messages_of_the_vectors() {
             (place, thread::spawn(run))
         })
         .collect();
-    // Nobody leaves before all are done.
+    // No node leaves before all are done.
     let done: Vec<_> = started.into_iter().map(|(place, worker)| (place, worker.join().expect("a worker"))).collect();
     for (place, (worker, messages)) in &done {
         assert_eq!(&worker.messages, messages, "at node and thread {place:?}");

@@ -24,7 +24,7 @@ const INTERFACE: Setting = Setting {
 const ENCRYPT: Setting = Setting {
     name: "encrypt",
     value: SettingValue::Text { default: OFF },
-    doc: "`on` encrypts all messages of this transport, so that nobody reads or changes them on their way; `off` sends them as \
+    doc: "`on` encrypts all messages of this transport, so that they cannot be read or changed on their way; `off` sends them as \
           they are, once both sides have proved that they have the token",
 };
 const ON: &str = "on";

@@ -77,7 +77,7 @@ pub struct Tcp {
     options: TcpOptions,
     poll: Poll,
     events: Events,
-    /// Open until all peers are there. Whoever knocks later is refused by the system, which costs this node nothing.
+    /// Open until all peers are there. Later connections are refused by the system, which costs this node nothing.
     listener: Option<TcpListener>,
     address: SocketAddr,
     waker: Arc<mio::Waker>,
@@ -371,7 +371,7 @@ impl Transport for Tcp {
 
     fn waker(&self) -> Waker {
         let waker = Arc::clone(&self.waker);
-        // Waking fails only when the endpoint is gone, and then nobody waits.
+        // Waking fails only when the endpoint is gone, and then no thread waits.
         Arc::new(move || drop(waker.wake()))
     }
 

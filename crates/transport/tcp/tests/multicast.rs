@@ -212,7 +212,7 @@ fn a_system_that_refuses_datagrams_gets_copies() {
     assert_eq!((state.saved, state.repeated), (0, 0));
 }
 
-/// Nobody listens: what is kept stays bounded, and so do the messages behind an unconfirmed broadcast.
+/// Without receivers the kept broadcasts stay bounded, and so do the messages behind an unconfirmed broadcast.
 #[test]
 fn a_receiver_that_does_not_listen_is_given_copies_until_its_queue_is_full() {
     let (mut nodes, network) = connect(3, Harm::default(), 1);

@@ -171,7 +171,7 @@ fn strangers_neither_stall_nor_crash_a_node() {
     node.connect(&[(NodeId(1), address)]).unwrap();
     let (count, _silent, _peer) = visitors.join().unwrap();
     let late = TcpStream::connect(address).unwrap_err();
-    assert_eq!(late.kind(), std::io::ErrorKind::ConnectionRefused, "nobody listens when all are there");
+    assert_eq!(late.kind(), std::io::ErrorKind::ConnectionRefused, "the listener is closed when all are there");
     assert!(node.rejected() >= count as u64, "{} of {count}", node.rejected());
 }
 

@@ -223,8 +223,8 @@ impl Card {
     /// Finds out whether the rack still runs.
     fn doubt(&mut self) {
         let is_open = self.shared.word(MAGIC_AT).load(Ordering::Relaxed) == MAGIC;
-        let stands = self.watch.stands(beat(&self.shared), Instant::now());
-        self.is_lost |= !is_open || !self.rack.is_alive() || stands;
+        let is_silent = self.watch.is_silent(beat(&self.shared), Instant::now());
+        self.is_lost |= !is_open || !self.rack.is_alive() || is_silent;
     }
 }
 

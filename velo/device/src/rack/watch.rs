@@ -21,7 +21,7 @@ impl Watch {
     }
 
     /// Takes note of the beat at a time. Returns true if it has been the same for too long.
-    pub(crate) fn stands(&mut self, beat: u64, now: Instant) -> bool {
+    pub(crate) fn is_silent(&mut self, beat: u64, now: Instant) -> bool {
         let since = now.saturating_duration_since(self.looked).min(MOST_COUNTED);
         self.stood = if beat == self.beat { self.stood + since } else { Duration::ZERO };
         (self.beat, self.looked) = (beat, now);
@@ -38,11 +38,11 @@ mod tests {
         let start = Instant::now();
         let after = |seconds| start + Duration::from_secs(seconds);
         let mut watch = Watch::new(1, start);
-        assert!(!watch.stands(1, after(100)), "the watcher was stopped");
-        assert!((101..130).all(|second| !watch.stands(1, after(second))));
-        assert!(watch.stands(1, after(131)));
-        assert!(!watch.stands(2, after(132)), "it goes on");
-        assert!((133..163).all(|second| !watch.stands(2, after(second))));
-        assert!(watch.stands(2, after(163)));
+        assert!(!watch.is_silent(1, after(100)), "the watcher was stopped");
+        assert!((101..130).all(|second| !watch.is_silent(1, after(second))));
+        assert!(watch.is_silent(1, after(131)));
+        assert!(!watch.is_silent(2, after(132)), "it continues");
+        assert!((133..163).all(|second| !watch.is_silent(2, after(second))));
+        assert!(watch.is_silent(2, after(163)));
     }
 }

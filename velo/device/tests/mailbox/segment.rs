@@ -1,7 +1,7 @@
 //! A segment in the memory of loom: the words of a mailbox, and the bytes of its messages.
 //!
 //! Bytes are copied without atomics, so they are cells here that fail when one thread uses what another may be writing. A
-//! cell stands for a word: messages have whole words.
+//! cell is a word: messages have whole words.
 
 use crate::{
     fetch::{self, Span},

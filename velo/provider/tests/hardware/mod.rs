@@ -57,7 +57,7 @@ impl Hardware {
         self.child.wait().unwrap();
     }
 
-    /// Waits until the hardware ends by itself, since nobody uses it any more.
+    /// Waits until the hardware ends by itself, since it is not used any more.
     pub(crate) fn finish(mut self) -> Report {
         let end = Instant::now() + GRACE;
         while self.child.try_wait().unwrap().is_none() {

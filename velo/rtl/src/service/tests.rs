@@ -84,11 +84,11 @@ fn a_full_mailbox_holds_up_its_senders_until_its_card_has_left() {
 
 #[test]
 fn an_unused_service_ends() {
-    let name = format!("nobody-{}", std::process::id());
+    let name = format!("unused-{}", std::process::id());
     let service = Service::of(Box::new(Fake::new(2)), &name, 2, &RtlOptions::default()).expect("a service");
     let taken = Service::of(Box::new(Fake::new(2)), &name, 2, &RtlOptions::default());
     assert!(matches!(taken, Err(RtlError::Rack(_))));
-    let error = service.serve(Duration::from_millis(1)).expect_err("nobody comes");
-    assert!(matches!(error, RtlError::Nobody { .. }), "{error}");
+    let error = service.serve(Duration::from_millis(1)).expect_err("no card is opened");
+    assert!(matches!(error, RtlError::NoCard { .. }), "{error}");
     assert!(matches!(Card::open(&name), Err(DeviceError::Unknown(_))));
 }

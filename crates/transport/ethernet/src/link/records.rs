@@ -7,7 +7,7 @@ use evb_transport::{ChunkPool, HEAD_BYTES, Message};
 pub(crate) const RECORD_BYTES: usize = LENGTH_BYTES + HEAD_BYTES;
 /// Bytes of the goodbye, and of the length before a head.
 pub(crate) const LENGTH_BYTES: usize = 4;
-/// The length that stands for a goodbye.
+/// The length that marks a goodbye.
 pub(crate) const GOODBYE: u32 = u32::MAX;
 /// Length up to which a body is put together in memory that is used again, and then copied.
 const COPY_UP_TO: usize = 64 << 10;

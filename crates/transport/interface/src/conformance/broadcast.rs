@@ -163,7 +163,7 @@ pub(super) fn full_queue(subject: &Subject<'_>) {
     // A transport may have one queue for all.
     let is_shared = waits.iter().any(|(to, _)| *to == NodeId(2));
     if !is_shared {
-        // Node 2 gets it although nobody takes what is for node 1.
+        // Node 2 gets it although the messages of node 1 are not taken.
         expect(&group.take(2, 1, &[0, 2])[0], NodeId(0), taken);
     }
     until("a broadcast behind a full queue", || {

@@ -121,7 +121,7 @@ pub(super) fn wait_rests(subject: &Subject<'_>) {
     let (start, busy_before) = (Instant::now(), processor_time());
     while start.elapsed() < TIME {
         nodes[0].wait(TIME);
-        assert_eq!(nodes[0].receive(1, &mut Vec::new()), 0, "nobody has sent more");
+        assert_eq!(nodes[0].receive(1, &mut Vec::new()), 0, "no node has sent more");
     }
     let (busy, waited) = (processor_time() - busy_before, start.elapsed());
     assert!(busy < waited / 2, "{busy:?} of {waited:?} at work");

@@ -41,7 +41,7 @@ pub const CASES: &[Case] = &[
     ("a full queue holds up a broadcast, and loses none", broadcast::full_queue),
     ("a lost receiver of broadcasts holds up no other node", broadcast::lost_receiver),
     ("broadcasts of a node that leaves come before its loss", broadcast::lost_sender),
-    ("broadcasts to nobody, to unknown nodes, and too large ones", broadcast::no_receivers),
+    ("broadcasts without receivers, to unknown nodes, and too large ones", broadcast::no_receivers),
     ("a broadcast ends a wait", broadcast::ends_wait),
     ("a full queue gives the message back and recovers", flow::full_queue),
     ("a node that waits for room is woken", flow::wait_for_room),

@@ -41,7 +41,7 @@ const LINGER: Duration = Duration::from_secs(2);
 /// Most bytes of the name of an MPI.
 const VERSION_BYTES: usize = 256;
 /// The mark of no thread: marks are addresses.
-const NOBODY: usize = 0;
+const NO_THREAD: usize = 0;
 
 type Buffer = *mut c_void;
 
@@ -95,7 +95,7 @@ pub(crate) struct Status {
 /// The MPI of this process.
 pub(crate) struct Shim {
     calls: Calls,
-    /// The thread that may call, or [`NOBODY`] until one takes the turn; `None` if any thread may call.
+    /// The thread that may call, or [`NO_THREAD`] until one takes the turn; `None` if any thread may call.
     caller: Option<AtomicUsize>,
     /// The lock around each call, if any thread may call.
     turn: Mutex<()>,
@@ -179,13 +179,14 @@ impl Shim {
         let Some(caller) = &self.caller else { return true };
         // Acquires what the calls of the thread before have left.
         caller.load(Ordering::Relaxed) == this_thread()
-            || caller.compare_exchange(NOBODY, this_thread(), Ordering::Acquire, Ordering::Relaxed).is_ok()
+            || caller.compare_exchange(NO_THREAD, this_thread(), Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
     /// Lets another thread make the next call.
     pub(crate) fn pass_on(&self) {
         if let Some(caller) = &self.caller {
-            let _another_has_it = caller.compare_exchange(this_thread(), NOBODY, Ordering::Release, Ordering::Relaxed);
+            let _another_has_it =
+                caller.compare_exchange(this_thread(), NO_THREAD, Ordering::Release, Ordering::Relaxed);
         }
     }
 

@@ -83,7 +83,7 @@ fn be_a_rank(case: &str) -> ExitCode {
                 assert!(case != "panic", "a rank fails");
                 return ExitCode::SUCCESS;
             }
-            // Nobody answers: what ends this is the end of the job.
+            // No rank answers: the end of the job ends this.
             let _never = mpi.share(&[]);
             let _never = mpi.share(&[]);
             std::thread::sleep(launch::PATIENCE);

@@ -28,7 +28,7 @@ const ADDRESS_BYTES: usize = 512;
 /// The provider that shares mappings, see [`Objects::part`].
 const SHARES_MAPPINGS: &str = "shm";
 /// The provider that follows a null pointer when it is closed while a peer writes into memory of this node (seen with
-/// libfabric 1.17): the end of that write comes without a context, and it takes it for one of its own operations.
+/// libfabric 1.17): the end of that write comes without a context, and it takes it for an operation of the provider.
 const BREAKS_WITHIN_WRITES: &str = "ofi_rxm";
 
 /// The outcome of a call.

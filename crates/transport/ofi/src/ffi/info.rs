@@ -69,7 +69,7 @@ impl InfoList {
     /// Fills in the hints, with these abilities beside tagged messages.
     fn ask_for(&self, provider: &str, more: u64) -> Result<(), OfiError> {
         let name = c_text("the provider's name", provider)?;
-        // SAFETY: `fi_allocinfo` has made this info with the attributes that are written here, and nobody else has it.
+        // SAFETY: `fi_allocinfo` has made this info with the attributes that are written here, and no other owner has it.
         // `fi_freeinfo` frees the name with `free`, as `strdup` wants it.
         unsafe {
             let (info, domain) = (&mut *self.first, &mut *(*self.first).domain_attr);

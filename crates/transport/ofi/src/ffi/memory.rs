@@ -37,7 +37,7 @@ impl Operation {
     }
 }
 
-/// The context of an operation for the provider: 8 words of its own (`struct fi_context2`), then the number of the
+/// The context of an operation for the provider: 8 private words (`struct fi_context2`), then the number of the
 /// operation.
 #[repr(C)]
 pub(super) struct Context {
@@ -64,7 +64,7 @@ impl Context {
     }
 
     /// # Safety
-    /// `context` must come from [`allocate`](Context::allocate), and nobody uses it any more.
+    /// `context` must come from [`allocate`](Context::allocate), and must not be used again.
     pub(super) unsafe fn free(context: *mut Context) {
         // SAFETY: as demanded.
         drop(unsafe { Box::from_raw(context) });
@@ -77,7 +77,7 @@ pub(crate) struct Slab {
     layout: Layout,
 }
 
-// SAFETY: a slab owns its memory alone and says only where it is; whoever follows the pointer must have the right to.
+// SAFETY: a slab owns its memory alone and says only where it is; access through the pointer needs its own justification.
 unsafe impl Send for Slab {}
 // SAFETY: as above.
 unsafe impl Sync for Slab {}

@@ -84,7 +84,7 @@ impl Drop for Objects {
         let entries = mem::take(&mut self.entries);
         entries.iter().map(|entry| entry.registration).for_each(close_registration);
         self.registrations.drain(..).for_each(close_registration);
-        // SAFETY: as above. After the endpoint nobody uses the contexts.
+        // SAFETY: as above. The contexts are not used after the endpoint.
         unsafe {
             close(self.queue.cast());
             close(self.vector.cast());

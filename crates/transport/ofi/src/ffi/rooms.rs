@@ -30,7 +30,7 @@ pub(super) struct Room {
 
 impl AsRef<[u8]> for Room {
     fn as_ref(&self) -> &[u8] {
-        // SAFETY: the slab has this length, and nobody writes into a room that is idle or lent (invariant of this module).
+        // SAFETY: the slab has this length, and an idle or lent room is never written (invariant of this module).
         unsafe { slice::from_raw_parts(self.memory.start(), self.bytes) }
     }
 }

@@ -12,7 +12,7 @@ const PROCESSES: &str = "/proc";
 /// Removes stale files, once per process.
 pub(super) fn remove() {
     static ONCE: Once = Once::new();
-    // Without the list of processes nobody knows what is stale.
+    // Without the list of processes stale files cannot be found.
     ONCE.call_once(|| {
         if let Ok(this) = fs::metadata(Path::new(PROCESSES).join("self")) {
             remove_of(this.uid());

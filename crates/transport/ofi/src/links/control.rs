@@ -153,7 +153,7 @@ impl Links {
         if result == Posted::Yes
             && let Some(peer) = self.peer(to)
         {
-            (peer.told, peer.status_owed, peer.spoke) = (status.consumed, false, true);
+            (peer.reported, peer.status_owed, peer.spoke) = (status.consumed, false, true);
         }
         result
     }

@@ -59,7 +59,7 @@ impl Links {
         self.post_receives();
     }
 
-    /// Frees a receive, or the room of a message that nobody reads. A receive is posted again by the next poll, after what
+    /// Frees a receive, or the room of a message that is not read. A receive is posted again by the next poll, after what
     /// the user answers has left: its peer may use it when it hears of it, which is later.
     #[inline]
     pub(super) fn recycle(&mut self, operation: Operation) {

@@ -113,12 +113,12 @@ impl Links {
         matches!(self.roles[operation.index()], BufferRole::Room { .. })
     }
 
-    /// Handles a room that a peer has filled. `told` is the length, if the provider tells it.
-    pub(super) fn room_filled(&mut self, operation: Operation, from: u16, told: Option<usize>) {
+    /// Handles a room that a peer has filled. `reported` is the length, if the provider reports it.
+    pub(super) fn room_filled(&mut self, operation: Operation, from: u16, reported: Option<usize>) {
         let long = Long::decode(self.endpoint.memory(operation));
         let (room, tags, index) = (self.endpoint.bytes(operation), self.tags, usize::from(from));
         let length = long.and_then(|long| usize::try_from(long.length).ok()?.checked_add(LONG_BYTES));
-        let length = length.filter(|&bytes| bytes <= room && told.is_none_or(|told| told == bytes));
+        let length = length.filter(|&bytes| bytes <= room && reported.is_none_or(|reported| reported == bytes));
         let in_place = match (long, length, self.peer(index)) {
             (Some(long), Some(bytes), Some(peer)) => {
                 let ahead = tags.low(long.low.wrapping_sub(peer.key).wrapping_sub(peer.expected));

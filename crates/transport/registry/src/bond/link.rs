@@ -11,7 +11,7 @@ use std::{
 
 /// What is between two links.
 const SEPARATOR: char = '+';
-/// What stands for the number of the node.
+/// The placeholder of the number of the node.
 const NODE: &str = "{node}";
 /// A port that nothing is sent to.
 const ANY_PORT: u16 = 9;

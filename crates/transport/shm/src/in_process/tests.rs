@@ -15,11 +15,11 @@ fn message(number: u8) -> Message {
 fn arrivals(node: &mut InProcess) -> Vec<(u16, Option<u8>)> {
     let mut received = Vec::new();
     while node.receive(1, &mut received) > 0 {}
-    let told = |received| match received {
+    let text = |received| match received {
         Received::Message { from, message } => (from.0, Some(message.head[0])),
         Received::Lost { peer, .. } => (peer.0, None),
     };
-    received.into_iter().map(told).collect()
+    received.into_iter().map(text).collect()
 }
 
 #[test]

@@ -8,7 +8,7 @@
 
 use crate::sync::{AtomicU64, Ordering, fence};
 
-/// Index of the word of an endpoint's page that counts its signs of life, on a cache line of its own.
+/// Index of the word of an endpoint's page that counts its signs of life, on its own cache line.
 pub(crate) const PULSE: usize = 16;
 
 /// Begins a sleep. The caller checks for news after this, and sleeps only if there is none.

@@ -206,7 +206,7 @@ impl Shm {
             if left.is_zero() {
                 return false;
             }
-            // What peers send ends a wait, and nobody takes it any more: so it is short.
+            // What peers send ends a wait, but is not taken any more: so it is short.
             self.poll_events(Some(left.min(CLOSE_AGAIN)));
         }
         true
@@ -294,7 +294,7 @@ impl Transport for Shm {
 
     fn waker(&self) -> Waker {
         let waker = Arc::clone(&self.waker);
-        // Waking fails only when the endpoint is gone, and then nobody waits.
+        // Waking fails only when the endpoint is gone, and then no thread waits.
         Arc::new(move || drop(waker.wake()))
     }
 
@@ -311,7 +311,7 @@ impl Drop for Shm {
         for peer in self.peers.iter().flatten() {
             peer.link.tell(link::GOODBYE);
         }
-        // Nobody hears any more what comes back, and handles of the pool may outlive this.
+        // Replies are not read any more, and handles of the pool may outlive this.
         self.pool.close();
     }
 }

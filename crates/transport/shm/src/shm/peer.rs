@@ -67,7 +67,7 @@ pub(super) struct Peer {
     pub(super) inbox: Option<([u8; HEAD_BYTES], BytesMut, usize)>,
     /// The reason why nothing more comes after the content of the lane, and the end of that content.
     pub(super) ended: Option<(String, u64)>,
-    /// True if the peer knows that it is gone, and true if its socket has closed, so that nobody reads its bodies.
+    /// True if the peer knows that it is gone, and true if its socket has closed, so that its bodies are not read.
     knows: bool,
     closed: bool,
 }

@@ -70,7 +70,7 @@ pub(super) struct Block {
 
 impl AsRef<[u8]> for Block {
     fn as_ref(&self) -> &[u8] {
-        // SAFETY: the range is this block's alone, and whoever writes to it has it by `as_mut`.
+        // SAFETY: the range is this block's alone, and is written only through `as_mut`.
         unsafe { self.pool.region.bytes(self.range.start..self.range.start + self.length) }
     }
 }

@@ -422,7 +422,7 @@ impl<T: Transport, D: Datagrams> Transport for ReliableMulticast<T, D> {
     }
 }
 
-/// Broadcasts that a receiver may have missed go over the connection, since nobody will be there to ask.
+/// Broadcasts that a receiver may have missed go over the connection, since no receiver can ask later.
 impl<T: Transport, D> Drop for ReliableMulticast<T, D> {
     fn drop(&mut self) {
         for index in self.keeping.iter() {
