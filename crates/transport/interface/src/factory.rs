@@ -1,8 +1,8 @@
 //! Opening of endpoints for those who know a transport by name only.
 //!
 //! A registry finds the transport by its name and calls one of the functions of [`TransportFactory`], which hands the endpoints to
-//! its visitor. The visitor is generic over their type: what works with an endpoint is compiled for each transport, and no
-//! message goes through a table of functions.
+//! its visitor. The visitor is generic over their type, so that a registry can compile it for the transports that move most
+//! messages, and once, behind a pointer, for all others.
 
 use crate::{
     Connect, DEFAULT_MAX_BODY, EndpointOptions, MessageLayer, OpenError, OverTransport, Settings, Token, Transport,
