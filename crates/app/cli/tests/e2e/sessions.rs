@@ -56,15 +56,18 @@ fn what_a_run_had_open_is_closed_at_its_end() {
         let mut one_run = || {
             run.say("start");
             run.wait_for_new("run control: stopped");
-            // The last thread of a run may take a moment to end.
-            thread::sleep(Duration::from_millis(200));
             belongings(run.pid())
         };
-        let first = one_run();
-        for _ in 0..8 {
+        let (processes, open) = one_run();
+        for _ in 0..9 {
             one_run();
         }
-        assert_eq!(one_run(), first);
+        // The last thread of a run may take a moment to end.
+        wait_until("what the runs had open is closed", || {
+            let (those_now, open_now) = belongings(run.pid());
+            let is_closed = open_now.iter().zip(open).all(|(now, after_first)| *now <= after_first);
+            (those_now == processes && is_closed).then_some(())
+        });
         run.say("quit");
         assert_eq!(run.wait().records().len(), 10);
     }
