@@ -38,6 +38,7 @@ mod token;
 
 use clap::{Args, Parser, Subcommand};
 use evb_os::limits;
+use evb_record::Outcome;
 use failure::Failure;
 use std::{
     path::{Path, PathBuf},
@@ -47,8 +48,8 @@ use std::{
 /// Describe an event builder once, then simulate it and run it for real.
 ///
 /// Results go to standard output, everything else to standard error. The exit status is 0 when all is good, 1 when the
-/// result is not (events incomplete or lost, a file damaged, a published value missed, a benchmark slower), and 2 when the
-/// command could not do its work.
+/// result is not (events incomplete or lost, a file damaged, a published value missed, a benchmark slower), 2 when the
+/// command could not do its work, and 3 when nothing is wrong but it cannot be told whether the result is good.
 ///
 /// Tables have 80 columns, or as many as the terminal where it is wider: the least important columns make room, and JSON and CSV have
 /// them all. Verdicts are in colour on a terminal, unless NO_COLOR is set.
@@ -144,15 +145,23 @@ fn main() -> ExitCode {
     let result =
         limits::survive_the_file_size_limit().map_err(Failure::new).and_then(|()| parse()).and_then(|cli| match cli {
             Some(cli) => log::begin(cli.log.as_deref(), cli.log_format).and_then(|()| run(cli.command)),
-            None => Ok(true),
+            None => Ok(Outcome::Good),
         });
-    match result.and_then(|good| output::check().map(|()| good)) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::from(1),
+    match result.and_then(|outcome| output::check().map(|()| outcome)) {
+        Ok(outcome) => exit_code(outcome),
         Err(failure) => {
             failure.print();
             ExitCode::from(2)
         }
+    }
+}
+
+/// The exit status of a verdict; 2 is that of a command that failed.
+fn exit_code(outcome: Outcome) -> ExitCode {
+    match outcome {
+        Outcome::Good => ExitCode::SUCCESS,
+        Outcome::NotGood => ExitCode::from(1),
+        Outcome::CannotTell => ExitCode::from(3),
     }
 }
 
@@ -168,7 +177,7 @@ fn parse() -> Result<Option<Cli>, Failure> {
     }
 }
 
-fn run(command: Command) -> Result<bool, Failure> {
+fn run(command: Command) -> Result<Outcome, Failure> {
     match command {
         Command::Run(args) => commands::run::run(&args),
         Command::Simulate(args) => commands::simulate::run(&args),

@@ -6,7 +6,8 @@ use anstyle::{AnsiColor, Style};
 /// Largest number of columns of a table, however wide the terminal is.
 const WIDEST: usize = 1000;
 /// Beginnings of lines that are verdicts, with their colours.
-const VERDICTS: [(&str, AnsiColor); 2] = [("good: ", AnsiColor::Green), ("not good: ", AnsiColor::Red)];
+const VERDICTS: [(&str, AnsiColor); 3] =
+    [("good: ", AnsiColor::Green), ("not good: ", AnsiColor::Red), ("cannot tell: ", AnsiColor::Yellow)];
 /// Ends of table rows that are verdicts, with their colours.
 const ENDS: [(&str, AnsiColor); 6] = [
     ("! slower", AnsiColor::Red),
@@ -49,6 +50,7 @@ mod tests {
     fn verdicts_have_colours_and_nothing_else_has() {
         assert_eq!(coloured("good: all 3 events\n"), "\u{1b}[32mgood: all 3 events\u{1b}[0m\n");
         assert_eq!(coloured("not good: 1 slower"), "\u{1b}[31mnot good: 1 slower\u{1b}[0m");
+        assert_eq!(coloured("cannot tell: rate not judged"), "\u{1b}[33mcannot tell: rate not judged\u{1b}[0m");
         assert_eq!(coloured(" 2  -71 %  cannot tell  \n"), " 2  -71 %  \u{1b}[33mcannot tell\u{1b}[0m  \n");
         for plain in ["no good: 3\n", " good: 3", "seen from 3 %\n", "\n", ""] {
             assert_eq!(coloured(plain), plain);

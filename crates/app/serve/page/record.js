@@ -2,8 +2,11 @@
 
 import { el, text, show, follow, cells, table, flag } from "./dom.js";
 import { DASH, bytes, count, hertz, known, percent, rate, si, span } from "./units.js";
-import { icon, ofNode, ofLevel } from "./states.js";
+import { icon, ofLevel, ofVerdict } from "./states.js";
 import { FAULT_ORDER, faultWord } from "./nodes.js";
+
+/** Kinds of findings that leave the result undecided. */
+const UNDECIDED = ["not_confirmed", "rate_not_judged"];
 
 /** Kinds of findings that are remarks only. */
 const REMARKS = [
@@ -20,6 +23,12 @@ const REMARKS = [
   "reassigned",
 ];
 
+/** The shape of a kind of finding, by its effect on the verdict. */
+function ofKind(kind) {
+  if (REMARKS.includes(kind)) return ofLevel("info");
+  return ofVerdict(UNDECIDED.includes(kind) ? "cannot_tell" : "not_good");
+}
+
 /** Makes the list of findings; hidden if there are none. */
 export function findings() {
   const list = el("ul", { class: "findings" });
@@ -28,7 +37,7 @@ export function findings() {
     el(
       "li",
       {},
-      icon(REMARKS.includes(finding.kind) ? ofLevel("info") : ofNode("lost")),
+      icon(ofKind(finding.kind)),
       el("b"),
       el("span", { class: "lines" }),
       el("span", { class: "small lines" }),
@@ -65,11 +74,9 @@ export const facts = (pairs) =>
 
 const micro = (value) => (known(value) ? si(value * 1e-6, "s") : DASH);
 
-/** The verdict of a run in words, with its icon. */
-export function verdict(good) {
-  const kind = good === true ? ofNode("up") : good === false ? ofNode("lost") : { shape: "ring", tone: "idle" };
-  return el("span", { class: "verdict" }, icon(kind), good === true ? "good" : good === false ? "not good" : "open");
-}
+/** The verdict of a run in words, with its icon; `open` while the run continues. */
+export const verdict = (name) =>
+  el("span", { class: "verdict" }, icon(ofVerdict(name)), name ? name.replace("_", " ") : "open");
 
 /** Everything that a record says; an array of elements. */
 export function recordParts(record) {

@@ -100,7 +100,7 @@ function draw(view) {
         ],
         [4, 5, 6, 7],
       );
-      line.children[8].replaceChildren(verdict(run.good));
+      line.children[8].replaceChildren(verdict(run.verdict));
     },
   );
 }
@@ -142,7 +142,7 @@ function runParts(run) {
     `Run ${run.number} `,
     el("span", { class: "verdict" }, icon(kind), run.state),
     " ",
-    verdict(run.good),
+    verdict(run.verdict),
   );
   const head = el(
     "section",

@@ -16,6 +16,8 @@ const SHAPES = {
     "M5 1h6l4 4v6l-4 4H5l-4-4V5zm.2 2.8L3.8 5.2 6.6 8l-2.8 2.8 1.4 1.4L8 9.4l2.8 2.8 1.4-1.4L9.4 8l2.8-2.8-1.4-1.4L8 6.6z",
   tick: "M6 12.5L1.5 8 3 6.5l3 3 7-7L14.5 4z",
   gap: "M2 2h3v2H4v2H2zm9 0h3v4h-2V4h-1zM2 10h2v2h1v2H2zm10 0h2v4h-3v-2h1z",
+  question:
+    "M8 1a7 7 0 1 0 0 14A7 7 0 1 0 8 1zM5 6.2C5 4.3 6.3 3.2 8.1 3.2S11 4.3 11 6c0 1.2-.6 1.9-1.4 2.5-.5.4-.7.6-.7 1.3H7.1c0-1.3.4-1.9 1.2-2.5.6-.5.9-.8.9-1.3 0-.7-.4-1.1-1.1-1.1S6.9 5.5 6.9 6.2zM7 11h2v2H7z",
   info: "M8 1a7 7 0 1 0 0 14A7 7 0 1 0 8 1zM7 4h2v2H7zm0 3h2v5H7z",
 };
 
@@ -52,12 +54,20 @@ const LEVELS = {
   error: { shape: "cross", tone: "bad" },
 };
 
+const VERDICTS = {
+  good: { shape: "tick", tone: "good" },
+  cannot_tell: { shape: "question", tone: "warn" },
+  not_good: { shape: "cross", tone: "bad" },
+};
+
 const UNKNOWN = { shape: "ring", tone: "idle", means: "" };
 
 export const ofState = (name) => STATES[name] ?? UNKNOWN;
 export const ofNode = (name) => NODES[name] ?? { shape: "hourglass", tone: "work" };
 export const ofFragment = (name) => FRAGMENTS[name] ?? { shape: "cross", tone: "bad" };
 export const ofLevel = (name) => LEVELS[name] ?? LEVELS.info;
+
+export const ofVerdict = (name) => VERDICTS[name] ?? UNKNOWN;
 
 /** True in states in which triggers are, or may be, taken. */
 export const inRun = (state) => ["running", "degraded", "paused", "splitting", "draining"].includes(state);

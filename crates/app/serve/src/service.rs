@@ -455,13 +455,13 @@ impl<'a> Service<'a> {
         let state = if session.state() == RunState::Failed { "failed" } else { "stopped" };
         run.status.seconds = run.started.elapsed().as_secs_f64();
         let number = run.status.number;
-        let good = if record.good { "good" } else { "not good" };
+        let verdict = record.outcome().name();
         let level = if record.good { Level::Info } else { Level::Warning };
         self.shared.log(
             level,
             Some(number),
             None,
-            format!("run {number} {state}: {} events built, {good}", record.events.built),
+            format!("run {number} {state}: {} events built, {verdict}", record.events.built),
         );
         let end = Ended { state, ended: now(), comment: run.stop_comment, record };
         self.shared.with_registry(|registry| registry.end(number, &end))?;
@@ -505,6 +505,7 @@ impl<'a> Service<'a> {
             ("EVB_RUN", number.to_string()),
             ("EVB_STATE", end.state.to_owned()),
             ("EVB_GOOD", end.record.good.to_string()),
+            ("EVB_VERDICT", end.record.outcome().key().to_owned()),
             ("EVB_COMMENT", end.comment.clone()),
         ];
         match Hook::start(program, &variables, self.hooks.timeout) {

@@ -80,6 +80,7 @@ impl Account {
             builders: self.builders.into_iter().map(|builder| builder.counts).collect(),
             readouts: self.readouts.into_iter().map(|readout| readout.counts).collect(),
             good: false,
+            verdict: None,
             filter: None,
             stages: None,
             lost_nodes: self.lost_nodes,

@@ -1,6 +1,6 @@
 //! Results of `evb compare`: a benchmark in two files, and which of them is better.
 
-use crate::{BenchmarkSettings, RecordKind};
+use crate::{BenchmarkSettings, Outcome, RecordKind};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -71,6 +71,17 @@ pub struct Difference {
     pub reason: Option<String>,
     /// False if the difference is a reason to reject the new file.
     pub good: bool,
+}
+
+impl Difference {
+    /// The verdict on the new file by this difference alone.
+    pub fn outcome(&self) -> Outcome {
+        match self.verdict {
+            _ if !self.good => Outcome::NotGood,
+            Change::CannotTell | Change::Untrusted => Outcome::CannotTell,
+            _ => Outcome::Good,
+        }
+    }
 }
 
 /// The median of the launches of a row, and the interval that holds the median of all possible launches.

@@ -1,6 +1,6 @@
 //! Findings: remarks beside the numbers of a result. Each finding has a kind, and the kinds alone decide the verdict.
 
-use crate::Record;
+use crate::{Outcome, Record};
 use serde::{Deserialize, Serialize};
 
 /// A remark about a result.
@@ -35,8 +35,21 @@ impl Finding {
 pub enum Effect {
     /// The result is not good: the run did not do what the experiment file asked for.
     Fails,
+    /// Whether the result is good cannot be told.
+    Undecided,
     /// The result may be good; the finding is for information.
     Remark,
+}
+
+impl Effect {
+    /// The verdict on a result with such a finding and no worse one.
+    pub const fn outcome(self) -> Outcome {
+        match self {
+            Self::Fails => Outcome::NotGood,
+            Self::Undecided => Outcome::CannotTell,
+            Self::Remark => Outcome::Good,
+        }
+    }
 }
 
 macro_rules! kinds {
@@ -78,10 +91,12 @@ kinds! {
     NotDrained "not_drained" Fails "After the trigger had stopped nothing moved for `run.drain_timeout`, though events were open"
     Interrupted "interrupted" Fails "A simulation was stopped before its end"
     Deadlock "deadlock" Fails "Packets wait for each other in a cycle and cannot move"
+    Account "account" Fails "An account of evb does not close: an error of evb itself"
     NothingTriggered "nothing_triggered" Fails "The run had no event, or no message"
     LostEvents "lost_events" Fails "Events were triggered and never ended"
     IncompleteEvents "incomplete_events" Fails "Events ended with a fragment missing or bad"
     Mismatch "mismatch" Fails "Fragments of one event carry identities that disagree: they were not recorded for the same trigger"
+    DuplicateNumbers "duplicate_numbers" Fails "Fragments of one source claim the same event with different contents"
     OutOfStep "out_of_step" Fails "A source did not know to which events its fragments belong: they were set aside and counted"
     MissedEnd "missed_end" Fails "A source announced at its end of run more fragments than came, or did not announce its end"
     Unmatched "unmatched" Fails "Recorded fragments belong to no event: their numbers are out of order, or come before the first event that all sources have"
@@ -92,6 +107,8 @@ kinds! {
     LostMessages "lost_messages" Fails "Messages of the traffic were sent and did not arrive"
     LostRequests "lost_requests" Fails "Requests for data were lost: their senders wait forever"
     RateNotKept "rate_not_kept" Fails "Less was carried than the file offers: the rate in the steady window is below the offered one, or triggers were turned away, by more than `trigger.accept_loss`"
+    NotConfirmed "not_confirmed" Undecided "Fragments were aligned by their counters alone, and nothing confirms that these belong together"
+    RateNotJudged "rate_not_judged" Undecided "The run was too short to tell whether the offered rate or load was carried"
     NoSteadyState "no_steady_state" Remark "Rates did not settle: no steady window was found, and the figures are those of the whole time"
     Lengthened "lengthened" Remark "Messages of the traffic were shorter than a message can be in a real run, and were sent with the shortest length"
     NotModelled "not_modelled" Remark "Something that costs time in a real run is not in this simulation"
@@ -106,15 +123,33 @@ kinds! {
 }
 
 impl Record {
-    /// Adds the findings that follow from the numbers, sorts all by importance, and sets the verdict: good if there is
-    /// no finding of kind [`Effect::Fails`].
+    /// Adds the findings that follow from the numbers, sorts all by importance, and sets the verdict: not good with a
+    /// finding of effect [`Effect::Fails`], otherwise open with one of effect [`Effect::Undecided`], otherwise good.
     #[must_use]
     pub fn judged(mut self) -> Self {
         let derived = self.derived_findings();
         self.findings.extend(derived);
         self.findings.sort_by_key(|finding| finding.kind);
-        self.good = self.findings.iter().all(|finding| finding.kind.effect() != Effect::Fails);
+        let outcome = Outcome::worst(self.findings.iter().map(|finding| finding.kind.effect().outcome()));
+        self.good = outcome == Outcome::Good;
+        self.verdict = Some(outcome);
         self
+    }
+
+    /// The verdict, of records of earlier versions as well.
+    pub fn outcome(&self) -> Outcome {
+        match self.verdict {
+            Some(Outcome::CannotTell) if !self.good => Outcome::CannotTell,
+            _ => self.good.into(),
+        }
+    }
+
+    /// The finding that decides the verdict: the most important one; `None` if the result is good.
+    pub fn reason(&self) -> Option<&Finding> {
+        self.findings
+            .iter()
+            .filter(|finding| finding.kind.effect() != Effect::Remark)
+            .min_by_key(|finding| finding.kind)
     }
 
     /// The findings that follow from the numbers.

@@ -10,6 +10,7 @@ mod filtering;
 mod finding;
 mod hardware;
 mod occupancy;
+mod outcome;
 mod paper;
 mod qualification;
 mod shaping;
@@ -28,6 +29,7 @@ pub use filtering::{Filtering, Given, Stream};
 pub use finding::{Effect, Finding, FindingKind};
 pub use hardware::HardwareMeasurement;
 pub use occupancy::{BuilderOccupancy, Occupancy, ReadoutOccupancy};
+pub use outcome::Outcome;
 pub use paper::{
     Basis, Class, Curve, Figure, PaperColumn, PaperItem, PaperReport, PaperTable, Relation, Sensitivity, Verdict,
 };
@@ -149,8 +151,13 @@ pub struct Record {
     pub lost_nodes: Vec<String>,
     /// The findings, most important first: the reasons for the verdict.
     pub findings: Vec<Finding>,
-    /// True if the run did what the experiment file asked for: no finding fails. Set by [`Record::judged`].
+    /// True if the run did what the experiment file asked for: no finding fails, and none leaves the result undecided. Set by
+    /// [`Record::judged`].
     pub good: bool,
+    /// The verdict, set by [`Record::judged`]; `None` in records of earlier versions. [`Record::outcome`] returns that of any
+    /// record.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Outcome>,
     /// Fields of simulations only. They are beside the other fields in JSON.
     #[serde(flatten, default, skip_serializing_if = "Option::is_none")]
     pub simulation: Option<Simulation>,

@@ -4,9 +4,9 @@ use evb_record::{
     Basis, Benchmark, BenchmarkSettings, Bounds, Broadcast, BuilderOccupancy, BuilderRecord, Bundles, Calibration,
     Change, Class, Comparison, CoreToCore, CpuLoad, Difference, Events, Filtering, Finding, FindingKind, Given,
     HardwareMeasurement, Interval, KnownMap, Latency, Launches, LinkRecord, LinkSpeed, LinkVerdict, Mapping, Network,
-    Occupancy, Origin, PairOfNodes, PaperItem, Parameters, Qualification, ReadoutOccupancy, ReadoutRecord, Record,
-    RecordKind, Relation, RunComparison, Sensitivity, Shaping, Simulation, Slots, Stages, Stream, Times, Trigger,
-    Verdict, Window,
+    Occupancy, Origin, Outcome, PairOfNodes, PaperItem, Parameters, Qualification, ReadoutOccupancy, ReadoutRecord,
+    Record, RecordKind, Relation, RunComparison, Sensitivity, Shaping, Simulation, Slots, Stages, Stream, Times,
+    Trigger, Verdict, Window,
 };
 use serde_json::Value;
 use std::{
@@ -139,6 +139,7 @@ fn alone() -> Record {
         lost_nodes: vec!["ru0".into()],
         findings: vec![Finding::new(FindingKind::Failed, "bu0", "a message").hint("a hint")],
         good: true,
+        verdict: Some(Outcome::Good),
         simulation: Some(Simulation {
             wall_seconds: 1.0,
             packets: 1,
@@ -489,4 +490,14 @@ fn a_record_comes_back_from_json() {
     assert_eq!(serde_json::from_str::<RunComparison>(&text).expect("a record"), run_comparison());
     let text = serde_json::to_string(&qualification()).expect("a record is JSON");
     assert_eq!(serde_json::from_str::<Qualification>(&text).expect("a record"), qualification());
+}
+
+#[test]
+fn records_of_earlier_versions_have_a_verdict() {
+    let earlier = |good: bool| {
+        let mut json = serde_json::to_value(Record { good, ..full() }).expect("a record is JSON");
+        json.as_object_mut().expect("an object").remove("verdict");
+        serde_json::from_value::<Record>(json).expect("a record").outcome()
+    };
+    assert_eq!((earlier(true), earlier(false)), (Outcome::Good, Outcome::NotGood));
 }

@@ -8,7 +8,11 @@ const BEGIN: &str = "<!-- generated: the kinds of findings -->\n";
 const END: &str = "<!-- end -->";
 
 fn rows() -> String {
-    let effect = |kind: FindingKind| if kind.effect() == Effect::Fails { "not good" } else { "a remark" };
+    let effect = |kind: FindingKind| match kind.effect() {
+        Effect::Fails => "not good",
+        Effect::Undecided => "undecided",
+        Effect::Remark => "a remark",
+    };
     let row = |kind: &FindingKind| format!("| `{}` | {} | {} |\n", kind.name(), effect(*kind), kind.meaning());
     let rows: String = FindingKind::ALL.iter().map(row).collect();
     format!("\n| kind | makes the result | when |\n|---|---|---|\n{rows}\n")
@@ -30,4 +34,11 @@ fn names_in_records_are_the_names_of_the_kinds() {
     for kind in FindingKind::ALL {
         assert_eq!(serde_json::to_value(kind).expect("a kind is JSON"), kind.name());
     }
+}
+
+/// The first finding of a sorted record is then the reason for its verdict.
+#[test]
+fn worse_effects_come_first() {
+    let outcomes: Vec<_> = FindingKind::ALL.iter().map(|kind| kind.effect().outcome()).collect();
+    assert!(outcomes.is_sorted_by(|one, next| one >= next), "{outcomes:?}");
 }

@@ -92,6 +92,7 @@ const FIELDS: &[Field<Record>] = &[
     ("latency_us.p999", |r| number(r.latency_us.p999)),
     ("latency_us.max", |r| number(r.latency_us.max)),
     ("good", |r| r.good.to_string()),
+    ("verdict", |r| r.outcome().key().to_owned()),
 ];
 
 const SIMULATION_FIELDS: &[Field<Simulation>] = &[

@@ -4,6 +4,7 @@ use crate::{
     table::{Column, Table},
     text::metric,
 };
+use evb_record::Outcome;
 
 /// A run in a list.
 #[derive(Clone, Debug)]
@@ -25,7 +26,7 @@ pub struct RunLine<'a> {
     /// Events per second.
     pub event_rate_hz: f64,
     /// The verdict; `None` while it goes on.
-    pub good: Option<bool>,
+    pub verdict: Option<Outcome>,
     /// Comment of the operator.
     pub comment: &'a str,
 }
@@ -55,7 +56,7 @@ pub fn run_list(runs: &[RunLine<'_>], width: usize) -> String {
             run.events.to_string(),
             format!("{}Hz", metric(run.event_rate_hz)),
             run.state.into(),
-            run.good.map_or("", |good| if good { "good" } else { "not good" }).into(),
+            run.verdict.map_or("", Outcome::name).into(),
             run.comment.into(),
         ]);
     }
@@ -68,18 +69,20 @@ mod tests {
 
     #[test]
     fn a_run_that_goes_on_has_no_verdict() {
-        let run = |number, good: Option<bool>| RunLine {
+        let run = |number, verdict: Option<Outcome>| RunLine {
             number,
             started: "2026-01-02 03:04:05".into(),
-            seconds: good.map(|_| 12.4),
+            seconds: verdict.map(|_| 12.4),
             experiment: "pull-2x2",
             run_type: "physics",
-            state: if good.is_some() { "stopped" } else { "running" },
+            state: if verdict.is_some() { "stopped" } else { "running" },
             events: 1234,
             event_rate_hz: 98765.0,
-            good,
+            verdict,
             comment: "first light",
         };
-        insta::assert_snapshot!(run_list(&[run(8, None), run(7, Some(true)), run(6, Some(false))], 120));
+        let verdicts = [None, Some(Outcome::Good), Some(Outcome::NotGood), Some(Outcome::CannotTell)];
+        let runs: Vec<_> = (5..9).rev().zip(verdicts).map(|(number, verdict)| run(number, verdict)).collect();
+        insta::assert_snapshot!(run_list(&runs, 120));
     }
 }

@@ -5,7 +5,7 @@ use crate::{
     table::{ALWAYS, Column as Shown, Table},
     text::{metric, micros, per_destination, percent, shortened},
 };
-use evb_record::Record;
+use evb_record::{Outcome, Record};
 use std::collections::BTreeSet;
 
 /// One row for each record, real or simulated: the swept keys, the results, and the faults if there are any. The number
@@ -16,7 +16,7 @@ pub fn sweep_table(records: &[Record], width: usize) -> String {
     let rate = records.first().map_or("event rate", rates::rate_name);
     let column = |&(name, importance, _): &Column| match name {
         "" => Shown::number(rate, importance),
-        REASON => Shown::sentence(REASON),
+        REASON | OPEN => Shown::sentence(name),
         name => Shown::number(name, importance),
     };
     let mut table = Table::new(keys.iter().map(|key| Shown::word(*key)).chain(shown.iter().map(column)));
@@ -36,6 +36,7 @@ pub(crate) fn swept_keys(records: &[Record]) -> Vec<&str> {
 /// Longest part of a note in the table: the record has the whole text.
 const LONGEST_NOTE: usize = 48;
 const REASON: &str = "not good because";
+const OPEN: &str = "cannot tell because";
 
 /// Name, importance and cells of a column.
 type Column = (&'static str, u8, fn(&Record) -> String);
@@ -65,13 +66,15 @@ fn columns(records: &[Record]) -> Vec<Column> {
     }
     columns.push(("p50 us", 5, |record| micros(record.latency_us.p50)));
     columns.push(("p99 us", 3, |record| micros(record.latency_us.p99)));
-    if records.iter().any(|record| !record.good) {
-        columns.push((REASON, ALWAYS, reason));
+    match Outcome::worst(records.iter().map(Record::outcome)) {
+        Outcome::Good => {}
+        Outcome::CannotTell => columns.push((OPEN, ALWAYS, reason)),
+        Outcome::NotGood => columns.push((REASON, ALWAYS, any_reason)),
     }
     columns
 }
 
-/// The reason why a record is not good, in few words; empty for a good one.
+/// The reason why a record is not good or cannot be judged, in few words; empty for a good one.
 fn reason(record: &Record) -> String {
     if record.good {
         return String::new();
@@ -83,17 +86,26 @@ fn reason(record: &Record) -> String {
     if !record.lost_nodes.is_empty() {
         reasons.push(format!("lost nodes: {}", record.lost_nodes.join(" ")));
     }
-    match (reasons.is_empty(), record.findings.first()) {
+    match (reasons.is_empty(), record.reason()) {
         (true, Some(finding)) => shortened(&finding.message, LONGEST_NOTE),
         (true, None) => "unknown".into(),
         (false, _) => reasons.join(", "),
     }
 }
 
+/// The reason in a column of records that are not good.
+fn any_reason(record: &Record) -> String {
+    match record.outcome() {
+        Outcome::CannotTell => format!("{}: {}", Outcome::CannotTell.name(), reason(record)),
+        _ => reason(record),
+    }
+}
+
 fn last_line(records: &[Record]) -> String {
-    match records.iter().filter(|record| !record.good).count() {
-        0 if records.is_empty() => "not good: there are no points".to_owned(),
-        0 => format!("good: all {} points", records.len()),
-        bad => format!("not good: {bad} of {} points", records.len()),
+    let count = |outcome| records.iter().filter(|record| record.outcome() == outcome).count();
+    match Outcome::worst(records.iter().map(Record::outcome)) {
+        _ if records.is_empty() => "not good: there are no points".to_owned(),
+        Outcome::Good => format!("good: all {} points", records.len()),
+        worst => format!("{}: {} of {} points", worst.name(), count(worst), records.len()),
     }
 }

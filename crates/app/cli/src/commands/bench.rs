@@ -18,6 +18,7 @@ use evb::bench::{
     LayerChoice, Measured, MemberOptions, NOT_MODELLED, NodeLauncher, Series, Suite, allowed_cores, join, run_series,
 };
 use evb::{BenchNetwork, fit, prepare_fit, simulate_suite};
+use evb_record::Outcome;
 use output::{RECORDS, Results};
 use std::{
     fs,
@@ -29,7 +30,7 @@ use std::{
 /// The cores of nodes that are not pinned.
 pub(crate) const NOT_PINNED: Vec<u16> = Vec::new();
 
-pub(crate) fn run(args: &BenchArgs) -> Result<bool, Failure> {
+pub(crate) fn run(args: &BenchArgs) -> Result<Outcome, Failure> {
     match args.join {
         Some(control) => be_node(args, control),
         None if args.patterns.contains(&Asked::AllPairs) => fabric::test(args),
@@ -40,7 +41,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<bool, Failure> {
     }
 }
 
-fn be_node(args: &BenchArgs, control: SocketAddr) -> Result<bool, Failure> {
+fn be_node(args: &BenchArgs, control: SocketAddr) -> Result<Outcome, Failure> {
     Signals::ignore().map(drop)?;
     let (token, layer) = if args.from_stdin {
         from_stdin()?
@@ -59,7 +60,7 @@ fn be_node(args: &BenchArgs, control: SocketAddr) -> Result<bool, Failure> {
         cores: cores(args),
     };
     join(&options)?;
-    Ok(true)
+    Ok(Outcome::Good)
 }
 
 /// The cores to which the nodes are pinned: all that this process may use, or none with `--no-pin`.
@@ -67,7 +68,7 @@ fn cores(args: &BenchArgs) -> Vec<u16> {
     if args.no_pin { NOT_PINNED } else { allowed_cores() }
 }
 
-fn measure(args: &BenchArgs) -> Result<bool, Failure> {
+fn measure(args: &BenchArgs) -> Result<Outcome, Failure> {
     let (mut suite, media) = (suite(args)?, media(args, &TRANSPORTS)?);
     if args.fit.is_some() {
         let [Medium::Real(_)] = &media[..] else {
@@ -108,7 +109,7 @@ fn measure(args: &BenchArgs) -> Result<bool, Failure> {
     if let Some(file) = &args.fit {
         write_network(file, &media[0].to_string(), &suite, &results.records, &stop)?;
     }
-    Ok(good && !results.records.is_empty() && results.records.iter().all(|record| record.good))
+    Ok((good && !results.records.is_empty() && results.records.iter().all(|record| record.good)).into())
 }
 
 fn simulate(network: &str, suite: &Suite, stop: &AtomicBool) -> Result<Vec<Measured>, Failure> {

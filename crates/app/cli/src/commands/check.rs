@@ -3,6 +3,7 @@
 use crate::{ExperimentArgs, failure::Failure};
 use clap::Args;
 use evb::{MemoryBound, NodeMemory, Plan, StageLink, in_bytes, largest, surprises};
+use evb_record::Outcome;
 
 #[derive(Args)]
 pub(crate) struct CheckArgs {
@@ -10,14 +11,14 @@ pub(crate) struct CheckArgs {
     experiment: ExperimentArgs,
 }
 
-pub(crate) fn run(args: &CheckArgs) -> Result<bool, Failure> {
+pub(crate) fn run(args: &CheckArgs) -> Result<Outcome, Failure> {
     let experiment = args.experiment.load()?;
     print!("{}", experiment.resolved());
     if let Some((plan, bound)) = largest(experiment.plans()) {
         print!("{}", memory_table(plan, &bound));
     }
     surprises(experiment.plans()).iter().for_each(|note| eprintln!("evb: {note}"));
-    Ok(true)
+    Ok(Outcome::Good)
 }
 
 /// The memory of each kind of node, as a comment: what is printed stays an experiment file.

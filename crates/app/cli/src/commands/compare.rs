@@ -6,7 +6,7 @@ use crate::{
     terminal::{show, width},
 };
 use clap::Args;
-use evb_record::{Benchmark, Record, RecordKind};
+use evb_record::{Benchmark, Outcome, Record, RecordKind};
 use evb_report::is_same_measurement;
 use serde_json::Value;
 use std::{
@@ -42,17 +42,17 @@ pub(crate) fn percent(text: &str) -> Result<f64, String> {
     valid.map(|number| number / 100.0).ok_or_else(|| "write a percentage, such as 5%".into())
 }
 
-pub(crate) fn run(args: &CompareArgs) -> Result<bool, Failure> {
+pub(crate) fn run(args: &CompareArgs) -> Result<Outcome, Failure> {
     match (read(&args.old)?, read(&args.new)?) {
         (Records::Benchmarks(old), Records::Benchmarks(new)) => {
             let rows = evb_report::compare(&old, &new, args.tolerance);
             print(args, rows.iter().map(serde_json::to_string), &evb_report::comparison_table(&rows, width()))?;
-            Ok(rows.iter().all(|row| row.difference.good))
+            Ok(Outcome::worst(rows.iter().map(|row| row.difference.outcome())))
         }
         (Records::Runs(old), Records::Runs(new)) => {
             let rows = evb_report::compare_runs(&old, &new, args.tolerance);
             print(args, rows.iter().map(serde_json::to_string), &evb_report::run_comparison_table(&rows, width()))?;
-            Ok(rows.iter().all(|row| row.difference.good))
+            Ok(Outcome::worst(rows.iter().map(|row| row.difference.outcome())))
         }
         _ => Err(Failure::with_hint("benchmarks cannot be compared with runs", HINT)),
     }

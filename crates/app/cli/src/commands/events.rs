@@ -7,6 +7,7 @@ use crate::{
 };
 use clap::{Args, Subcommand, ValueEnum};
 use evb_events::{ExportError, FileSummary, Status, Verification};
+use evb_record::Outcome;
 use serde_json::json;
 use std::{
     fs::File,
@@ -65,7 +66,7 @@ enum Format {
     Csv,
 }
 
-pub(crate) fn run(command: &EventsCommand) -> Result<bool, Failure> {
+pub(crate) fn run(command: &EventsCommand) -> Result<Outcome, Failure> {
     match command {
         EventsCommand::Verify(args) => verify(args),
         EventsCommand::Show(args) => show(args),
@@ -73,13 +74,13 @@ pub(crate) fn run(command: &EventsCommand) -> Result<bool, Failure> {
     }
 }
 
-fn verify(args: &VerifyArgs) -> Result<bool, Failure> {
+fn verify(args: &VerifyArgs) -> Result<Outcome, Failure> {
     let found = evb_events::verify(&args.files).map_err(Failure::new)?;
     match args.json {
         true => println!("{}", verification_json(&found)),
         false => print_verification(&found),
     }
-    Ok(found.is_intact() && found.incomplete == 0)
+    Ok((found.is_intact() && found.incomplete == 0).into())
 }
 
 fn print_verification(found: &Verification) {
@@ -136,12 +137,12 @@ fn verification_json(found: &Verification) -> serde_json::Value {
     })
 }
 
-fn show(args: &ShowArgs) -> Result<bool, Failure> {
+fn show(args: &ShowArgs) -> Result<Outcome, Failure> {
     for path in &args.files {
         let summary = evb_events::show(path).map_err(Failure::new)?;
         print_summary(&summary, args.experiment);
     }
-    Ok(true)
+    Ok(Outcome::Good)
 }
 
 fn print_summary(summary: &FileSummary, with_experiment: bool) {
@@ -173,7 +174,7 @@ fn print_summary(summary: &FileSummary, with_experiment: bool) {
     }
 }
 
-fn export(args: &ExportArgs) -> Result<bool, Failure> {
+fn export(args: &ExportArgs) -> Result<Outcome, Failure> {
     let summary = match (args.format, &args.output) {
         (Format::Raw, Some(directory)) => evb_events::export_raw(&args.files, directory),
         (Format::Raw, None) => {
@@ -185,7 +186,7 @@ fn export(args: &ExportArgs) -> Result<bool, Failure> {
         }
         (Format::Csv, None) => match write_table(args, BufWriter::new(Output)) {
             // The end of the command tells why, unless the reader has what it wanted.
-            Err(ExportError::Table(_)) => return output::check().map(|()| true),
+            Err(ExportError::Table(_)) => return output::check().map(|()| Outcome::Good),
             written => written,
         },
     };
@@ -200,7 +201,7 @@ fn export(args: &ExportArgs) -> Result<bool, Failure> {
             summary.damaged, summary.lost
         );
     }
-    Ok(summary.damaged + summary.lost == 0)
+    Ok((summary.damaged + summary.lost == 0).into())
 }
 
 fn write_table(

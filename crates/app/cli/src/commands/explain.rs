@@ -6,6 +6,7 @@ use crate::{
     terminal::{show, width},
 };
 use clap::Args;
+use evb_record::{Outcome, Record};
 use std::path::PathBuf;
 
 #[derive(Args)]
@@ -18,7 +19,7 @@ pub(crate) struct ExplainArgs {
     json: bool,
 }
 
-pub(crate) fn run(args: &ExplainArgs) -> Result<bool, Failure> {
+pub(crate) fn run(args: &ExplainArgs) -> Result<Outcome, Failure> {
     let path = if args.records.as_os_str() == "-" { PathBuf::from("/dev/stdin") } else { args.records.clone() };
     let Records::Runs(records) = read(&path)? else {
         return Err(Failure::with_hint(
@@ -36,5 +37,5 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<bool, Failure> {
             }
         }
     }
-    Ok(true)
+    Ok(Outcome::worst(records.iter().map(Record::outcome)))
 }

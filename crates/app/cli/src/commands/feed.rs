@@ -8,6 +8,7 @@ use crate::{
 };
 use clap::{Args, ValueEnum};
 use evb_core::Frequency;
+use evb_record::Outcome;
 use evb_sources::{FeedOptions, FeedProgress, FeedProtocol, OpenOptions, Source, feed};
 use std::time::Duration;
 
@@ -54,7 +55,7 @@ enum Protocol {
     Udp,
 }
 
-pub(crate) fn run(args: &FeedArgs) -> Result<bool, Failure> {
+pub(crate) fn run(args: &FeedArgs) -> Result<Outcome, Failure> {
     let experiment = args.experiment.load()?;
     let stop = stop_on_signals("the feed ends")?;
     let plan = &experiment.plans()[0];
@@ -88,7 +89,7 @@ pub(crate) fn run(args: &FeedArgs) -> Result<bool, Failure> {
     let sent = feed(source, &options, |sent| line.show(&sent, &describe(&sent)));
     drop(line);
     eprintln!("evb: sent {}", describe(&sent.map_err(Failure::new)?));
-    Ok(true)
+    Ok(Outcome::Good)
 }
 
 fn describe(sent: &FeedProgress) -> String {

@@ -3,6 +3,7 @@
 use crate::{failure::Failure, progress::say, signals::stop_waiting_on_signals, token};
 use clap::Args;
 use evb::{Code, JoinFilters, join_builders};
+use evb_record::Outcome;
 use std::{path::PathBuf, time::Duration};
 
 #[derive(Args)]
@@ -30,7 +31,7 @@ pub(crate) struct FilterArgs {
     program: Vec<String>,
 }
 
-pub(crate) fn run(args: &FilterArgs) -> Result<bool, Failure> {
+pub(crate) fn run(args: &FilterArgs) -> Result<Outcome, Failure> {
     let token = token::shared()?;
     let stop = stop_waiting_on_signals()?;
     let note = |text: &str| {
@@ -49,7 +50,7 @@ pub(crate) fn run(args: &FilterArgs) -> Result<bool, Failure> {
         note: &note,
     };
     join_builders(&options).map_err(|error| Failure::with_hint(error.to_string(), error.hint()))?;
-    Ok(true)
+    Ok(Outcome::Good)
 }
 
 fn code(args: &FilterArgs) -> Result<Code, Failure> {

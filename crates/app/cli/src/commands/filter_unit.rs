@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use clap::Args;
+use evb_record::Outcome;
 use std::path::PathBuf;
 
 #[derive(Args)]
@@ -11,7 +12,7 @@ pub(crate) struct FilterUnitArgs {
     path: PathBuf,
 }
 
-pub(crate) fn run(args: &FilterUnitArgs) -> Result<bool, Failure> {
+pub(crate) fn run(args: &FilterUnitArgs) -> Result<Outcome, Failure> {
     evb::serve_library(&args.path).map_err(Failure::new)?;
-    Ok(true)
+    Ok(Outcome::Good)
 }

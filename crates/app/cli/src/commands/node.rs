@@ -8,6 +8,7 @@ use crate::{
 };
 use clap::Args;
 use evb::{Config, JoinOptions};
+use evb_record::Outcome;
 use std::{
     net::{Ipv4Addr, SocketAddr},
     path::PathBuf,
@@ -49,7 +50,7 @@ pub(crate) struct NodeArgs {
     quiet: bool,
 }
 
-pub(crate) fn run(args: &NodeArgs) -> Result<bool, Failure> {
+pub(crate) fn run(args: &NodeArgs) -> Result<Outcome, Failure> {
     if !Config::is_node_name(&args.role) {
         let hint = "the nodes of an event builder are called evm, ru0, bu0 and so on";
         return Err(Failure::with_hint(format!("no node is called {:?}", args.role), hint));
@@ -71,5 +72,5 @@ pub(crate) fn run(args: &NodeArgs) -> Result<bool, Failure> {
         stop: stop_waiting_on_signals()?,
         quiet: args.quiet,
     })?;
-    Ok(true)
+    Ok(Outcome::Good)
 }

@@ -9,6 +9,7 @@ use crate::{
 };
 use clap::Args;
 use evb::{Plan, Record, Reproduction, Variations, record::PaperReport};
+use evb_record::Outcome;
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -38,7 +39,7 @@ pub(crate) struct PaperArgs {
     how: HowArgs,
 }
 
-pub(crate) fn run(args: &PaperArgs) -> Result<bool, Failure> {
+pub(crate) fn run(args: &PaperArgs) -> Result<Outcome, Failure> {
     if args.sensitivity {
         return sensitivity(args);
     }
@@ -51,7 +52,7 @@ pub(crate) fn run(args: &PaperArgs) -> Result<bool, Failure> {
     if let Some(folder) = &args.html {
         write(folder, &reports)?;
     }
-    Ok(reports.iter().all(PaperReport::good))
+    Ok(reports.iter().all(PaperReport::good).into())
 }
 
 /// The override of the seed, if there is one.
@@ -70,7 +71,7 @@ fn simulate(args: &PaperArgs, plans: Vec<&Plan>) -> Result<Vec<Record>, Failure>
 }
 
 /// Shows what moves with each parameter.
-fn sensitivity(args: &PaperArgs) -> Result<bool, Failure> {
+fn sensitivity(args: &PaperArgs) -> Result<Outcome, Failure> {
     let variations = Variations::new(&args.slugs, &seed(args))?;
     for (report, sensitivities) in variations.sensitivities(simulate(args, variations.plans())?)? {
         match args.how.json {
@@ -78,7 +79,7 @@ fn sensitivity(args: &PaperArgs) -> Result<bool, Failure> {
             false => show_text(&format!("{}\n", evb_report::sensitivity_summary(&report, &sensitivities, width()))),
         }
     }
-    Ok(true)
+    Ok(Outcome::Good)
 }
 
 fn show(reports: &[PaperReport], as_json: bool) -> Result<(), Failure> {

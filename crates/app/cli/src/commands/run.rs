@@ -15,6 +15,7 @@ use crate::{
 };
 use clap::Args;
 use evb::{Experiment, OpenSession, Plan, Ranks, Record, Session, Workload, check_runnable, launched, run_stages};
+use evb_record::Outcome;
 use std::process;
 
 #[derive(Args, Clone)]
@@ -36,7 +37,7 @@ pub(crate) struct RunArgs {
     progress: ProgressArgs,
 }
 
-pub(crate) fn run(args: &RunArgs) -> Result<bool, Failure> {
+pub(crate) fn run(args: &RunArgs) -> Result<Outcome, Failure> {
     let args = &in_processes(args)?;
     let experiment = args.experiment.load()?;
     check_runnable(experiment.plans())?;
@@ -73,7 +74,12 @@ fn refuse_for_traffic(args: &RunArgs, experiment: &Experiment) -> Result<(), Fai
 }
 
 /// Builds the events of all points of the sweep in sessions that `open` opens.
-fn build(args: &RunArgs, experiment: &Experiment, open: &OpenSession<'_>, signals: &Signals) -> Result<bool, Failure> {
+fn build(
+    args: &RunArgs,
+    experiment: &Experiment,
+    open: &OpenSession<'_>,
+    signals: &Signals,
+) -> Result<Outcome, Failure> {
     let is_plain = |plan: &Plan| plan.stages.is_none() && plan.workload == Workload::EventBuilding;
     if experiment.plans().iter().all(is_plain) {
         return build_in(args, experiment, &mut open()?, signals);
@@ -98,7 +104,7 @@ fn build_in(
     experiment: &Experiment,
     session: &mut Session<'_>,
     signals: &Signals,
-) -> Result<bool, Failure> {
+) -> Result<Outcome, Failure> {
     if !args.operator {
         return build_all(
             args,
@@ -107,16 +113,16 @@ fn build_in(
             &mut |plan, text, progress| Ok(session.run(plan, text, progress)?),
         );
     }
-    let mut all_good = true;
+    let mut worst = Outcome::Good;
     for (index, plan) in experiment.plans().iter().enumerate() {
         let text = experiment.resolved_at(index).unwrap_or_default();
         let mut console = Console::new(plan, signals, args.progress)?;
         session.operate(plan, &text, &mut console, |record| {
-            all_good &= record.good;
+            worst = worst.max(record.outcome());
             show(args, &record)
         })?;
     }
-    Ok(all_good)
+    Ok(worst)
 }
 
 /// Runs a plan, described by a text, and shows its progress.
@@ -128,8 +134,8 @@ fn build_all(
     experiment: &Experiment,
     signals: &Signals,
     run: &mut RunPlan<'_>,
-) -> Result<bool, Failure> {
-    let mut all_good = true;
+) -> Result<Outcome, Failure> {
+    let mut worst = Outcome::Good;
     for (index, plan) in experiment.plans().iter().enumerate() {
         let text = experiment.resolved_at(index).unwrap_or_default();
         for _ in 0..args.runs {
@@ -138,13 +144,13 @@ fn build_all(
             drop(progress);
             let record = record?;
             show(args, &record)?;
-            all_good &= record.good;
+            worst = worst.max(record.outcome());
             if signals.any() {
-                return Ok(all_good);
+                return Ok(worst);
             }
         }
     }
-    Ok(all_good)
+    Ok(worst)
 }
 
 fn show(args: &RunArgs, record: &Record) -> Result<(), Failure> {
@@ -158,7 +164,7 @@ fn show(args: &RunArgs, record: &Record) -> Result<(), Failure> {
 
 /// Runs one rank of a job that a launcher has started. Rank 0 speaks to people, and must do so before it leaves: that
 /// ends the job.
-fn run_as_rank(args: &RunArgs, experiment: &Experiment) -> Result<bool, Failure> {
+fn run_as_rank(args: &RunArgs, experiment: &Experiment) -> Result<Outcome, Failure> {
     let ranks = Ranks::start()?;
     let signals = if ranks.leads() { Signals::listen()? } else { Signals::ignore()? };
     if let Err(error) = experiment.plans().iter().try_for_each(|plan| ranks.check(plan)) {
@@ -174,12 +180,12 @@ fn run_as_rank(args: &RunArgs, experiment: &Experiment) -> Result<bool, Failure>
             .lead(token::fresh()?, |session| build_in(args, experiment, session, &signals))
             .map_err(Failure::from)
             .flatten(),
-        false => ranks.follow().map(|()| true).map_err(Failure::from),
+        false => ranks.follow().map(|()| Outcome::Good).map_err(Failure::from),
     };
     match result {
-        Ok(all_good) => {
+        Ok(outcome) => {
             ranks.finish();
-            Ok(all_good)
+            Ok(outcome)
         }
         Err(failure) => {
             failure.print();

@@ -5,7 +5,7 @@ use crate::{
     terminal::{show, width},
 };
 use clap::{Args, Subcommand};
-use evb_record::Record;
+use evb_record::{Outcome, Record};
 use evb_serve::registry::{Registry, RegistryError, RunDetails, RunRow, csv, parquet};
 use std::{collections::BTreeMap, path::PathBuf};
 
@@ -83,7 +83,7 @@ pub(crate) struct CompareArgs {
     tolerance: f64,
 }
 
-pub(crate) fn run(command: &RunsCommand) -> Result<bool, Failure> {
+pub(crate) fn run(command: &RunsCommand) -> Result<Outcome, Failure> {
     match command {
         RunsCommand::List(args) => list(args),
         RunsCommand::Show(args) => show_run(args),
@@ -91,13 +91,13 @@ pub(crate) fn run(command: &RunsCommand) -> Result<bool, Failure> {
     }
 }
 
-fn list(args: &ListArgs) -> Result<bool, Failure> {
+fn list(args: &ListArgs) -> Result<Outcome, Failure> {
     let runs = args.registry.open()?.list(args.before, args.limit)?;
     if let Some(path) = &args.parquet {
         let failure = |error: String| Failure::new(format!("{}: {error}", path.display()));
         let file = std::fs::File::create(path).map_err(|error| failure(error.to_string()))?;
         parquet(&runs, file).map_err(|error| failure(error.to_string()))?;
-        return Ok(true);
+        return Ok(Outcome::Good);
     }
     match (args.json, args.csv) {
         (true, _) => {
@@ -108,7 +108,7 @@ fn list(args: &ListArgs) -> Result<bool, Failure> {
         (_, true) => print!("{}", csv(&runs)),
         _ => show(&table(&runs)),
     }
-    Ok(true)
+    Ok(Outcome::Good)
 }
 
 fn table(runs: &[RunRow]) -> String {
@@ -124,7 +124,7 @@ fn table(runs: &[RunRow]) -> String {
             seconds: run.ended.map(|ended| ended - run.started),
             events: run.events,
             event_rate_hz: run.event_rate_hz,
-            good: run.good,
+            verdict: run.verdict,
         })
         .collect();
     evb_report::run_list(&rows, width())
@@ -141,11 +141,11 @@ fn find(registry: &Registry, number: u64) -> Result<RunDetails, Failure> {
     registry.show(number)?.ok_or_else(missing)
 }
 
-fn show_run(args: &ShowArgs) -> Result<bool, Failure> {
+fn show_run(args: &ShowArgs) -> Result<Outcome, Failure> {
     let run = find(&args.registry.open()?, args.number)?;
     if args.experiment {
         print!("{}", run.experiment_text);
-        return Ok(true);
+        return Ok(Outcome::Good);
     }
     let record = record_of(&run)?;
     match args.json {
@@ -156,7 +156,7 @@ fn show_run(args: &ShowArgs) -> Result<bool, Failure> {
             println!("{}", machines(&run));
         }
     }
-    Ok(record.good)
+    Ok(record.outcome())
 }
 
 /// The machines of the nodes, and how far their clocks were from that of run control.
@@ -178,13 +178,13 @@ fn record_of(run: &RunDetails) -> Result<&Record, Failure> {
     run.record.as_ref().ok_or_else(|| Failure::with_hint(why, "a run gets its record when it ends"))
 }
 
-fn compare(args: &CompareArgs) -> Result<bool, Failure> {
+fn compare(args: &CompareArgs) -> Result<Outcome, Failure> {
     let registry = args.registry.open()?;
     let (old, new) = (find(&registry, args.old)?, find(&registry, args.new)?);
     let records = [record_of(&old)?.clone(), record_of(&new)?.clone()];
     let rows = evb_report::compare_runs(&records[..1], &records[1..], args.tolerance);
     show(&evb_report::run_comparison_table(&rows, width()));
-    Ok(rows.iter().all(|row| row.difference.good))
+    Ok(Outcome::worst(rows.iter().map(|row| row.difference.outcome())))
 }
 
 impl From<RegistryError> for Failure {

@@ -5,6 +5,7 @@ use crate::{
 };
 use clap::Args;
 use evb::{Diagnostics, Experiment, Plan, Workload, check_runnable};
+use evb_record::Outcome;
 use evb_serve::{Access, AccessError, Hooks, Loaded, Options, Problem, ServeError, Tls, TlsError, serve};
 use std::{
     net::{IpAddr, SocketAddr},
@@ -55,7 +56,7 @@ pub(crate) struct ServeArgs {
 /// Events per second that each builder shows on the page, if the experiment does not say how many.
 const SAMPLES: u16 = 2;
 
-pub(crate) fn run(args: &ServeArgs) -> Result<bool, Failure> {
+pub(crate) fn run(args: &ServeArgs) -> Result<Outcome, Failure> {
     let tls = args.tls_cert.as_deref().zip(args.tls_key.as_deref());
     let tls = tls.map(|(certificate, key)| Tls::load(certificate, key)).transpose()?;
     if !args.http.ip().is_loopback() && !args.without_tls && tls.is_none() {
@@ -107,7 +108,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<bool, Failure> {
         };
         serve(&mut open()?, options).map_err(Failure::from)
     })?;
-    Ok(true)
+    Ok(Outcome::Good)
 }
 
 /// Reads an experiment that can be served.

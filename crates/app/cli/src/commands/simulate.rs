@@ -12,6 +12,7 @@ use crate::{
 };
 use clap::Args;
 use evb::Record;
+use evb_record::Outcome;
 use std::{
     fs::{self, File},
     io::{BufWriter, Write},
@@ -38,7 +39,7 @@ pub(crate) struct SimulateArgs {
     how: HowArgs,
 }
 
-pub(crate) fn run(args: &SimulateArgs) -> Result<bool, Failure> {
+pub(crate) fn run(args: &SimulateArgs) -> Result<Outcome, Failure> {
     let experiment = match &args.network {
         Some(network) => args.experiment.load_on(network)?,
         None => args.experiment.load()?,
@@ -70,7 +71,8 @@ pub(crate) fn run(args: &SimulateArgs) -> Result<bool, Failure> {
     if records.len() < plans.len() {
         eprintln!("evb: stopped after {} of {} points", records.len(), plans.len());
     }
-    Ok(records.len() == plans.len() && records.iter().all(|record| record.good))
+    let all = (records.len() == plans.len()).into();
+    Ok(Outcome::worst(records.iter().map(Record::outcome).chain([all])))
 }
 
 fn open_trace(path: &Path, point: Option<usize>) -> Result<Box<dyn Write + Send>, Failure> {

@@ -4,6 +4,7 @@ mod screen;
 
 use crate::{failure::Failure, signals::stop_on_signals, terminal::width};
 use clap::Args;
+use evb_record::Outcome;
 use evb_serve::{Client, Problem};
 use std::{
     io::{IsTerminal as _, stdout},
@@ -40,11 +41,11 @@ pub(crate) struct TopArgs {
     once: bool,
 }
 
-pub(crate) fn run(args: &TopArgs) -> Result<bool, Failure> {
+pub(crate) fn run(args: &TopArgs) -> Result<Outcome, Failure> {
     let client = Client::new(&args.address, &token(args)?, &args.ca)?;
     if args.once || !stdout().is_terminal() {
         print!("{}", screen::of(&client.status()?, width(), usize::MAX));
-        return Ok(true);
+        return Ok(Outcome::Good);
     }
     let stop = stop_on_signals("the terminal is yours again")?;
     print!("{CLEAR}");
@@ -62,7 +63,7 @@ pub(crate) fn run(args: &TopArgs) -> Result<bool, Failure> {
         last = Some(text);
         thread::sleep(INTERVAL);
     }
-    Ok(true)
+    Ok(Outcome::Good)
 }
 
 /// The token. Not an argument: all users of a machine can read those.

@@ -216,7 +216,7 @@ fn hooks_run_before_and_after_and_a_scan_has_a_run_for_each_point() {
     let lab = Lab::with(&format!("{}[sweep]\n\"builder.units\" = [1, 2, 3]\n", ENDLESS.replace("1000000000", "500")));
     for (name, text) in [
         ("before", "test ! -e closed && echo before $EVB_TYPE >> hooks"),
-        ("after", "echo after $EVB_RUN $EVB_STATE $EVB_GOOD >> hooks"),
+        ("after", "echo after $EVB_RUN $EVB_STATE $EVB_GOOD $EVB_VERDICT >> hooks"),
     ] {
         lab.write(name, format!("#!/bin/sh\n{text}\n"));
         fs::set_permissions(lab.path(name), fs::Permissions::from_mode(0o755)).unwrap();
@@ -238,9 +238,9 @@ fn hooks_run_before_and_after_and_a_scan_has_a_run_for_each_point() {
     assert_eq!(
         lines,
         [
-            "after 1 stopped true",
-            "after 2 stopped true",
-            "after 3 stopped true",
+            "after 1 stopped true good",
+            "after 2 stopped true good",
+            "after 3 stopped true good",
             "before test",
             "before test",
             "before test"

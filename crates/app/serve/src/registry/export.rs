@@ -1,11 +1,12 @@
 //! Runs as a table for other programs.
 
 use super::RunRow;
+use evb_record::Outcome;
 use std::fmt::Write as _;
 
 /// The runs as comma-separated values, with a line of names.
 pub fn csv(runs: &[RunRow]) -> String {
-    let names = "number,type,experiment,comment,stop_comment,state,started,ended,events,event_rate_hz,bytes,good,host,version\n";
+    let names = "number,type,experiment,comment,stop_comment,state,started,ended,events,event_rate_hz,bytes,good,verdict,host,version\n";
     let mut text = names.to_owned();
     for run in runs {
         let fields = [
@@ -21,6 +22,7 @@ pub fn csv(runs: &[RunRow]) -> String {
             run.event_rate_hz.to_string(),
             run.bytes.to_string(),
             run.good.map(|good| good.to_string()).unwrap_or_default(),
+            run.verdict.map_or("", Outcome::key).to_owned(),
             quoted(&run.host),
             quoted(&run.version),
         ];

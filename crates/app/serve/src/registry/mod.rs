@@ -11,6 +11,7 @@ pub use export::csv;
 pub use parquet::parquet;
 pub use run::{Begun, Ended, NodeOfRun, RunDetails, RunRow};
 
+use evb_record::Outcome;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
 use std::{path::Path, time::Duration};
 
@@ -43,9 +44,10 @@ const TABLES: &str = "
     PRAGMA user_version = 1;
 ";
 
-/// The columns of [`RunRow`], in the order of its fields.
+/// The columns of [`RunRow`], in the order of its fields. The verdict is that of the record; runs without a record, and
+/// records of earlier versions, have `good` alone.
 const COLUMNS: &str = "number, type, experiment, comment, stop_comment, state, started, ended, events, event_rate_hz, \
-                       bytes, good, host, version";
+                       bytes, good, COALESCE(record ->> '$.verdict', CASE good WHEN 1 THEN 'good' WHEN 0 THEN 'not_good' END), host, version";
 
 /// An error of the registry.
 #[derive(Debug, thiserror::Error)]
@@ -258,8 +260,9 @@ fn row(found: &Row<'_>) -> rusqlite::Result<RunRow> {
         event_rate_hz: found.get(9)?,
         bytes: found.get(10)?,
         good: found.get(11)?,
-        host: found.get(12)?,
-        version: found.get(13)?,
+        verdict: found.get::<_, Option<String>>(12)?.as_deref().and_then(Outcome::from_key),
+        host: found.get(13)?,
+        version: found.get(14)?,
     })
 }
 

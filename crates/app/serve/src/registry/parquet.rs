@@ -9,7 +9,7 @@ use parquet::{
 };
 use std::{io::Write, sync::Arc};
 
-/// The columns, named as in the registry. Times are seconds since 1970; only `ended` and `good` may be empty.
+/// The columns, named as in the registry. Times are seconds since 1970; only `ended`, `good` and `verdict` may be empty.
 const COLUMNS: &str = "message runs {
     required int64 number;
     required binary type (UTF8);
@@ -23,6 +23,7 @@ const COLUMNS: &str = "message runs {
     required double event_rate_hz;
     required int64 bytes;
     optional boolean good;
+    optional binary verdict (UTF8);
     required binary host (UTF8);
     required binary version (UTF8);
 }";
@@ -50,6 +51,8 @@ pub fn parquet<W: Write + Send>(runs: &[RunRow], file: W) -> Result<()> {
     required::<DoubleType, _>(&mut rows, &runs.iter().map(|run| run.event_rate_hz).collect::<Vec<_>>())?;
     required::<Int64Type, _>(&mut rows, &whole(|run| run.bytes))?;
     optional::<BoolType, _>(&mut rows, &runs.iter().map(|run| run.good).collect::<Vec<_>>())?;
+    let verdict = |run: &RunRow| run.verdict.map(|verdict| ByteArray::from(verdict.key()));
+    optional::<ByteArrayType, _>(&mut rows, &runs.iter().map(verdict).collect::<Vec<_>>())?;
     required::<ByteArrayType, _>(&mut rows, &text(|run| &run.host))?;
     required::<ByteArrayType, _>(&mut rows, &text(|run| &run.version))?;
     rows.close()?;

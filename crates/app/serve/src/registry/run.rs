@@ -1,6 +1,6 @@
 //! The rows of the registry.
 
-use evb_record::Record;
+use evb_record::{Outcome, Record};
 use serde::Serialize;
 
 /// A run in a list of runs. Times are seconds since 1970.
@@ -29,8 +29,10 @@ pub struct RunRow {
     pub event_rate_hz: f64,
     /// Payload bytes delivered to builders.
     pub bytes: u64,
-    /// The verdict; none while it goes on.
+    /// True if the verdict is good; `None` while the run continues.
     pub good: Option<bool>,
+    /// The verdict; `None` while the run continues.
+    pub verdict: Option<Outcome>,
     /// The machine of run control.
     pub host: String,
     /// Version of evb.

@@ -1,5 +1,6 @@
 use super::*;
 use evb::{Config, Keep, Plan, SourceSpec, run_in_threads};
+use evb_record::{Finding, FindingKind, Record};
 
 fn begun(number: u64) -> Begun {
     Begun {
@@ -48,6 +49,29 @@ fn runs_come_back_with_all_that_was_noted() {
 }
 
 #[test]
+fn the_verdict_is_that_of_the_record_or_follows_from_good_in_earlier_ones() {
+    let folder = tempfile::tempdir().unwrap();
+    let registry = Registry::create(&folder.path().join("runs.db")).unwrap();
+    let finished = ended();
+    let undecided = Finding::new(FindingKind::NotConfirmed, "ru0", "a note");
+    let judged = |findings: Vec<Finding>| Record { findings, ..finished.record.clone() }.judged();
+    let earlier = |good: bool| Record { good, verdict: None, ..finished.record.clone() };
+    let records = [judged(vec![]), judged(vec![undecided]), earlier(true), earlier(false)];
+    for (number, record) in (1..).zip(records) {
+        registry.begin(&begun(number)).unwrap();
+        registry.end(number, &Ended { record, ..ended() }).unwrap();
+    }
+    registry.begin(&begun(5)).unwrap();
+    let runs = registry.list(None, 5).unwrap();
+    let verdicts: Vec<_> = runs.iter().rev().map(|run| run.verdict).collect();
+    let (good, open, bad) = (Some(Outcome::Good), Some(Outcome::CannotTell), Some(Outcome::NotGood));
+    assert_eq!(verdicts, [good, open, good, bad, None]);
+    assert!(csv(&runs).contains(",false,cannot_tell,"), "{}", csv(&runs));
+    registry.close_interrupted().unwrap();
+    assert_eq!(registry.list(None, 1).unwrap()[0].verdict, bad);
+}
+
+#[test]
 fn a_run_without_a_recorded_end_is_interrupted() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("runs.db");
@@ -93,7 +117,7 @@ fn csv_keeps_commas_and_quotes_and_has_no_formulas() {
         line.starts_with("1,physics,two-by-two,\"first, \"\"light\"\"\",'=done,stopped,1000.500,1010.250,100,"),
         "{line}"
     );
-    assert_eq!(text.lines().next().unwrap().split(',').count(), 14);
+    assert_eq!(text.lines().next().unwrap().split(',').count(), 15);
 }
 
 #[test]

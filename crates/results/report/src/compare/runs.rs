@@ -10,7 +10,7 @@ use crate::{
     table::{Column, Table},
     text::{metric, micros},
 };
-use evb_record::{Change, Interval, Record, RecordKind, RunComparison};
+use evb_record::{Change, Interval, Outcome, Record, RecordKind, RunComparison};
 use std::collections::BTreeMap;
 
 /// What is compared.
@@ -96,16 +96,25 @@ fn interval(quantity: &Quantity, records: &[&Record]) -> Option<Interval> {
     Some(Interval { median, low, high })
 }
 
-/// What the new records have lost, if the old ones had not.
+/// The reason for which new records are not good, if the old ones were better.
 fn harm(old: &[&Record], new: &[&Record]) -> Option<String> {
-    let bad = new.iter().find(|record| !record.good).filter(|_| old.iter().all(|record| record.good))?;
-    Some(match bad.findings.first() {
+    became(Outcome::NotGood, old, new)
+}
+
+/// The reason of a new record with this verdict, if the verdicts of all old ones are better.
+fn became(outcome: Outcome, old: &[&Record], new: &[&Record]) -> Option<String> {
+    let found = new.iter().find(|record| record.outcome() == outcome)?;
+    let was_better = old.iter().all(|record| record.outcome() < outcome);
+    was_better.then(|| match found.reason() {
         Some(finding) => finding.message.clone(),
-        None => format!("{} lost, {} incomplete", bad.events.lost, bad.events.incomplete),
+        None => format!("{} lost, {} incomplete", found.events.lost, found.events.incomplete),
     })
 }
 
 fn doubt(quantity: &Quantity, old: &[&Record], new: &[&Record]) -> Option<String> {
+    if let Some(why) = became(Outcome::CannotTell, old, new) {
+        return Some(why);
+    }
     for (records, file) in [(old, "old"), (new, "new")] {
         if records.iter().any(|record| (quantity.value)(record) <= 0.0) {
             return Some(format!("the {file} file has no {}", quantity.name));

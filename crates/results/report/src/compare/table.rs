@@ -5,7 +5,7 @@ use crate::{
     table::{ALWAYS, Column, Table},
     text::{metric, nanos, significant},
 };
-use evb_record::{Change, Comparison, Difference, Interval};
+use evb_record::{Change, Comparison, Difference, Interval, Outcome};
 
 /// One table for each pattern, then the reasons, each once, then the number of rows with each verdict.
 pub fn comparison_table(rows: &[Comparison], width: usize) -> String {
@@ -103,6 +103,6 @@ pub(super) fn verdicts<'a>(differences: impl Iterator<Item = &'a Difference> + C
         .into_iter()
         .map(|verdict| format!("{} {}", count(verdict), name(verdict)))
         .collect();
-    let good = if differences.clone().all(|difference| difference.good) { "good" } else { "not good" };
-    format!("{reasons}{good}: {}\n", counts.join(", "))
+    let worst = Outcome::worst(differences.map(Difference::outcome));
+    format!("{reasons}{}: {}\n", worst.name(), counts.join(", "))
 }

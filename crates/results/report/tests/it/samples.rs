@@ -46,6 +46,7 @@ pub(crate) fn simulation() -> Record {
         lost_nodes: Vec::new(),
         findings: Vec::new(),
         good: true,
+        verdict: None,
         simulation: Some(Simulation {
             wall_seconds: 0.25,
             packets: 45_000,

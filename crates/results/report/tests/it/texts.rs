@@ -42,7 +42,44 @@ fn what_was_rejected_is_shown_where_there_is_any() {
         findings: vec![Finding::new(FindingKind::Failed, "bu0", "a note")],
         ..phased(samples::run())
     };
-    assert!(run_summary(&bad, NARROW).ends_with("not good: all events are built or rejected, but see above\n"));
+    assert!(run_summary(&bad, NARROW).ends_with("not good: failed, see above\n"));
+}
+
+/// The last line names the reason of the worst finding, and an open verdict is neither of the others.
+#[test]
+fn the_last_line_has_the_verdict_and_its_reason() {
+    let last_line = |kinds: &[FindingKind], incomplete: u64| {
+        let mut record = samples::run();
+        record.findings = kinds.iter().map(|kind| Finding::new(*kind, "ru0", "a note")).collect();
+        record.events.incomplete = incomplete;
+        run_summary(&record.judged(), NARROW).lines().last().unwrap_or_default().to_owned()
+    };
+    assert_eq!(last_line(&[FindingKind::NotConfirmed], 0), "cannot tell: not confirmed, see above");
+    let both = [FindingKind::NotConfirmed, FindingKind::SilentSource];
+    assert_eq!(last_line(&both, 0), "not good: silent source, see above");
+    let of = "of 10000 events 3 are incomplete and 0 are lost";
+    assert_eq!(last_line(&both[..1], 3), format!("not good: {of}"));
+    assert_eq!(last_line(&[FindingKind::LostNode], 3), format!("not good: lost node, see above; {of}"));
+    assert!(last_line(&[FindingKind::NoSteadyState], 0).starts_with("good: all "));
+}
+
+#[test]
+fn a_sweep_is_as_good_as_its_worst_point() {
+    let point = |kind: Option<FindingKind>| {
+        let mut record = samples::simulation();
+        record.findings = kind.map(|kind| Finding::new(kind, "trigger.rate", "a note")).into_iter().collect();
+        record.judged()
+    };
+    let (good, open, bad) =
+        (point(None), point(Some(FindingKind::RateNotJudged)), point(Some(FindingKind::RateNotKept)));
+    let text = sweep_table(&[good.clone(), open.clone()], NARROW);
+    assert!(
+        text.contains("because") && !text.contains("not good") && text.ends_with("cannot tell: 1 of 2 points\n"),
+        "{text}"
+    );
+    let text = sweep_table(&[good, open, bad], NARROW);
+    assert!(text.contains("cannot tell: a "), "{text}");
+    assert!(text.ends_with("not good: 1 of 3 points\n"), "{text}");
 }
 
 #[test]

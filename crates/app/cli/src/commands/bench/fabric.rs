@@ -19,6 +19,7 @@ use evb::{
     bench::{FabricTest, LayerChoice, NodeLauncher, SMALLEST_BYTES, allowed_cores},
     record::Qualification,
 };
+use evb_record::Outcome;
 use std::{fs, path::Path, sync::atomic::AtomicBool};
 
 /// The file of the record in the folder of the results.
@@ -30,7 +31,7 @@ const DURATION: Span = Span::from_millis(500);
 const WARMUP: Span = Span::from_millis(20);
 
 /// Tests the fabric of each transport.
-pub(super) fn test(args: &BenchArgs) -> Result<bool, Failure> {
+pub(super) fn test(args: &BenchArgs) -> Result<Outcome, Failure> {
     check(args)?;
     let limits = args.accept.as_deref().map(limits).transpose()?.unwrap_or_default();
     let hosts = args.hosts()?;
@@ -53,7 +54,7 @@ pub(super) fn test(args: &BenchArgs) -> Result<bool, Failure> {
     if let Some(folder) = &args.out {
         write(folder, &record)?;
     }
-    Ok(record.good)
+    Ok(record.good.into())
 }
 
 /// Refuses options that mean nothing for this test.
