@@ -213,6 +213,7 @@ impl<B: Payload, S: FragmentSource<B>> ReadoutUnit<B, S> {
             match event {
                 ReadoutEvent::Read { event, position } => self.due.push_back((event, position)),
                 ReadoutEvent::Released(payload) => self.source.release(payload),
+                ReadoutEvent::Apart { arrival, .. } => self.source.release(arrival.payload),
                 ReadoutEvent::Orphaned => {}
             }
         }

@@ -76,6 +76,13 @@ pub enum ReadoutEvent<B> {
     },
     /// The event is over. Its payload buffer may be reused.
     Released(B),
+    /// A fragment of a live source belongs to no event. It is counted in [`ReadoutCounts::apart`].
+    Apart {
+        /// The fragment as it arrived.
+        arrival: Arrival<B>,
+        /// Why it belongs to no event.
+        reason: Fault,
+    },
     /// The event manager is gone.
     Orphaned,
 }
@@ -392,24 +399,26 @@ impl<B: Clone + Default> ReadoutMachine<B> {
     /// Takes the answer to [`ReadoutEvent::Read`].
     fn read(&mut self, fragment: Fragment<B>) {
         self.under_way = self.under_way.saturating_sub(1);
-        self.take(fragment);
+        if let Some((refused, _)) = self.take(fragment) {
+            self.events.push_back(ReadoutEvent::Released(refused.payload));
+        }
         self.ask_for_postponed();
     }
 
-    /// Stores a fragment, and sends it if a builder waits for it. Returns false if the event has a fragment already, or
-    /// is over.
-    fn take(&mut self, fragment: Fragment<B>) -> bool {
+    /// Stores a fragment, and sends it if a builder waits for it. Returns it, with the reason, if the event has a
+    /// fragment already or is over.
+    fn take(&mut self, fragment: Fragment<B>) -> Option<(Fragment<B>, Fault)> {
         let (event, length) = (fragment.event, u64::from(fragment.length));
         let is_missing = fragment.status == FragmentStatus::Missing;
         let Some(held) = self.entry(event) else {
             // In phases an event may end before a unit that was not asked has its fragment.
             let is_late = !matches!(self.config.protocol, Protocol::Phased { .. });
             self.counts.faults.add(Fault::Late, is_late.into());
-            return false;
+            return Some((fragment, Fault::Late));
         };
         if held.fragment.is_some() {
             self.counts.faults.count(Fault::Duplicate);
-            return false;
+            return Some((fragment, Fault::Duplicate));
         }
         held.fragment = Some(fragment);
         held.early = true;
@@ -425,7 +434,7 @@ impl<B: Clone + Default> ReadoutMachine<B> {
         self.counts.most_events = self.counts.most_events.max(self.reserved);
         self.counts.most_bytes = self.counts.most_bytes.max(self.bytes_held);
         self.send(event);
-        true
+        None
     }
 
     /// Answers for all awaited events that the source will never have.

@@ -29,6 +29,8 @@ struct Result {
     /// The triggers of the good fragments of each event, and whether it was complete.
     events: BTreeMap<EventId, (Vec<Option<Trigger>>, bool)>,
     readouts: Vec<ReadoutCounts>,
+    /// The fragments that each unit has set apart: number, mark and trigger.
+    apart: Vec<Vec<(u64, Option<Mark>, Trigger)>>,
     builders: Vec<BuilderCounts>,
     manager: ManagerCounts,
     drained: bool,
@@ -64,7 +66,7 @@ impl Bench {
             manager: ManagerMachine::new(config.clone()),
             readouts: (0..).zip(bits).map(unit).collect(),
             builder: BuilderMachine::new(config.clone()),
-            result: Result::default(),
+            result: Result { apart: vec![Vec::new(); bits.len()], ..Result::default() },
         };
         bench.manager.handle_command(Time::ZERO, ManagerCommand::Start);
         bench.builder.handle_command(Time::ZERO, BuilderCommand::Start);
@@ -140,7 +142,11 @@ impl Bench {
                         self.deliver(NodeId(1 + unit as u16), to, transmit.message.clone());
                     }
                 }
-                while self.readouts[unit].poll_event().is_some() {}
+                while let Some(event) = self.readouts[unit].poll_event() {
+                    if let ReadoutEvent::Apart { arrival: Arrival { number, mark, payload, .. }, .. } = event {
+                        self.result.apart[unit].push((number, mark, payload));
+                    }
+                }
             }
             while let Some(transmit) = self.builder.poll_transmit() {
                 moved = true;
@@ -198,7 +204,13 @@ impl Result {
             let whole = triggers.iter().all(|trigger| *trigger == triggers[0] && trigger.is_some());
             assert!(!complete || whole, "event {event} mixes triggers {triggers:?}: {about:#?}");
         }
-        for (counts, sent) in self.readouts.iter().zip(boards) {
+        for (unit, (counts, sent)) in self.readouts.iter().zip(boards).enumerate() {
+            let apart = &self.apart[unit];
+            assert_eq!(apart.len() as u64, counts.apart, "a fragment set apart is handed out once: {about:#?}");
+            let has_come = |apart: &(u64, Option<Mark>, Trigger)| {
+                sent.iter().any(|sent| *apart == (sent.number, sent.mark.map(Mark::new), sent.trigger))
+            };
+            assert!(apart.iter().all(has_come), "set apart with another number: {apart:?} {about:#?}");
             let accounted = counts.fragments + counts.apart;
             assert_eq!((counts.came, accounted), (sent.len() as u64, sent.len() as u64), "{counts:?}: {about:#?}");
         }

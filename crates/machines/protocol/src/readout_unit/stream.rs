@@ -193,15 +193,22 @@ impl<B: Clone + Default> ReadoutMachine<B> {
         };
         stream.last = stream.last.max(event);
         stream.last_number = Some(arrival.number);
-        let Arrival { length, checksum, mark, status, payload, .. } = arrival;
-        let taken = self.take(Fragment { event, source: self.source, length, checksum, mark, status, payload });
-        self.counts.apart += u64::from(!taken);
+        let Arrival { number, restarted, length, checksum, mark, status, payload } = arrival;
+        let refused = self.take(Fragment { event, source: self.source, length, checksum, mark, status, payload });
+        if let Some((Fragment { payload, .. }, reason)) = refused {
+            self.hand_out(Arrival { number, restarted, length, checksum, mark, status, payload }, reason);
+        }
     }
 
     fn set_apart(&mut self, arrival: Arrival<B>, fault: Fault) {
-        self.counts.apart += 1;
         self.counts.faults.count(fault);
-        self.events.push_back(ReadoutEvent::Released(arrival.payload));
+        self.hand_out(arrival, fault);
+    }
+
+    /// Hands a fragment that belongs to no event to the driver. Its fault is counted already.
+    fn hand_out(&mut self, arrival: Arrival<B>, reason: Fault) {
+        self.counts.apart += 1;
+        self.events.push_back(ReadoutEvent::Apart { arrival, reason });
     }
 
     /// Begins a segment with this number.
@@ -259,7 +266,9 @@ impl<B: Clone + Default> ReadoutMachine<B> {
 
     /// Sets the fragments behind an unconfirmed leap of the counter apart.
     fn retract(&mut self) {
-        let Some((from, _)) = self.stream.as_mut().and_then(|stream| stream.leap.take()) else { return };
+        let Some(stream) = &mut self.stream else { return };
+        let Some((from, to)) = stream.leap.take() else { return };
+        let (number, mask) = (stream.number, u64::MAX >> (64 - u32::from(stream.bits)));
         for event in from.0 + 1..self.held.end() {
             let Some(held) = self.entry(EventId(event)) else { continue };
             if let Some(fragment) = held.fragment.take_if(|fragment| fragment.status != FragmentStatus::Missing) {
@@ -268,9 +277,11 @@ impl<B: Clone + Default> ReadoutMachine<B> {
                 self.bytes_held -= u64::from(fragment.length);
                 self.counts.fragments -= 1;
                 self.counts.bytes -= u64::from(fragment.length);
-                self.counts.apart += 1;
-                self.counts.faults.count(Fault::OutOfStep);
-                self.events.push_back(ReadoutEvent::Released(fragment.payload));
+                // Within a segment, numbers follow each other as events do.
+                let number = number.wrapping_add(event).wrapping_sub(to.0) & mask;
+                let Fragment { length, checksum, mark, status, payload, .. } = fragment;
+                let arrival = Arrival { number, restarted: false, length, checksum, mark, status, payload };
+                self.set_apart(arrival, Fault::OutOfStep);
             }
         }
         if let Some(stream) = &mut self.stream {

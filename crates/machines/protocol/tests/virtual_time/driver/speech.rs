@@ -85,7 +85,7 @@ impl Driver {
                 let at = self.held_up(id) + self.span(Span(self.scenario.delay.0 / 4));
                 self.plan(at, id, What::Readout(ReadoutCommand::Fragment(fragment)));
             }
-            ReadoutEvent::Released(_) => {}
+            ReadoutEvent::Released(_) | ReadoutEvent::Apart { .. } => {}
             ReadoutEvent::Orphaned => _ = self.run_of(id).orphaned.insert(id),
         }
     }
