@@ -23,7 +23,7 @@ pub use checksum::checksum;
 pub use draw::{below, distinct, some_of};
 pub use id::{EventId, Mark, NodeId, NodeRange, SourceId};
 pub use machine::{Machine, Transmit};
-pub use numbering::{Apart, MAX_GAP, Numbering, NumberingEvent, Recording, Sighting};
+pub use numbering::{Apart, MAX_GAP, Numbered, Numbering, NumberingEvent, Recording, Sighting};
 pub use put::put;
 pub use quantity::{Bandwidth, ByteCount, Frequency};
 pub use status::FragmentStatus;

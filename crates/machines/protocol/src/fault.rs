@@ -15,6 +15,8 @@ pub enum Fault {
     Late,
     /// A second fragment of the same event and source.
     Duplicate,
+    /// A fragment that claims the event of another fragment of its source, with a different content.
+    Disputed,
     /// A fragment whose checksum or inner structure is wrong.
     Corrupted,
     /// A copy of a fragment whose payload changed on the way. The fragment was asked for again, and another copy
@@ -40,11 +42,12 @@ pub enum Fault {
 
 impl Fault {
     /// All kinds, in the order in which they are shown.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Missing,
         Self::Cut,
         Self::Late,
         Self::Duplicate,
+        Self::Disputed,
         Self::Corrupted,
         Self::Damaged,
         Self::Oversized,
@@ -64,6 +67,7 @@ impl Fault {
             Self::Cut => "cut",
             Self::Late => "late",
             Self::Duplicate => "duplicate",
+            Self::Disputed => "disputed",
             Self::Corrupted => "corrupted",
             Self::Damaged => "damaged",
             Self::Oversized => "oversized",

@@ -95,7 +95,9 @@ pub use event_manager::{ManagerCommand, ManagerCounts, ManagerEvent, ManagerMach
 pub use fault::{Fault, FaultCounts};
 pub use filter::Filter;
 pub use message::{Assigned, BlockSize, Completion, Ending, Fragment, Message, Piece, Sighted};
-pub use readout_unit::{Arrival, ReadoutCommand, ReadoutCounts, ReadoutEvent, ReadoutMachine};
+pub use readout_unit::{
+    Arrival, FirstCounter, Identity, LiveCounter, ReadoutCommand, ReadoutCounts, ReadoutEvent, ReadoutMachine,
+};
 pub use recent::Recent;
 pub use region::{FirstPhase, Region};
 
@@ -106,6 +108,8 @@ pub enum Timer {
     Group,
     /// Readout unit: an unfilled packet has waited long enough.
     Packet,
+    /// Readout unit: fragments of a live source that were overtaken do not come any more.
+    Overtaken,
     /// Builder unit: fragments are overdue and are to be asked for.
     Fragments,
 }

@@ -10,10 +10,12 @@ use alloc::{collections::VecDeque, vec::Vec};
 use asked::{Asker, LastTransmission};
 use evb_core::{EventId, MAX_GAP, Machine, Mark, NodeId, Recording, SourceId, Time, Transmit};
 use events::EventTable;
+pub use identity::{FirstCounter, Identity, LiveCounter};
 use stream::LiveStream;
 
 mod asked;
 mod events;
+mod identity;
 mod stream;
 
 /// A command from the driver to a readout unit.
@@ -96,8 +98,8 @@ pub struct ReadoutCounts {
     pub apart: u64,
     /// Numbers of a live source that were skipped, including those up to its last number if it has reported that.
     pub skipped: u64,
-    /// Fragments of a live source that carried a mark.
-    pub marked: u64,
+    /// Counters and marks of a live source.
+    pub identity: Identity,
     /// Fragments taken from the source for an event.
     pub fragments: u64,
     /// Bytes taken from the source.
@@ -128,7 +130,7 @@ impl ReadoutCounts {
             came: self.came - before.came,
             apart: self.apart - before.apart,
             skipped: self.skipped.saturating_sub(before.skipped),
-            marked: self.marked - before.marked,
+            identity: self.identity.since(&before.identity),
             fragments: self.fragments - before.fragments,
             bytes: self.bytes - before.bytes,
             sent: self.sent - before.sent,
@@ -212,16 +214,15 @@ impl<B> ReadoutMachine<B> {
 }
 
 impl<B: Clone + Default> ReadoutMachine<B> {
-    /// The readout unit of `source`. `live_bits` is given for a live source: the width of the front end's event
-    /// numbers.
-    pub fn new(config: Config, source: SourceId, live_bits: Option<u8>) -> Self {
+    /// The readout unit of `source`. `live` is given for a live source: the front end's event counter.
+    pub fn new(config: Config, source: SourceId, live: Option<LiveCounter>) -> Self {
         Self {
             askers: (0..config.builder_units).map(|_| Asker::default()).collect(),
             shaper: Shaper::new(config.shaping, config.builder_nodes().iter()),
             config,
             source,
             now: Time::ZERO,
-            stream: live_bits.map(LiveStream::new),
+            stream: live.map(LiveStream::new),
             before: 0,
             unaligned: None,
             end: None,
@@ -510,9 +511,9 @@ impl<B: Clone + Default> ReadoutMachine<B> {
         let triggered = self.counts.through;
         match &mut self.stream {
             Some(stream) => {
-                let (through, claim, last) = stream.available(triggered);
+                let (through, last) = stream.available();
                 let is_no_limit = self.config.trigger == Trigger::AllData && stream.is_gone();
-                self.announce((if is_no_limit { u64::MAX } else { through }, claim, last));
+                self.announce((if is_no_limit { u64::MAX } else { through }, through, last));
             }
             None => {
                 // Others have gone on behind the last event before a leap of a recording.
@@ -583,6 +584,7 @@ impl<B: Clone + Default> Machine for ReadoutMachine<B> {
     fn handle_timeout(&mut self, now: Time) {
         self.now = now;
         self.shaper.handle_timeout(now);
+        self.give_up_waiting();
     }
 
     fn handle_command(&mut self, now: Time, command: ReadoutCommand<B>) {
@@ -611,6 +613,9 @@ impl<B: Clone + Default> Machine for ReadoutMachine<B> {
     }
 
     fn poll_timeout(&self) -> Option<(Time, Timer)> {
-        self.shaper.deadline().map(|deadline| (deadline, Timer::Packet))
+        let packet = self.shaper.deadline().map(|deadline| (deadline, Timer::Packet));
+        let overtaken =
+            self.stream.as_ref().and_then(LiveStream::deadline).map(|deadline| (deadline, Timer::Overtaken));
+        packet.into_iter().chain(overtaken).min_by_key(|(deadline, _)| *deadline)
     }
 }

@@ -101,6 +101,7 @@ fn sighted() -> Sighted {
         bits: 24,
         after: EventId(100),
         number: 0x00ff_fffe,
+        ahead: 4501,
         fragments: (7..).zip(marks).map(|(position, mark)| Sighting { position, mark }).collect(),
     }
 }

@@ -5,7 +5,7 @@
 //! fragment, and can never make an event complete. Any other fragment is kept out of all events.
 
 use super::{FedEntry, FedFault};
-use evb_core::{Apart, Numbering, NumberingEvent};
+use evb_core::{Apart, Numbered, Numbering, NumberingEvent};
 
 /// Bits of a level-1 id.
 pub(crate) const ID_BITS: u8 = 24;
@@ -24,15 +24,22 @@ const ORIGIN: u64 = 1 << 32;
 fn number_good(entries: &mut [FedEntry]) {
     let mut numbering = Numbering::new(ID_BITS);
     for (index, entry) in entries.iter().enumerate().filter(|(_, entry)| entry.fault.is_none()) {
-        numbering.push(entry.level1_id.into(), false, index);
+        let content = u64::from(entry.bunch_crossing) << 32 | u64::from(entry.length);
+        let number = entry.level1_id.into();
+        // The ids of a file decide by value, since builders compare the bunch crossings.
+        numbering.push(Numbered { number, declared: false, marked: false, digest: content, item: index });
     }
     numbering.end(None);
     let mut segments = Segments { first: Some(ORIGIN), last: None, before: None, leapt: Vec::new() };
     while let Some(step) = numbering.pop() {
         match step {
             NumberingEvent::Placed { position, item } => segments.place(entries, position, item),
-            NumberingEvent::Apart { item, reason: Apart::Repeated } => entries[item].fault = Some(FedFault::Repeated),
-            NumberingEvent::Apart { item, reason: Apart::Misnumbered } => entries[item].fault = Some(FedFault::Order),
+            NumberingEvent::Apart { item, reason: Apart::Repeated | Apart::Disputed } => {
+                entries[item].fault = Some(FedFault::Repeated);
+            }
+            NumberingEvent::Apart { item, reason: Apart::Misnumbered | Apart::Late } => {
+                entries[item].fault = Some(FedFault::Order);
+            }
             NumberingEvent::Turn { number, .. } => segments.turn(entries, |id| numbering.ahead(id.into(), number)),
             NumberingEvent::Skipped(_) | NumberingEvent::Wrapped => {}
         }

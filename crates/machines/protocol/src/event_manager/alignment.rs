@@ -5,11 +5,13 @@
 //!
 //! - *At the beginning* numbers are compared by value, and by their marks where there are any. The run begins with the
 //!   first event that all sources have.
-//! - *Later* a source that has restarted its counter is aligned again when its marks agree with those of known events,
-//!   several in a row and at one place only; or when all sources have restarted after the same event. A source that no
-//!   other source can contradict is believed.
+//! - *Later* a source whose counter has restarted or leapt is aligned again when its marks agree with those of known
+//!   events, several in a row and at one place only. A source whose counter leapt forwards is aligned by value, if no mark
+//!   contradicts, and if others get there before it has half as many fragments as it leapt: then the others show that
+//!   time has passed. All sources together are aligned with each other, by marks or by equal numbers.
 //!
-//! Fragments without proof stay apart: a missing fragment is better than a wrong one.
+//! Marks that several events share prove a place only where they change. Fragments without proof stay apart: a missing
+//! fragment is better than a wrong one.
 //!
 //! Only the event manager hears of all sources, so only it can say which numbers belong together. It asks for marks
 //! while a source waits, so a run in step pays nothing.
@@ -61,6 +63,7 @@ struct SourceAlignment {
     bits: u8,
     after: EventId,
     number: u64,
+    ahead: u32,
     /// Marks by position.
     seen: BTreeMap<u64, Option<Mark>>,
     /// Number of fragments that the source can report before its buffer is full.
@@ -90,6 +93,7 @@ impl Alignment {
             bits: 64,
             after: EventId(0),
             number: 0,
+            ahead: 0,
             seen: BTreeMap::new(),
             capacity: MOST_MARKS.min(config.buffer_events as usize),
         };
@@ -132,13 +136,14 @@ impl Alignment {
         if source.segment != sighted.segment {
             source.seen.clear();
         }
-        let Sighted { segment, declared, last, bits, after, number, .. } = *sighted;
+        let Sighted { segment, declared, last, bits, after, number, ahead, .. } = *sighted;
         source.segment = segment;
         source.declared = declared;
         source.last = last;
         source.bits = bits.clamp(1, 64);
         source.after = after;
         source.number = number;
+        source.ahead = ahead;
         source.state = AlignmentState::Waiting;
         source.seen.extend(sighted.fragments.iter().map(|sighting| (sighting.position, sighting.mark)));
         while source.seen.len() > MOST_MARKS {
@@ -234,13 +239,13 @@ impl Alignment {
     /// Answers the sources that have restarted their counters, as far as there is evidence.
     fn bring_back(&mut self, triggered: u64) {
         let waiting = self.waiting();
-        if let Some(first) = self.common_restart(&waiting, triggered) {
-            waiting.into_iter().for_each(|index| self.answer(index, Some(first)));
+        if let Some(firsts) = self.common_restart(&waiting, triggered) {
+            waiting.into_iter().zip(firsts).for_each(|(index, first)| self.answer(index, Some(first)));
             return;
         }
         for index in waiting {
             let source = &self.sources[index];
-            if let Some(first) = source.place_among(&self.marks) {
+            if let Some(first) = source.place_among(&self.marks).or_else(|| self.place_by_value(source)) {
                 self.answer(index, Some(first));
             } else if self.is_hopeless(source) {
                 self.answer(index, None);
@@ -248,34 +253,72 @@ impl Alignment {
         }
     }
 
-    /// The event after which all sources have restarted from the same number, as at a marker that all carry.
-    fn common_restart(&self, waiting: &[usize], triggered: u64) -> Option<i64> {
+    /// The first event of each source, if all of them have restarted: after the same event and from the same number, as at
+    /// a marker that all carry, or with marks that tell.
+    fn common_restart(&self, waiting: &[usize], triggered: u64) -> Option<Vec<i64>> {
         let first = &self.sources[*waiting.first()?];
-        let agrees = |source: &SourceAlignment| match source.state {
-            AlignmentState::Gone => true,
+        let takes_part = |source: &SourceAlignment| match source.state {
+            AlignmentState::Gone | AlignmentState::Waiting => true,
             // It had ended before.
             AlignmentState::Placed => {
                 source.last && self.through.get(&source.unit).is_none_or(|last| *last <= first.after)
             }
             AlignmentState::Silent => false,
-            AlignmentState::Waiting => {
-                let alike = |other: &SourceAlignment| (other.after, other.number, other.declared);
-                alike(source) == alike(first) && source.offset_from(first) == Some(0)
-            }
         };
-        self.sources.iter().all(agrees).then(|| first.after.0.max(triggered) as i64 + 1)
+        if !self.sources.iter().all(takes_part) {
+            return None;
+        }
+        let offset = |&index: &usize| {
+            let source = &self.sources[index];
+            let alike = |other: &SourceAlignment| (other.after, other.number, other.declared);
+            if alike(source) == alike(first) { source.offset_from(first) } else { source.offset_by_marks(first) }
+        };
+        let offsets: Vec<_> = waiting.iter().map(offset).collect::<Option<_>>()?;
+        let last = waiting.iter().map(|&index| self.sources[index].after.0).max().unwrap_or(0).max(triggered);
+        let base = offsets.iter().copied().min().unwrap_or(0);
+        Some(offsets.into_iter().map(|offset| last as i64 + 1 + offset - base).collect())
+    }
+
+    /// The event of position 0 by the value of its number, if the counter leapt forwards and others show that it was
+    /// right.
+    fn place_by_value(&self, source: &SourceAlignment) -> Option<i64> {
+        if source.ahead == 0 || source.declared || source.seen.len() as u64 >= u64::from(source.ahead) / 2 {
+            return None;
+        }
+        let first = source.after.0 + u64::from(source.ahead);
+        let mut others = self.sources.iter().filter(|other| other.unit != source.unit);
+        let is_reached = others.any(|other| self.through.get(&other.unit).is_some_and(|through| through.0 >= first));
+        let marks: BTreeMap<_, _> = self.marks.iter().map(|(event, marks)| (event.0 as i64, common(marks))).collect();
+        let (agreeing, all) = source.compare(first as i64, &marks);
+        let is_contradicted = agreeing < all;
+        (is_reached && !is_contradicted).then_some(first as i64)
     }
 
     /// Returns true if this source can never be aligned.
     fn is_hopeless(&self, source: &SourceAlignment) -> bool {
-        let others =
-            || self.sources.iter().filter(|other| other.unit != source.unit && other.state == AlignmentState::Placed);
-        let passed =
-            |other: &SourceAlignment| self.through.get(&other.unit).is_some_and(|through| *through > source.after);
+        let others = || {
+            let living = self.sources.iter().filter(|other| other.state != AlignmentState::Gone);
+            living.filter(|other| other.unit != source.unit)
+        };
+        let has_passed = |other: &SourceAlignment| {
+            let through = self.through.get(&other.unit).copied().unwrap_or_default();
+            match source.ahead {
+                _ if source.declared => through > source.after,
+                0 => through > source.after,
+                // It would have been placed when others got there.
+                ahead => through.0 >= source.after.0 + u64::from(ahead),
+            }
+        };
         match source.has_marks() {
-            // Others have gone on where this one has started again.
-            false => others().any(passed),
-            true => source.last && (source.seen.len() < WITNESSES || others().all(|other| other.last)),
+            // Others have gone on where this one has started again, or can say no more.
+            false => {
+                let is_waiting = |other: &SourceAlignment| other.state == AlignmentState::Waiting;
+                let is_behind = source.declared || source.ahead == 0 || source.last;
+                others().any(has_passed) || is_behind && others().all(|other| other.last || is_waiting(other))
+            }
+            true => {
+                source.last && (source.seen.len() < WITNESSES || source.is_long() || others().all(|other| other.last))
+            }
         }
     }
 }
@@ -285,22 +328,44 @@ impl SourceAlignment {
         self.seen.values().any(Option::is_some)
     }
 
+    /// Returns true if as many fragments wait as have room.
+    fn is_long(&self) -> bool {
+        self.seen.len() >= self.capacity
+    }
+
+    /// Number of marks that agree with those of events, and number of marks that can be compared, if position 0 is this
+    /// event.
+    fn compare(&self, first: i64, marks: &BTreeMap<i64, Option<Mark>>) -> (usize, usize) {
+        let pairs = self
+            .seen
+            .iter()
+            .filter_map(|(&position, mark)| Some(((*mark)?, (*marks.get(&(first + position as i64))?)?)));
+        pairs.fold((0, 0), |(same, all), (own, other)| (same + usize::from(own == other), all + 1))
+    }
+
+    fn marks_by_position(&self) -> BTreeMap<i64, Option<Mark>> {
+        self.seen.iter().map(|(&position, mark)| (position as i64, *mark)).collect()
+    }
+
+    /// Offset of this source from another one by their marks alone, in events.
+    fn offset_by_marks(&self, other: &Self) -> Option<i64> {
+        if self.unit == other.unit { Some(0) } else { self.place(&other.marks_by_position()) }
+    }
+
     /// Offset of this source from another one, in events; `None` if more fragments are needed.
     fn offset_from(&self, other: &Self) -> Option<i64> {
         let by_value = self.ahead_of(other);
-        let theirs = |position: i64| *other.seen.get(&u64::try_from(position).ok()?)?;
-        let both =
-            self.seen.iter().filter_map(|(&position, mark)| Some(((*mark)?, theirs(position as i64 + by_value)?)));
-        let (same, all) = both.fold((0, 0), |(same, all), (a, b)| (same + usize::from(a == b), all + 1));
-        if all > 0 && same == all || by_value == 0 && all == 0 {
-            return Some(by_value);
+        let marks = other.marks_by_position();
+        let (same, all) = self.compare(by_value, &marks);
+        // Where numbers are equal, marks need only not contradict: builders compare all further ones.
+        if by_value == 0 && same == all {
+            return Some(0);
         }
         // Marks may come together further on, as long as there is room for more. Without them all that is to be feared
         // is that one fragment with a wild number is the beginning.
         let wanted = if self.has_marks() && other.has_marks() { self.capacity } else { 2 };
         let more_may_come = [self, other].iter().any(|source| !source.last && source.seen.len() < wanted);
-        let marks = other.seen.iter().map(|(&position, mark)| (position as i64, *mark));
-        self.place(&marks.collect()).or((!more_may_come).then_some(by_value))
+        self.place(&marks).or((!more_may_come).then_some(by_value))
     }
 
     /// Offset of this source from another one by the values of their numbers.
@@ -317,19 +382,14 @@ impl SourceAlignment {
     }
 
     /// The event of position 0 among marked events: the place where enough marks agree and none disagrees, if there is
-    /// only one place of that kind.
+    /// only one place of that kind. The marks that agree must not all be equal, else the place is one of many.
     fn place(&self, marks: &BTreeMap<i64, Option<Mark>>) -> Option<i64> {
         let own = || self.seen.iter().filter_map(|(&position, mark)| Some((position as i64, (*mark)?)));
         let agrees = |first: i64| {
-            let mut agreeing = 0;
-            for (position, mark) in own() {
-                match marks.get(&(first + position)) {
-                    Some(Some(other)) if *other == mark => agreeing += 1,
-                    Some(Some(_)) => return false,
-                    _ => {}
-                }
-            }
-            agreeing >= WITNESSES
+            let (agreeing, all) = self.compare(first, marks);
+            let mut common = own().filter(|(position, mark)| marks.get(&(first + position)) == Some(&Some(*mark)));
+            let one = common.next().map(|(_, mark)| mark);
+            agreeing == all && agreeing >= WITNESSES && common.any(|(_, mark)| Some(mark) != one)
         };
         let mut carriers = BTreeMap::<Mark, Vec<i64>>::new();
         for (&event, mark) in marks {

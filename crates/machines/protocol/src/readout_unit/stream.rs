@@ -2,28 +2,37 @@
 //!
 //! The numbers of a source form segments. Within a segment they follow each other by value. Between two segments the
 //! source has restarted its counter, or the counter has leapt. The event manager, which hears of all sources, decides
-//! which event a segment begins with; until then its fragments wait.
+//! which event a segment begins with; until then its fragments wait. If it cannot decide, a source with marks keeps its
+//! last fragments waiting, so that it can be aligned later; no builder waits for it.
 
 use super::{Arrival, ReadoutEvent, ReadoutMachine};
-use crate::{Config, Fault, Fragment, FragmentStatus, Message, Sighted};
+use crate::{Config, Fault, FirstCounter, Fragment, LiveCounter, Message, Sighted};
 use alloc::{collections::VecDeque, sync::Arc};
-use evb_core::{Apart, EventId, Numbering, NumberingEvent, Recording, Sighting, Transmit};
+use evb_core::{Apart, EventId, Numbered, Numbering, NumberingEvent, Recording, Sighting, Span, Time, Transmit};
 
 /// Most fragments in one message to the event manager.
 const MOST_REPORTED: usize = 256;
+/// Time after which a fragment that was overtaken is given up.
+const LATEST: Span = Span::from_millis(100);
+/// Longest time for which builders wait for a source whose counter turned.
+const PATIENCE: Span = Span::from_secs(5);
+/// Most fragments that wait while a source is out of step.
+const MOST_OUT_OF_STEP: usize = 64;
 
 /// A live source, as its readout unit follows it.
 pub(super) struct LiveStream<B> {
-    bits: u8,
+    counter: LiveCounter,
     numbering: Numbering<Arrival<B>>,
     segment: u32,
     /// The number at position 0 of the segment.
     number: u64,
     declared: bool,
+    /// Numbers by which position 0 is ahead of the last fragment that has an event; 0 if it is not.
+    ahead: u32,
     /// The event of position 0; `None` while it is unknown.
     first: Option<i64>,
-    /// The event of position 0 will never be known.
-    hopeless: bool,
+    /// The event manager could not align the segment. No builder waits for it.
+    out_of_step: bool,
     /// Fragments whose event is not known, by position in the segment.
     waiting: VecDeque<(u64, Arrival<B>)>,
     /// Number of waiting fragments that were reported to the event manager, and whether their end was.
@@ -37,21 +46,26 @@ pub(super) struct LiveStream<B> {
     last_number: Option<u64>,
     /// The last event with a fragment.
     last: EventId,
-    /// A leap of the counter that no other source has confirmed: the last event before it, and the first after it.
-    leap: Option<(EventId, EventId)>,
+    /// The last event of the segments before.
+    before: EventId,
+    /// When fragments that were overtaken are given up, and up to which position.
+    give_up: Option<(Time, u64)>,
+    /// When the segment counts as out of step, if it has no answer until then.
+    answer_until: Option<Time>,
 }
 
 impl<B> LiveStream<B> {
-    /// A stream of numbers of `bits` bits.
-    pub(super) const fn new(bits: u8) -> Self {
+    /// A stream of numbers of this counter.
+    pub(super) const fn new(counter: LiveCounter) -> Self {
         Self {
-            bits,
-            numbering: Numbering::new(bits),
+            counter,
+            numbering: Numbering::new(counter.bits),
             segment: 0,
             number: 0,
             declared: false,
+            ahead: 0,
             first: None,
-            hopeless: false,
+            out_of_step: false,
             waiting: VecDeque::new(),
             reported: (0, false),
             blocked: false,
@@ -59,7 +73,9 @@ impl<B> LiveStream<B> {
             gone: false,
             last_number: None,
             last: EventId(0),
-            leap: None,
+            before: EventId(0),
+            give_up: None,
+            answer_until: None,
         }
     }
 
@@ -70,20 +86,32 @@ impl<B> LiveStream<B> {
 
     /// Returns true if the segment waits for the answer of the event manager.
     fn asks(&self) -> bool {
-        self.first.is_none() && !self.hopeless && !self.waiting.is_empty()
+        self.first.is_none() && !self.waiting.is_empty()
     }
 
-    /// Returns true if the source has passed this event, or has lost its alignment.
+    /// Returns true if the fragments that wait have no marks.
+    fn is_unmarked(&self) -> bool {
+        self.waiting.iter().all(|(_, arrival)| arrival.mark.is_none())
+    }
+
+    /// The last event up to which all fragments have come or do not come.
+    fn settled(&self) -> EventId {
+        let by_position = |first: i64| self.numbering.settled().map(|position| first + position as i64);
+        let settled = self.first.and_then(by_position).and_then(|event| u64::try_from(event).ok());
+        self.before.max(EventId(settled.unwrap_or(0)))
+    }
+
+    /// Returns true if the source will never have this event: the source has passed it, or has lost its alignment.
     pub(super) fn never_has(&self, event: EventId) -> bool {
-        event <= self.last || (self.first.is_none() && self.hopeless)
+        // If the segment continues by value, its first event is this far ahead; else it has no events at all.
+        let leaps_over = || self.asks() && self.ahead > 0 && event.0 < self.before.0 + u64::from(self.ahead);
+        event <= self.settled()
+            || self.first.is_none() && (self.out_of_step || leaps_over() && (self.is_unmarked() || self.reported.1))
     }
 
-    /// The last event that counts, the last that is claimed, and whether no more will come. `triggered` is the last
-    /// event that others have: a leap up to it needs no confirmation.
-    pub(super) fn available(&mut self, triggered: EventId) -> (u64, u64, bool) {
-        self.leap = self.leap.filter(|(_, to)| triggered < *to);
-        let through = self.leap.map_or(self.last, |(from, _)| from);
-        (through.0, self.last.0, self.has_ended())
+    /// The last event that counts, and whether no more will come.
+    pub(super) fn available(&self) -> (u64, bool) {
+        (self.last.0, self.has_ended())
     }
 
     /// Returns true if the source has ended without a word.
@@ -96,14 +124,51 @@ impl<B> LiveStream<B> {
         self.ended && self.waiting.is_empty() && !self.blocked
     }
 
+    /// The time at which overtaken fragments, or the answer about the segment, are given up.
+    pub(super) fn deadline(&self) -> Option<Time> {
+        let overtaken = self.give_up.map(|(at, _)| at);
+        overtaken.into_iter().chain(self.answer_until).min()
+    }
+
     /// The next step of the numbering. A turn has to wait for the answer about the segment before it.
     fn next(&mut self) -> Option<NumberingEvent<Arrival<B>>> {
-        self.blocked = self.asks() && matches!(self.numbering.peek(), Some(NumberingEvent::Turn { .. }));
+        let is_turn = || matches!(self.numbering.peek(), Some(NumberingEvent::Turn { .. }));
+        self.blocked = self.asks() && !self.out_of_step && is_turn();
         if self.blocked { None } else { self.numbering.pop() }
     }
 
-    /// The report about a segment that waits for its answer.
-    fn sighted(&mut self) -> Option<Arc<Sighted>> {
+    /// Begins a segment whose first event is not known.
+    fn begin_segment(&mut self) {
+        self.segment += 1;
+        self.first = None;
+        self.out_of_step = false;
+        self.reported = (0, false);
+    }
+
+    /// Sets the times at which overtaken fragments and the answer about the segment are given up.
+    fn watch(&mut self, now: Time) {
+        let holds_up = self.segment > 0 && self.asks() && !self.out_of_step;
+        self.answer_until = holds_up.then(|| self.answer_until.unwrap_or(now + PATIENCE));
+        self.give_up = match (self.numbering.last().filter(|_| self.numbering.is_unsettled()), self.give_up) {
+            (Some(last), None) => Some((now + LATEST, last)),
+            (Some(_), set) => set,
+            (None, _) => None,
+        };
+    }
+
+    /// The number of position 0 as the event manager compares it with those of other sources.
+    fn compared_number(&self) -> u64 {
+        let first = match self.counter.first {
+            FirstCounter::Unknown => 0,
+            FirstCounter::Known(first) => first,
+            FirstCounter::Any if self.segment == 0 => self.number,
+            FirstCounter::Any => 0,
+        };
+        self.number.wrapping_sub(first) & (u64::MAX >> (64 - u32::from(self.counter.bits)))
+    }
+
+    /// The report about a segment that waits for its answer. `is_full` says that no more fragments can come before it.
+    fn sighted(&mut self, is_full: bool) -> Option<Arc<Sighted>> {
         if !self.asks() {
             return None;
         }
@@ -111,14 +176,31 @@ impl<B> LiveStream<B> {
         let fragments: Arc<[_]> =
             new.map(|(position, arrival)| Sighting { position: *position, mark: arrival.mark }).collect();
         let reported = self.reported.0 + fragments.len();
-        let last = (self.ended || self.blocked) && reported == self.waiting.len();
+        let last = (self.ended || self.blocked || is_full) && reported == self.waiting.len();
         if self.reported == (reported, last) {
             return None;
         }
         self.reported = (reported, last);
-        let Self { segment, declared, bits, number, last: after, .. } = *self;
-        Some(Arc::new(Sighted { segment, declared, last, bits, after, number, fragments }))
+        let number = self.compared_number();
+        let Self { segment, declared, ahead, last: after, counter: LiveCounter { bits, .. }, .. } = *self;
+        Some(Arc::new(Sighted { segment, declared, last, bits, after, number, ahead, fragments }))
     }
+}
+
+/// The fault of a fragment that the numbering has set apart.
+const fn fault(reason: Apart) -> Fault {
+    match reason {
+        Apart::Repeated => Fault::Duplicate,
+        Apart::Disputed => Fault::Disputed,
+        Apart::Late => Fault::Late,
+        Apart::Misnumbered => Fault::OutOfSequence,
+    }
+}
+
+/// A digest of what a fragment is, without its number.
+fn digest<B>(arrival: &Arrival<B>) -> u64 {
+    let mark = arrival.mark.map_or(0, |mark| u64::from(mark.value()) + 1);
+    (u64::from(arrival.checksum) << 32 | u64::from(arrival.length)) ^ mark.wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
 impl<B: Clone + Default> ReadoutMachine<B> {
@@ -126,8 +208,9 @@ impl<B: Clone + Default> ReadoutMachine<B> {
     pub(super) fn arrive(&mut self, arrival: Arrival<B>) {
         let Some(stream) = &mut self.stream else { return };
         self.counts.came += 1;
-        self.counts.marked += u64::from(arrival.mark.is_some());
-        stream.numbering.push(arrival.number, arrival.restarted, arrival);
+        self.counts.identity.note(&arrival);
+        let (number, declared, marked) = (arrival.number, arrival.restarted, arrival.mark.is_some());
+        stream.numbering.push(Numbered { number, declared, marked, digest: digest(&arrival), item: arrival });
         self.follow();
     }
 
@@ -144,27 +227,44 @@ impl<B: Clone + Default> ReadoutMachine<B> {
         self.settle_end();
     }
 
+    /// Gives up fragments that were overtaken long ago, and an answer that does not come.
+    pub(super) fn give_up_waiting(&mut self) {
+        let now = self.now;
+        let Some(stream) = &mut self.stream else { return };
+        if stream.answer_until.take_if(|at| *at <= now).is_some() {
+            self.lose_step();
+            self.follow();
+        }
+        let Some(stream) = &mut self.stream else { return };
+        if let Some((_, position)) = stream.give_up.take_if(|(at, _)| *at <= now) {
+            stream.numbering.give_up(position);
+            self.follow();
+        }
+    }
+
     /// Takes the steps of the numbering.
     fn follow(&mut self) {
         while let Some(step) = self.stream.as_mut().and_then(LiveStream::next) {
             match step {
                 NumberingEvent::Placed { position, item } => self.place(position, item),
-                NumberingEvent::Apart { item, reason: Apart::Repeated } => self.set_apart(item, Fault::Duplicate),
-                NumberingEvent::Apart { item, reason: Apart::Misnumbered } => {
-                    self.set_apart(item, Fault::OutOfSequence)
-                }
-                NumberingEvent::Turn { declared, number } => self.turn(declared, number),
-                NumberingEvent::Skipped(count) => {
-                    self.counts.skipped += count;
-                    self.counts.faults.count(Fault::OutOfSequence);
-                    self.skipped = true;
-                }
+                NumberingEvent::Apart { item, reason } => self.set_apart(item, fault(reason)),
+                NumberingEvent::Turn { declared, number, after } => self.turn(declared, number, after),
+                NumberingEvent::Skipped(count) => self.skip(count),
                 NumberingEvent::Wrapped => self.counts.faults.count(Fault::Wrapped),
             }
+        }
+        if let Some(stream) = &mut self.stream {
+            stream.watch(self.now);
         }
         if core::mem::take(&mut self.skipped) {
             self.answer_what_never_comes();
         }
+    }
+
+    fn skip(&mut self, count: u64) {
+        self.counts.skipped += count;
+        self.counts.faults.count(Fault::OutOfSequence);
+        self.skipped = true;
     }
 
     fn place(&mut self, position: u64, arrival: Arrival<B>) {
@@ -172,16 +272,15 @@ impl<B: Clone + Default> ReadoutMachine<B> {
         if position == 0 {
             stream.number = arrival.number;
         }
-        match stream.first {
-            Some(first) => self.keep(first + position as i64, arrival),
-            None if stream.hopeless => self.set_apart(arrival, Fault::OutOfStep),
-            None => {
-                stream.waiting.push_back((position, arrival));
-                // At the beginning the source waits for the others; later no builder must wait for it.
-                if stream.segment > 0 && stream.waiting.len() >= self.config.buffer_events as usize {
-                    self.give_up();
-                }
-            }
+        if let Some(first) = stream.first {
+            return self.keep(first + position as i64, arrival);
+        }
+        let is_marked = arrival.mark.is_some();
+        stream.waiting.push_back((position, arrival));
+        if stream.out_of_step && (!is_marked || stream.waiting.len() > MOST_OUT_OF_STEP) {
+            stream.reported.0 = stream.reported.0.saturating_sub(1);
+            let oldest = stream.waiting.pop_front();
+            oldest.into_iter().for_each(|(_, arrival)| self.set_apart(arrival, Fault::OutOfStep));
         }
     }
 
@@ -191,8 +290,10 @@ impl<B: Clone + Default> ReadoutMachine<B> {
         let Some(stream) = self.stream.as_mut().filter(|_| event.0 > 0) else {
             return self.set_apart(arrival, Fault::Early);
         };
-        stream.last = stream.last.max(event);
-        stream.last_number = Some(arrival.number);
+        if event >= stream.last {
+            stream.last = event;
+            stream.last_number = Some(arrival.number);
+        }
         let Arrival { number, restarted, length, checksum, mark, status, payload } = arrival;
         let refused = self.take(Fragment { event, source: self.source, length, checksum, mark, status, payload });
         if let Some((Fragment { payload, .. }, reason)) = refused {
@@ -212,84 +313,58 @@ impl<B: Clone + Default> ReadoutMachine<B> {
     }
 
     /// Begins a segment with this number.
-    fn turn(&mut self, declared: bool, number: u64) {
+    fn turn(&mut self, declared: bool, number: u64, after: u64) {
         self.counts.faults.count(Fault::Resynchronised);
         self.set_waiting_apart();
-        let reach = self.counts.through.0 + u64::from(self.config.buffer_events);
         let Some(stream) = &mut self.stream else { return };
+        self.counts.identity.note_turn(after, number);
         let ahead = stream.last_number.filter(|_| !declared).and_then(|last| stream.numbering.ahead(last, number));
-        // The skipped fragments were lost if the others have theirs, or nearly. A larger leap proves nothing.
-        let to = ahead.map(|ahead| EventId(stream.last.0 + ahead)).filter(|to| to.0 <= reach);
-        let before = stream.leap.map_or(stream.last, |(from, _)| from);
-        stream.segment += 1;
+        stream.before = stream.last;
+        stream.ahead = ahead.and_then(|ahead| u32::try_from(ahead).ok()).unwrap_or(0);
         stream.number = number;
         stream.declared = declared;
-        stream.hopeless = false;
-        stream.reported = (0, false);
-        stream.first = to.map(|to| to.0 as i64);
-        stream.leap = to.map(|to| (before, to));
+        stream.begin_segment();
         self.skipped = true;
     }
 
-    /// Takes the answer of the event manager: the event that a segment begins with, or `None` if it will never be
-    /// known.
+    /// Takes the answer of the event manager: the event that a segment begins with, or `None` if that cannot be known.
     pub(super) fn align(&mut self, segment: u32, first: Option<i64>) {
         let Some(stream) = &mut self.stream else { return self.align_recorded(first) };
-        if first.is_none() && stream.leap.is_some() {
-            return self.retract();
-        }
         if stream.segment != segment || stream.first.is_some() {
             return;
         }
-        stream.first = first;
         match first {
-            None => self.give_up(),
-            Some(first) => {
-                for (position, arrival) in core::mem::take(&mut stream.waiting) {
-                    self.keep(first + position as i64, arrival);
-                }
-            }
+            None => self.lose_step(),
+            Some(first) => self.place_waiting(first),
         }
         self.answer_what_never_comes();
         self.follow();
         self.settle_end();
     }
 
-    /// Sets a segment apart whose events will never be known: none is better than wrong ones.
-    fn give_up(&mut self) {
-        if let Some(stream) = &mut self.stream {
-            stream.hopeless = true;
+    /// Places the fragments of a segment whose first event is known.
+    fn place_waiting(&mut self, first: i64) {
+        let Some(stream) = &mut self.stream else { return };
+        stream.first = Some(first);
+        if stream.ahead > 0 {
+            // The numbers that the counter passed were lost, whether or not another source has them.
+            self.counts.skipped += u64::from(stream.ahead) - 1;
+            self.counts.identity.leaps += 1;
+            self.counts.faults.count(Fault::OutOfSequence);
         }
-        self.set_waiting_apart();
-        self.answer_what_never_comes();
+        for (position, arrival) in core::mem::take(&mut stream.waiting) {
+            self.keep(first + position as i64, arrival);
+        }
     }
 
-    /// Sets the fragments behind an unconfirmed leap of the counter apart.
-    fn retract(&mut self) {
+    /// Sets a segment apart whose events are not known: none is better than wrong ones. Its further fragments wait for a
+    /// while each, if they carry marks.
+    fn lose_step(&mut self) {
+        self.set_waiting_apart();
         let Some(stream) = &mut self.stream else { return };
-        let Some((from, to)) = stream.leap.take() else { return };
-        let (number, mask) = (stream.number, u64::MAX >> (64 - u32::from(stream.bits)));
-        for event in from.0 + 1..self.held.end() {
-            let Some(held) = self.entry(EventId(event)) else { continue };
-            if let Some(fragment) = held.fragment.take_if(|fragment| fragment.status != FragmentStatus::Missing) {
-                let asked = core::mem::replace(&mut held.asked, false);
-                self.reserved -= u64::from(asked);
-                self.bytes_held -= u64::from(fragment.length);
-                self.counts.fragments -= 1;
-                self.counts.bytes -= u64::from(fragment.length);
-                // Within a segment, numbers follow each other as events do.
-                let number = number.wrapping_add(event).wrapping_sub(to.0) & mask;
-                let Fragment { length, checksum, mark, status, payload, .. } = fragment;
-                let arrival = Arrival { number, restarted: false, length, checksum, mark, status, payload };
-                self.set_apart(arrival, Fault::OutOfStep);
-            }
-        }
-        if let Some(stream) = &mut self.stream {
-            stream.last = from;
-            stream.first = None;
-        }
-        self.give_up();
-        self.settle_end();
+        stream.begin_segment();
+        stream.out_of_step = true;
+        self.skipped = true;
     }
 
     fn set_waiting_apart(&mut self) {
@@ -311,10 +386,12 @@ impl<B: Clone + Default> ReadoutMachine<B> {
     /// Begins with a recording, once the event manager knows which event is its first.
     pub(super) fn start_recorded(&mut self, recording: &Recording) {
         let Recording { positions, solid, bits, number, ref fragments } = *recording;
-        let (segment, declared, last, after, fragments) = (0, false, true, EventId(0), Arc::clone(fragments));
+        let fragments = Arc::clone(fragments);
         self.unaligned = Some((solid, positions));
-        let message = Message::Sighted(Arc::new(Sighted { segment, declared, last, bits, after, number, fragments }));
-        self.transmits.push_back(Transmit { to: Config::EVENT_MANAGER.into(), message });
+        let (segment, declared, last, ahead, after) = (0, false, true, 0, EventId(0));
+        let sighted = Sighted { segment, declared, last, bits, after, number, ahead, fragments };
+        self.transmits
+            .push_back(Transmit { to: Config::EVENT_MANAGER.into(), message: Message::Sighted(Arc::new(sighted)) });
     }
 
     /// Takes the answer of the event manager: the event that a recording begins with.
@@ -330,7 +407,9 @@ impl<B: Clone + Default> ReadoutMachine<B> {
     /// Reports fragments that wait for their events, and the marks that are wanted for other sources.
     pub(super) fn report_sightings(&mut self) {
         let to = Config::EVENT_MANAGER.into();
-        if let Some(sighted) = self.stream.as_mut().and_then(LiveStream::sighted) {
+        // At the beginning the source waits for the others; later no builder must wait for it.
+        let is_full = self.stream.as_ref().is_some_and(|stream| stream.segment > 0) && !self.has_room();
+        if let Some(sighted) = self.stream.as_mut().and_then(|stream| stream.sighted(is_full)) {
             self.transmits.push_back(Transmit { to, message: Message::Sighted(sighted) });
         }
         if !self.comparing {

@@ -81,8 +81,8 @@ impl<B> Layout<B> for Box<Piece<B>> {
     }
 }
 
-/// The number is in the field of the event, the segment in that of the checksum, the bits in that of the source. The
-/// second event is the last one before the segment.
+/// The number is in the field of the event, the segment in that of the checksum, the bits in that of the source, the
+/// distance to the last fragment in that of the mark. The second event is the last one before the segment.
 impl<B> Layout<B> for Arc<Sighted> {
     fn write(self, head: &mut Head) -> Body<B> {
         let flag = |set: bool, bit: u8| if set { bit } else { 0 };
@@ -91,6 +91,7 @@ impl<B> Layout<B> for Arc<Sighted> {
         head.event = self.number.into();
         head.checksum = self.segment.into();
         head.second = self.after.0.into();
+        head.mark = self.ahead.into();
         self.fragments.clone().write(head)
     }
 
@@ -108,6 +109,7 @@ impl<B> Layout<B> for Arc<Sighted> {
             bits: u8::try_from(head.source.get()).map_err(|_| head.bad_flag())?,
             after: EventId(head.second.get()),
             number: head.event.get(),
+            ahead: head.mark.get(),
             fragments: Layout::read(head, body)?,
         }))
     }

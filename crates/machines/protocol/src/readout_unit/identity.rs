@@ -1,0 +1,105 @@
+//! What a live source shows about the identity of its fragments: by it one can tell whether its alignment is confirmed.
+
+use super::{Arrival, ReadoutCounts};
+use crate::Fault;
+use evb_core::Mark;
+
+/// Fragments per mismatch, at least, for marks to prove anything.
+const CONTRADICTED: u64 = 20;
+/// Changes of the mark that prove an alignment, if no mark contradicts it.
+const TELLING_CHANGES: u64 = 4;
+
+/// What is known about the first counter of a front end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FirstCounter {
+    /// Nothing: counters of different sources are compared by value, which assumes that all count alike.
+    #[default]
+    Unknown,
+    /// The first trigger has this number.
+    Known(u64),
+    /// The first fragment that comes is that of the first trigger, whatever its number is.
+    Any,
+}
+
+/// The event counter of a live source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LiveCounter {
+    /// Width in bits, 1 to 64.
+    pub bits: u8,
+    /// The number of its first trigger.
+    pub first: FirstCounter,
+}
+
+impl LiveCounter {
+    /// A counter of which only the width is known.
+    pub const fn new(bits: u8) -> Self {
+        Self { bits, first: FirstCounter::Unknown }
+    }
+}
+
+/// Counters and marks of a live source over all its fragments.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Identity {
+    /// The first and the last counter that came.
+    pub counters: Option<(u64, u64)>,
+    /// Fragments that carried a mark.
+    pub marked: u64,
+    /// Marks that differ from the one before them.
+    pub mark_changes: u64,
+    /// Leaps of the counter that were taken for lost fragments.
+    pub leaps: u64,
+    /// The counter before its last turn, and the one after it.
+    pub last_turn: Option<(u64, u64)>,
+    last_mark: Option<Mark>,
+}
+
+impl Identity {
+    pub(super) fn note<B>(&mut self, arrival: &Arrival<B>) {
+        let first = self.counters.map_or(arrival.number, |(first, _)| first);
+        self.counters = Some((first, arrival.number));
+        self.marked += u64::from(arrival.mark.is_some());
+        self.mark_changes +=
+            u64::from(self.last_mark.is_some() && arrival.mark.is_some() && arrival.mark != self.last_mark);
+        self.last_mark = arrival.mark;
+    }
+
+    pub(super) const fn note_turn(&mut self, from: u64, to: u64) {
+        self.last_turn = Some((from, to));
+    }
+
+    /// The width of the counter in bits, if it looks narrower than `bits`: it began again behind the last number of a
+    /// smaller width.
+    pub fn narrower(&self, bits: u8) -> Option<u8> {
+        let (from, to) = self.last_turn?;
+        let range = from.checked_add(1).filter(|range| range.is_power_of_two() && to <= 1)?;
+        let width = range.trailing_zeros() as u8;
+        (1..bits).contains(&width).then_some(width)
+    }
+
+    /// What was counted after `before`, an earlier state. Counters are those of the whole time.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Self {
+        Self {
+            marked: self.marked - before.marked,
+            mark_changes: self.mark_changes - before.mark_changes,
+            leaps: self.leaps - before.leaps,
+            ..*self
+        }
+    }
+}
+
+impl ReadoutCounts {
+    /// Returns true if the events of the source's fragments are proved and not only assumed: by marks that builders have
+    /// compared, or by the word of the experiment file about its counter (`is_declared`), as long as the counter has no fault. Marks with many `mismatches` prove nothing, and
+    /// marks that several events share need a counter without faults: a shift shows only where the mark changes.
+    pub fn is_confirmed(&self, is_declared: bool, mismatches: u64) -> bool {
+        let Identity { marked, mark_changes, leaps, .. } = self.identity;
+        let faults = [Fault::OutOfSequence, Fault::Resynchronised, Fault::Disputed, Fault::Late];
+        let is_faultless = leaps + faults.map(|fault| self.faults.get(fault)).iter().sum::<u64>() == 0;
+        let is_shared = mark_changes + 1 < marked - marked / 10;
+        let is_contradicted =
+            if is_shared { mismatches > 0 || !is_faultless } else { mismatches > self.came / CONTRADICTED };
+        let tells = marked == self.came && (mark_changes >= TELLING_CHANGES || mark_changes + 1 >= marked);
+        self.came == 0 || tells && !is_contradicted || is_declared && is_faultless
+    }
+}
