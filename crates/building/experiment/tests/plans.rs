@@ -107,7 +107,7 @@ fn a_plan_without_a_file_is_as_one_with_it() {
     let error = Plan::new(Config::new(200, 3), generated).on_network("myrinet-oct-sw8").expect_err("too small");
     assert!(error.problems().all(|(message, _)| message.starts_with("there are no hosts")), "{error:?}");
 
-    let live = SourceSpec::CmsFed { file: "a.raw".into(), source_id: None };
+    let live = SourceSpec::CmsFed { file: "a.raw".into(), source_id: None, refuse_damaged: false };
     let building = Config { trigger: Trigger::Data, ..Config::new(4, 3) };
     assert_eq!(Plan::new(building, live), file("{ type = 'cms-fed', file = 'a.raw' }", "").expect("a good file"));
 }
@@ -147,7 +147,7 @@ fn a_full_file_says_everything() {
         SourceSpec::LogNormal { mean: ByteCount(2000), rms: ByteCount(0) },
         SourceSpec::Trace { file: "trace.csv".into(), source: Some(7) },
         SourceSpec::SizeModel { file: "model.csv".into(), fed: Some(841), event_size_mean: 1.5, event_size_rms: 2.0 },
-        SourceSpec::CmsFed { file: "a.raw".into(), source_id: None },
+        SourceSpec::CmsFed { file: "a.raw".into(), source_id: None, refuse_damaged: false },
         SourceSpec::Tcp { listen: "127.0.0.1:9000".into(), counter_bits: 24 },
         SourceSpec::Udp { listen: "[::1]:9000".into(), counter_bits: 32 },
         SourceSpec::Trace { file: "${HOME}/all.csv".into(), source: None },

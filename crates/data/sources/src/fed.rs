@@ -9,7 +9,7 @@ mod number;
 mod walk;
 mod window;
 
-pub use file::FedFile;
+pub use file::{FedFile, FilePadding};
 pub use format::{FedError, FedHeader, check_fragment, write_fragment};
 pub use walk::{FedEntry, FedFault, FedFileError, walk};
 

@@ -38,7 +38,9 @@ mod spec;
 
 pub use error::SourceError;
 use evb_core::checksum;
-pub use fed::{FedEntry, FedError, FedFault, FedFile, FedFileError, FedHeader, check_fragment, walk, write_fragment};
+pub use fed::{
+    FedEntry, FedError, FedFault, FedFile, FedFileError, FedHeader, FilePadding, check_fragment, walk, write_fragment,
+};
 pub use feed::{FeedError, FeedOptions, FeedProgress, FeedProtocol, feed};
 pub use framing::{Frame, FrameError, FrameParser, HEADER_SIZE, decode_datagram, encode};
 pub use hits::{HIT_TIME_BYTES, HitsError, Slicing};

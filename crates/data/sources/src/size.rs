@@ -9,9 +9,9 @@ pub(crate) use trace::read_trace;
 use crate::{
     OpenOptions, SourceError, SourceSpec,
     draw::{LogNormal, bits, key},
-    fed::FedFile,
     hits::{HitSizes, Hits},
     path::resolve,
+    source::open_recorded,
     spec::Feed,
 };
 use evb_core::{ByteCount, EventId, Recording};
@@ -68,7 +68,7 @@ impl SizeModel {
                 Kind::Trace(read_trace(path, reader, source.unwrap_or(options.unit.into()), max)?)
             }
             SourceSpec::SizeModel { .. } => relative(spec, options, own)?,
-            SourceSpec::CmsFed { file, source_id } => recorded(file, *source_id, options)?,
+            SourceSpec::CmsFed { .. } => recorded(spec, options)?,
             SourceSpec::Hits { .. } | SourceSpec::HitFile { .. } => {
                 Kind::Hits(Hits::open(spec, options)?.ok_or(SourceError::Live)?.into_sizes())
             }
@@ -154,8 +154,8 @@ fn relative(spec: &SourceSpec, options: &OpenOptions, own: u64) -> Result<Kind, 
     Ok(Kind::Relative { model: Relative::new(row, event_size, own), max: options.max_fragment })
 }
 
-fn recorded(file: &Path, source_id: Option<u16>, options: &OpenOptions) -> Result<Kind, SourceError> {
-    let fed = FedFile::open(resolve(file, &options.data_directory)?, source_id)?;
+fn recorded(spec: &SourceSpec, options: &OpenOptions) -> Result<Kind, SourceError> {
+    let fed = open_recorded(spec, &options.data_directory)?;
     let sizes = fed.entries().iter().filter_map(|entry| Some((entry.event?, entry.length.min(options.max_fragment))));
     let mut sizes: Vec<_> = sizes.collect();
     sizes.sort_unstable();

@@ -11,7 +11,7 @@ use crate::{
 };
 use bytes::BytesMut;
 use evb_core::{EventId, Mark};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Options for opening a source, beside its description.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,8 +76,8 @@ impl Source {
     /// If a parameter is impossible, or a file does not exist, cannot be read or is bad.
     pub fn open(spec: &SourceSpec, options: &OpenOptions) -> Result<Self, SourceError> {
         Ok(Self(match spec {
-            SourceSpec::CmsFed { file, source_id } => Kind::Recorded {
-                file: FedFile::open(resolve(file, &options.data_directory)?, *source_id)?,
+            SourceSpec::CmsFed { .. } => Kind::Recorded {
+                file: open_recorded(spec, &options.data_directory)?,
                 max_fragment: options.max_fragment,
             },
             SourceSpec::Tcp { .. } | SourceSpec::Udp { .. } => Kind::Live,
@@ -135,6 +135,15 @@ fn generate(sizes: &mut SizeModel, seed: u64, unit: u16, event: EventId, buffer:
     };
     payload::fill(buffer.room(size as usize), seed, event, unit);
     ReadOutcome::Good
+}
+
+/// Opens the file of a source of type `cms-fed`.
+pub(crate) fn open_recorded(spec: &SourceSpec, data_directory: &Path) -> Result<FedFile, SourceError> {
+    let SourceSpec::CmsFed { file, source_id, refuse_damaged } = spec else {
+        unreachable!("called for a file of recorded fragments only")
+    };
+    let opened = FedFile::open(resolve(file, data_directory)?, *source_id)?;
+    if *refuse_damaged { opened.undamaged() } else { Ok(opened) }
 }
 
 fn read_recorded(

@@ -73,6 +73,9 @@ pub enum SourceSpec {
         file: PathBuf,
         /// The source id that its fragments must have; by default that of the first good one.
         source_id: Option<u16>,
+        /// True if a file with damage is refused.
+        #[serde(default)]
+        refuse_damaged: bool,
     },
     /// Live front ends that connect by TCP.
     Tcp {

@@ -100,6 +100,7 @@ kinds! {
     OutOfStep "out_of_step" Fails "A source did not know to which events its fragments belong: they were set aside and counted"
     MissedEnd "missed_end" Fails "A source announced at its end of run more fragments than came, or did not announce its end"
     Unmatched "unmatched" Fails "Recorded fragments belong to no event: their numbers are out of order, or come before the first event that all sources have"
+    Truncated "truncated" Fails "A recording is cut off, or has bytes after its last fragment: its good fragments were used"
     SilentSource "silent_source" Fails "A source delivered no fragment although events were or should have been triggered"
     WrongSource "wrong_source" Fails "A source delivered fragments of another source id than the file expects, or two sources delivered the same"
     FilterFailed "filter_failed" Fails "A filter unit ended repeatedly and was given up: without another one, all events are kept in quarantine"

@@ -1,6 +1,7 @@
 //! Recorded fragments built into events again: what comes out is what went in, and damage is found where it is.
 
 use crate::support::{HARDWARE, Lab, Numbers, PROCESSES, THREADS, good, is_there, not_good, recorded_data, shipped};
+use evb_record::FindingKind;
 use evb_sources::{FedEntry, FedFile, FedHeader, write_fragment};
 use std::{
     collections::BTreeMap,
@@ -59,6 +60,30 @@ fn a_gap_in_the_level1_ids_is_a_missing_fragment() {
     let (_lab, record) = replay(&lab.path("."), THREADS, 1);
     assert_eq!((record.events.built, record.events.incomplete), (MADE_EVENTS - 1, 1));
     assert_eq!(record.faults, BTreeMap::from([("missing".to_owned(), 1)]));
+}
+
+/// A recording whose writer died is used up to its last whole fragment, and the cut is reported; so is padding.
+#[test]
+fn a_cut_or_padded_recording_is_used_and_reported() {
+    let whole = made_recordings();
+    let original = fs::read(whole.path(FILES[1])).unwrap();
+    let last = entries(&whole.path(FILES[1]))[MADE_EVENTS as usize - 1];
+    let padded = [&original[..], &[0; 512]].concat();
+    let cut = (&original[..last.offset as usize + 12], 1, last.offset);
+    for (bytes, incomplete, offset) in [cut, (&padded[..], 0, original.len() as u64)] {
+        whole.write(FILES[1], bytes);
+        let (_lab, record) = replay(&whole.path("."), THREADS, 1);
+        assert_eq!((record.events.built, record.events.incomplete), (MADE_EVENTS - incomplete, incomplete));
+        let found: Vec<_> = record.findings.iter().filter(|found| found.kind == FindingKind::Truncated).collect();
+        assert!(matches!(found[..], [one] if one.message.contains(&format!("from byte {offset}"))), "{found:?}");
+        let strict = ["--set", "readout.unit.1.source.damaged=refuse"];
+        let experiment = shipped("cms-csc-replay.toml");
+        let lab = Lab::new();
+        let run = lab.evb(&["run", experiment.to_str().unwrap()]).args(&strict).env("EVB_DATA", whole.path("."));
+        let outcome = run.run();
+        assert_eq!(outcome.code(), Some(2), "{outcome}");
+        assert!(outcome.stderr.contains(&format!("the file is damaged at byte {offset}")), "{outcome}");
+    }
 }
 
 /// A builder that dies at once costs no event, and the export is still what went in.

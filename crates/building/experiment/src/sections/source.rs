@@ -109,11 +109,21 @@ pub(super) static SOURCE: Choice<Source> = Choice {
                     integer(0, 4095),
                     "source id that every fragment must have; by default that of the first good one",
                 ),
+                key(
+                    "damaged",
+                    KeyKind::Word(&DAMAGED),
+                    KeyDefault::Text("use"),
+                    "what happens to a file with damaged fragments, one that is cut off or padded included",
+                ),
                 IDENTITY,
             ],
             Source {
                 feed: Feed::Recorded,
-                make: |view| SourceSpec::CmsFed { file: view.path("file"), source_id: view.maybe_integer("source_id") },
+                make: |view| SourceSpec::CmsFed {
+                    file: view.path("file"),
+                    source_id: view.maybe_integer("source_id"),
+                    refuse_damaged: DAMAGED.at(view, "damaged"),
+                },
             },
         ),
         variant(
@@ -182,6 +192,12 @@ const IDENTITY: Key = key(
 static TOLERANT: Words<bool> = Words(&[
     word("strict", "the marks of all fragments of an event must agree, where they carry one", false),
     word("tolerant", "a mark that disagrees is counted, and the event stays complete", true),
+]);
+
+/// The words for files with damage that are used (false) or refused (true).
+static DAMAGED: Words<bool> = Words(&[
+    word("use", "its good fragments are used; the damage is counted, and the result is not good", false),
+    word("refuse", "the run does not begin", true),
 ]);
 
 /// The source that a table describes.

@@ -3,7 +3,7 @@
 use super::{Input, Origin, ReadoutNode};
 use evb_protocol::Fault;
 use evb_record::{Finding, FindingKind};
-use evb_sources::{FedFault, Refused, RejectKind};
+use evb_sources::{FedEntry, FedFault, FedFile, FilePadding, Refused, RejectKind};
 use std::collections::BTreeMap;
 
 /// Refused fragments by kind: their number and the first one.
@@ -86,9 +86,29 @@ impl ReadoutNode {
     }
 
     fn of_recorded(&self, came: u64, apart: u64) -> Vec<Finding> {
-        let Some(file) = self.unit.source.only().and_then(Input::recorded).filter(|_| apart > 0) else {
+        let Some(file) = self.unit.source.only().and_then(Input::recorded) else {
             return Vec::new();
         };
+        let mut found = self.of_end(file);
+        if apart > 0 {
+            found.push(self.unmatched(file, came, apart));
+        }
+        found
+    }
+
+    /// The findings about the end of a recording.
+    fn of_end(&self, file: &FedFile) -> Vec<Finding> {
+        let name = file.path().display();
+        let cut = file.cut().map(|FedEntry { offset, length, .. }| {
+            format!("reads {name}, which ends within a fragment: {length} bytes from byte {offset} have no trailer")
+        });
+        let padding = file.padding().map(|FilePadding { offset, bytes }| {
+            format!("reads {name}, whose last {bytes} bytes, from byte {offset}, are not a fragment")
+        });
+        cut.into_iter().chain(padding).map(|message| self.finding(FindingKind::Truncated, &message)).collect()
+    }
+
+    fn unmatched(&self, file: &FedFile, came: u64, apart: u64) -> Finding {
         let kinds = FedFault::ALL.iter().map(|fault| (*fault, file.entries().iter()));
         let kinds = kinds.map(|(fault, entries)| {
             (fault, entries.filter(|entry| entry.event.is_none() && entry.fault == Some(fault)).count())
@@ -96,6 +116,6 @@ impl ReadoutNode {
         let kinds: Vec<_> = kinds.filter(|(_, count)| *count > 0).map(|(fault, n)| format!("{n} {fault}")).collect();
         let kinds = if kinds.is_empty() { "before the first event of all".into() } else { kinds.join(", ") };
         let message = format!("{apart} of {came} fragments belong to no event: {kinds}");
-        vec![self.finding(FindingKind::Unmatched, &message)]
+        self.finding(FindingKind::Unmatched, &message)
     }
 }

@@ -1,6 +1,6 @@
 //! A file of recorded fragments, opened for reading.
 
-use super::{FedEntry, FedFault, number::ID_BITS, walk::walk_window, window::Window};
+use super::{FedEntry, FedFault, FedFileError, number::ID_BITS, walk::walk_window, window::Window};
 use crate::SourceError;
 use evb_core::{MAX_GAP, Mark, Recording, Sighting};
 use std::{
@@ -20,14 +20,25 @@ pub struct FedFile {
     entries: Vec<FedEntry>,
     /// Events that have a fragment, ascending, and the numbers of their fragments.
     events: Vec<(u64, usize)>,
+    padding: Option<FilePadding>,
+}
+
+/// The bytes after the last fragment of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FilePadding {
+    /// Offset of the first of them.
+    pub offset: u64,
+    /// Number of bytes.
+    pub bytes: u64,
 }
 
 impl FedFile {
-    /// Opens a file and reads through it once. Damaged fragments are noted, not refused. With `source_id` the fragments
+    /// Opens a file and reads through it once. Damaged fragments are noted, not refused; so are a cut and padding at the
+    /// end. With `source_id` the fragments
     /// must belong to that front-end driver; without it the first good fragment decides.
     ///
     /// # Errors
-    /// If the file cannot be opened or read, is empty or cut off, holds no good fragment at all, or only those of
+    /// If the file cannot be opened or read, is empty, holds no good fragment at all, or only those of
     /// another front-end driver.
     pub fn open(path: impl Into<PathBuf>, source_id: Option<u16>) -> Result<Self, SourceError> {
         let path = path.into();
@@ -36,19 +47,45 @@ impl FedFile {
             Ok(window) => window,
             Err(error) => return Err(SourceError::Open { path, error }),
         };
-        let entries = match walk_window(&mut window, source_id) {
+        let mut entries = match walk_window(&mut window, source_id) {
             Ok(entries) => entries,
             Err(error) => return Err(SourceError::Fed { path, error }),
         };
+        let padding = take_padding(&mut entries);
         let events = entries.iter().enumerate().filter_map(|(index, entry)| Some((entry.event?, index)));
         let mut events: Vec<_> = events.collect();
         events.sort_unstable();
-        Ok(Self { path, window, entries, events })
+        Ok(Self { path, window, entries, events, padding })
+    }
+
+    /// Refuses a file with damaged fragments, or with padding at its end.
+    ///
+    /// # Errors
+    /// With the first damage.
+    pub fn undamaged(self) -> Result<Self, SourceError> {
+        let damaged =
+            self.entries.iter().find_map(|entry| Some((entry.offset, entry.fault.filter(|fault| fault.is_damage())?)));
+        match damaged.or(self.padding.map(|padding| (padding.offset, FedFault::Padding))) {
+            Some((offset, fault)) => {
+                Err(SourceError::Fed { path: self.path, error: FedFileError::Damaged { offset, fault } })
+            }
+            None => Ok(self),
+        }
     }
 
     /// The fragments in the order of the file.
     pub fn entries(&self) -> &[FedEntry] {
         &self.entries
+    }
+
+    /// The last fragment, if the file ends within it.
+    pub fn cut(&self) -> Option<&FedEntry> {
+        self.entries.last().filter(|entry| entry.fault == Some(FedFault::Cut))
+    }
+
+    /// The bytes after the last fragment, if they do not begin another one.
+    pub const fn padding(&self) -> Option<FilePadding> {
+        self.padding
     }
 
     /// The last event with a fragment in the file.
@@ -125,4 +162,13 @@ impl FedFile {
     pub fn path(&self) -> &Path {
         &self.path
     }
+}
+
+/// Takes the padding at the end of a file from its fragments.
+fn take_padding(entries: &mut Vec<FedEntry>) -> Option<FilePadding> {
+    let is_padding = |entry: &FedEntry| entry.fault == Some(FedFault::Padding);
+    let fragments = entries.iter().rposition(|entry| !is_padding(entry)).map_or(0, |last| last + 1);
+    let padding = entries.split_off(fragments);
+    let bytes = padding.iter().map(|entry| u64::from(entry.length)).sum();
+    padding.first().map(|first| FilePadding { offset: first.offset, bytes })
 }

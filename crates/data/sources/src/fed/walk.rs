@@ -53,12 +53,25 @@ pub enum FedFault {
     Repeated,
     /// The CRC-16 is right, but the level-1 ids have restarted: nothing tells the events.
     OutOfStep,
+    /// The file ends within the fragment.
+    Cut,
+    /// Bytes after the last fragment that do not begin one.
+    Padding,
 }
 
 impl FedFault {
     /// All kinds, in the order in which they are shown.
-    pub const ALL: [Self; 7] =
-        [Self::Header, Self::Trailer, Self::Crc, Self::Source, Self::Order, Self::Repeated, Self::OutOfStep];
+    pub const ALL: [Self; 9] = [
+        Self::Header,
+        Self::Trailer,
+        Self::Crc,
+        Self::Source,
+        Self::Order,
+        Self::Repeated,
+        Self::OutOfStep,
+        Self::Cut,
+        Self::Padding,
+    ];
 
     /// The name in messages.
     pub const fn name(self) -> &'static str {
@@ -70,12 +83,14 @@ impl FedFault {
             Self::Order => "level-1 id out of order",
             Self::Repeated => "repeated level-1 id",
             Self::OutOfStep => "level-1 ids that began again",
+            Self::Cut => "cut off by the end of the file",
+            Self::Padding => "padding",
         }
     }
 
     /// Returns true if the bytes are damaged, so that the header cannot be trusted.
     pub(crate) const fn is_damage(self) -> bool {
-        matches!(self, Self::Header | Self::Trailer | Self::Crc | Self::Source)
+        matches!(self, Self::Header | Self::Trailer | Self::Crc | Self::Source | Self::Cut)
     }
 }
 
@@ -91,12 +106,6 @@ pub enum FedFileError {
     /// The file has no bytes.
     #[error("the file is empty")]
     Empty,
-    /// The file does not consist of whole words.
-    #[error("{bytes} bytes are not whole 64-bit words: the file is cut off, or holds no CMS FED fragments")]
-    Size {
-        /// Size of the file in bytes.
-        bytes: u64,
-    },
     /// No fragment has a right CRC.
     #[error("no fragment with a right CRC-16 is found: the file holds no CMS FED fragments")]
     NoFragments,
@@ -108,25 +117,26 @@ pub enum FedFileError {
         /// The source id of the first good fragment.
         found: u16,
     },
-    /// The last fragment has no end.
-    #[error("the file is cut off: the fragment at byte {offset} (number {number} in the file) has no trailer")]
-    Truncated {
-        /// Offset of the last fragment.
+    /// A fragment is damaged, and the experiment file refuses such files.
+    #[error("the file is damaged at byte {offset}: {fault}; `damaged = \"use\"` would use its good fragments")]
+    Damaged {
+        /// Offset of the first damaged fragment.
         offset: u64,
-        /// Its number in the file, counted from 1.
-        number: usize,
+        /// Its defect.
+        fault: FedFault,
     },
     /// The file cannot be read.
     #[error("cannot read: {0}")]
     Read(#[from] io::Error),
 }
 
-/// Finds all fragments of a file, good and bad: together they are the file, byte for byte.
+/// Finds all fragments of a file, good and bad: together they are the file, byte for byte. The last one may be cut off,
+/// or padding.
 ///
 /// Memory: a window of 1 MiB and 40 bytes per fragment.
 ///
 /// # Errors
-/// If the file cannot be read, is empty or cut off, or holds no good fragment at all.
+/// If the file cannot be read, is empty, or holds no good fragment at all.
 pub fn walk(reader: impl Read + Seek) -> Result<Vec<FedEntry>, FedFileError> {
     walk_window(&mut Window::new(reader)?, None)
 }
@@ -140,12 +150,13 @@ pub(crate) fn walk_window<R: Read + Seek>(
     if size == 0 {
         return Err(FedFileError::Empty);
     }
-    if !size.is_multiple_of(STEP) {
-        return Err(FedFileError::Size { bytes: size });
+    let words = size - size % STEP;
+    let mut walker = Walker { window, size: words, source, next_id: None, no_good_before: 0, entries: Vec::new() };
+    if words == 0 {
+        return Err(FedFileError::NoFragments);
     }
-    let mut walker = Walker { window, size, source, next_id: None, no_good_before: 0, entries: Vec::new() };
     let mut at = 0;
-    while at < size {
+    while at < words {
         let (end, good) = walker.find_end(at)?;
         if let Some(expected) = source.filter(|_| at == 0 && good)
             && walker.header(at)?.source_id != expected
@@ -155,6 +166,8 @@ pub(crate) fn walk_window<R: Read + Seek>(
         walker.record(at, end, good)?;
         at = end;
     }
+    walker.classify_end()?;
+    walker.add_part_of_word(size);
     let mut entries = walker.entries;
     number(&mut entries);
     Ok(entries)
@@ -162,6 +175,7 @@ pub(crate) fn walk_window<R: Read + Seek>(
 
 struct Walker<'a, R> {
     window: &'a mut Window<R>,
+    /// Size of the whole words of the file, in bytes.
     size: u64,
     /// The source id of the first good fragment.
     source: Option<u16>,
@@ -274,7 +288,7 @@ impl<R: Read + Seek> Walker<'_, R> {
         Ok(fits && tag(self.window.word(begin - STEP)?) == TRAILER_TAG)
     }
 
-    fn record(&mut self, at: u64, end: u64, good: bool) -> Result<(), FedFileError> {
+    fn record(&mut self, at: u64, end: u64, good: bool) -> io::Result<()> {
         let header = self.header(at)?;
         let foreign = *self.source.get_or_insert(header.source_id) != header.source_id;
         let fault = match good {
@@ -296,18 +310,55 @@ impl<R: Read + Seek> Walker<'_, R> {
         Ok(())
     }
 
-    fn classify_fault(&mut self, at: u64, end: u64, header: FedHeader) -> Result<FedFault, FedFileError> {
+    fn classify_fault(&mut self, at: u64, end: u64, header: FedHeader) -> io::Result<FedFault> {
         let (first, last) = (self.window.word(at)?, self.window.word(end - STEP)?);
         let wrong_length = u64::from(Trailer::from_word(last).words) * STEP != end - at;
         let no_trailer = tag(last) != TRAILER_TAG;
-        if end == self.size && no_trailer && wrong_length {
-            return Err(FedFileError::Truncated { offset: at, number: self.entries.len() + 1 });
-        }
         let strange_id = self.next_id.is_some_and(|next| next != header.level1_id);
         if tag(first) != HEADER_TAG || Some(header.source_id) != self.source || strange_id {
             return Ok(FedFault::Header);
         }
         Ok(if no_trailer || wrong_length { FedFault::Trailer } else { FedFault::Crc })
+    }
+
+    /// Finds padding after the last fragment, and whether the last fragment is cut off.
+    fn classify_end(&mut self) -> io::Result<()> {
+        for index in (0..self.entries.len()).rev() {
+            let entry = self.entries[index];
+            let last = self.window.word(entry.offset + u64::from(entry.length) - STEP)?;
+            let has_trailer = tag(last) == TRAILER_TAG || Trailer::from_word(last).words * WORD as u32 == entry.length;
+            if !entry.fault.is_some_and(FedFault::is_damage) || has_trailer {
+                return Ok(());
+            }
+            let begins = tag(self.window.word(entry.offset)?) == HEADER_TAG && Some(entry.source_id) == self.source;
+            if begins {
+                self.entries[index].fault = Some(FedFault::Cut);
+                return Ok(());
+            }
+            self.entries[index].fault = Some(FedFault::Padding);
+        }
+        Ok(())
+    }
+
+    /// Adds the bytes after the last whole word, up to `size`: to what is cut off before them, or as padding.
+    fn add_part_of_word(&mut self, size: u64) {
+        let length = (size - self.size) as u32;
+        if length == 0 {
+            return;
+        }
+        let last = self.entries.last_mut().filter(|last| matches!(last.fault, Some(FedFault::Cut | FedFault::Padding)));
+        match last {
+            Some(last) => last.length += length,
+            None => self.entries.push(FedEntry {
+                event: None,
+                offset: self.size,
+                length,
+                level1_id: 0,
+                bunch_crossing: 0,
+                source_id: 0,
+                fault: Some(FedFault::Padding),
+            }),
+        }
     }
 
     fn header(&mut self, at: u64) -> io::Result<FedHeader> {

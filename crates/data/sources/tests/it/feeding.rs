@@ -81,7 +81,7 @@ fn recorded_fragments_are_delivered_as_they_are() {
     let last = file.len() - 6;
     file[last] ^= 1;
     std::fs::write(folder.path().join("fed.raw"), &file).unwrap();
-    let spec = SourceSpec::CmsFed { file: "fed.raw".into(), source_id: None };
+    let spec = SourceSpec::CmsFed { file: "fed.raw".into(), source_id: None, refuse_damaged: false };
     let source = Source::open(&spec, &options(folder.path(), 3)).unwrap();
     let live = Listening::start(&tcp(12), 4096);
     let sent = feed(source, &feeding(live.address(), FeedProtocol::Tcp), |_| ()).unwrap();

@@ -28,7 +28,7 @@ fn every_recorded_fragment_is_good() {
 fn reading_all_events_gives_back_the_file() {
     let Some(folder) = data_folder() else { return };
     for (name, _) in FILES {
-        let spec = SourceSpec::CmsFed { file: name.into(), source_id: None };
+        let spec = SourceSpec::CmsFed { file: name.into(), source_id: None, refuse_damaged: false };
         let mut source = Source::open(&spec, &options(&folder, 0)).unwrap();
         let mut sizes = SizeModel::open(&spec, &options(&folder, 0)).unwrap();
         assert_eq!(source.feed(), Feed::Finite { events: 4685 });

@@ -45,7 +45,7 @@ fn recorded_fragments_come_as_they_are() {
     let start_of_2 = file.windows(4).position(|w| w == [2, 0, 0, 0x51]).unwrap() - 4;
     file[start_of_2 + 3] ^= 1; // the bunch crossing
     std::fs::write(folder.path().join("fed.raw"), &file).unwrap();
-    let spec = SourceSpec::CmsFed { file: "fed.raw".into(), source_id: None };
+    let spec = SourceSpec::CmsFed { file: "fed.raw".into(), source_id: None, refuse_damaged: false };
     let mut source = Source::open(&spec, &options(folder.path(), 0)).unwrap();
     assert_eq!(source.feed(), Feed::Finite { events: 5 });
     assert_eq!(source.recorded().map(|fed| fed.count(FedFault::Crc)), Some(1));
@@ -69,7 +69,9 @@ fn a_recorded_fragment_above_the_limit_is_cut_off() {
     std::fs::write(folder.path().join("fed.raw"), &file).unwrap();
     let mut options = options(folder.path(), 0);
     options.max_fragment = 100;
-    let mut source = Source::open(&SourceSpec::CmsFed { file: "fed.raw".into(), source_id: None }, &options).unwrap();
+    let mut source =
+        Source::open(&SourceSpec::CmsFed { file: "fed.raw".into(), source_id: None, refuse_damaged: false }, &options)
+            .unwrap();
     let mut buffer = BytesMut::new();
     assert_eq!(source.read(EventId(1), &mut buffer).unwrap(), ReadOutcome::Oversized { bytes: 216 });
     assert_eq!(buffer, file[..100]);
@@ -86,7 +88,8 @@ fn live_sources_cannot_be_asked() {
 #[test]
 fn paths_name_environment_variables() {
     // Cargo sets this one for every test it runs.
-    let spec = SourceSpec::CmsFed { file: "${CARGO_MANIFEST_DIR}/no-such.raw".into(), source_id: None };
+    let spec =
+        SourceSpec::CmsFed { file: "${CARGO_MANIFEST_DIR}/no-such.raw".into(), source_id: None, refuse_damaged: false };
     let error = Source::open(&spec, &options(Path::new(""), 0)).unwrap_err().to_string();
     let wanted = format!("cannot open {}/no-such.raw: ", env!("CARGO_MANIFEST_DIR"));
     assert!(error.starts_with(&wanted), "{error}");
