@@ -20,6 +20,8 @@ pub(crate) struct Offers {
     pub(crate) made: u64,
     /// True if this node accounts for them: the first node does for the events of gathering.
     is_counted: bool,
+    /// False for the events of gathering, which are due at all nodes.
+    is_separate: bool,
 }
 
 impl Offers {
@@ -40,7 +42,15 @@ impl Offers {
         let is_counted = !is_shared || local == NodeId(0);
         let warmup = work.plan().run.warmup.unwrap_or(Span::ZERO);
         let end = work.plan().trigger.duration.map_or(Time::MAX, |duration| begin + warmup + duration);
-        Some(Self { arrivals, begin, end, left: work.traffic.messages.unwrap_or(u64::MAX), made: 0, is_counted })
+        Some(Self {
+            arrivals,
+            begin,
+            end,
+            left: work.traffic.messages.unwrap_or(u64::MAX),
+            made: 0,
+            is_counted,
+            is_separate: !is_shared,
+        })
     }
 
     /// The messages or events offered so far that this node accounts for.
@@ -52,6 +62,18 @@ impl Offers {
     pub(crate) fn due(&self) -> Option<Time> {
         let due = Time(self.begin.0 + self.arrivals.at().0);
         (self.left > 0 && due <= self.end).then_some(due)
+    }
+
+    /// Passes all offers that are due, and returns their number. It takes the same time for any number.
+    pub(crate) fn pass(&mut self, now: Time) -> u64 {
+        let count = self.arrivals.pass(Time(now.min(self.end).since(self.begin).0)).min(self.left);
+        (self.left, self.made) = (self.left - count, self.made + count);
+        count
+    }
+
+    /// Returns true if each node decides alone on its offers.
+    pub(crate) const fn is_separate(&self) -> bool {
+        self.is_separate
     }
 
     /// The number of the next offer and its time, if it is due.

@@ -31,7 +31,10 @@ impl Cycles {
                 self.running = false;
                 false
             }
-            TrafficCommand::Offer { .. } | TrafficCommand::Sent | TrafficCommand::Computed => false,
+            TrafficCommand::Offer { .. }
+            | TrafficCommand::Refuse { .. }
+            | TrafficCommand::Sent
+            | TrafficCommand::Computed => false,
         }
     }
 

@@ -107,7 +107,7 @@ impl TrafficRole for Gathering {
             TrafficCommand::Stop => self.running = false,
             TrafficCommand::Offer { number } if self.running => self.begin(now, number, out),
             TrafficCommand::Sent => self.under_way = self.under_way.saturating_sub(1),
-            TrafficCommand::Offer { .. } | TrafficCommand::Computed => {}
+            TrafficCommand::Offer { .. } | TrafficCommand::Refuse { .. } | TrafficCommand::Computed => {}
         }
     }
 

@@ -48,6 +48,12 @@ pub enum TrafficCommand {
         /// The number of the event, from 1; used by [`Pattern::Gather`](crate::Pattern::Gather) only.
         number: u64,
     },
+    /// Messages to send have arrived while the node was behind, and are refused. In gathering they are events, which this
+    /// node takes no part in.
+    Refuse {
+        /// Their number.
+        count: u64,
+    },
     /// A data message has left the host; for a broadcast, one of its copies.
     Sent,
     /// The [computing](TrafficEvent::Compute) is over.

@@ -43,7 +43,10 @@ impl TrafficRole for Pinger {
                 (0..self.depth).for_each(|_| self.begin(now, out));
             }
             TrafficCommand::Stop => self.running = false,
-            TrafficCommand::Offer { .. } | TrafficCommand::Sent | TrafficCommand::Computed => {}
+            TrafficCommand::Offer { .. }
+            | TrafficCommand::Refuse { .. }
+            | TrafficCommand::Sent
+            | TrafficCommand::Computed => {}
         }
     }
 

@@ -104,6 +104,7 @@ impl TrafficRole for Sender {
                     out.tell(TrafficEvent::Refused)
                 }
             }
+            TrafficCommand::Refuse { count } => self.offers += count,
             TrafficCommand::Sent if !self.is_awaited => self.under_way = self.under_way.saturating_sub(1),
             TrafficCommand::Sent | TrafficCommand::Computed => {}
             TrafficCommand::Stop => self.running = false,

@@ -2,9 +2,9 @@
 
 use crate::{
     inputs::refuses,
-    support::{Lab, both_modes, good},
+    support::{Lab, both_modes, good, not_good},
 };
-use evb_record::{Record, RecordKind};
+use evb_record::{FindingKind, Record, RecordKind};
 use rustix::process::Signal;
 
 /// Four senders, three receivers, and messages of different lengths.
@@ -127,4 +127,18 @@ fn what_real_nodes_cannot_do_is_refused() {
     refuses(lab.run(&["--operator"]), &["no operator commands traffic", "leave out `--operator`"]);
     refuses(lab.run(&["--listen", "127.0.0.1:0"]), &["traffic starts its own nodes", "leave out `--listen`"]);
     refused("run.placement='auto'", &["not bound to cores by `run.placement`", "leave it out"]);
+}
+
+/// A rate beyond reach ends with the record: what was due and not sent is counted, and the result is not good.
+#[test]
+fn a_rate_beyond_reach_ends_with_a_record() {
+    let text = "workload={type='pairs',rate='100 MHz'}\ntrigger.duration='500 ms'\n[readout]\nunits=2\n\
+                source={type='fixed',size='1 kB'}\n[builder]\nunits=2\n";
+    both_modes(|options| {
+        let record = not_good(&Lab::with(text).run(options).run());
+        assert!(record.findings.iter().any(|finding| finding.kind == FindingKind::RateNotKept), "{record:#?}");
+        let offered = 2 * 50_000_000;
+        assert!(record.trigger.offered.abs_diff(offered) < offered / 100, "{record:#?}");
+        assert!(record.events.built > 0 && record.events.lost == 0, "{record:#?}");
+    });
 }

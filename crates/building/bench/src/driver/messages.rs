@@ -10,6 +10,9 @@ use evb_patterns::{TrafficCommand, TrafficMessage};
 use evb_transport::{MessageLayer, Refused};
 use std::thread;
 
+/// Most messages that are offered in a round.
+const MOST_OFFERED: usize = 1024;
+
 impl<L: MessageLayer + ?Sized> Node<'_, L> {
     /// Sends a message to each other node, and receives meanwhile.
     pub(super) fn send_to_others(&mut self, what: impl Fn(u64) -> Content) -> Result<(), BenchError> {
@@ -103,12 +106,28 @@ impl<L: MessageLayer + ?Sized> Node<'_, L> {
         Ok(BATCH)
     }
 
-    /// Offers the machine all messages that are due.
+    /// Offers the machine messages that are due. A rate beyond reach must not keep the node from sending and from its
+    /// peers: while the queue of the machine is full, all that is due is refused at once.
     pub(super) fn offer(&mut self) {
         let Some(offers) = &mut self.offers else { return };
-        while let Some((number, due)) = offers.take(self.now) {
+        for _ in 0..MOST_OFFERED {
+            let Some((number, due)) = offers.take(self.now) else { return };
             self.machine.handle_command(due, TrafficCommand::Offer { number });
         }
+        let (is_separate, refused) = (offers.is_separate(), self.refused);
+        self.handle_events();
+        // The nodes of gathering agree on the numbers of their events.
+        if is_separate && self.refused > refused {
+            self.refuse_due();
+        }
+    }
+
+    /// Refuses all messages that are due.
+    pub(super) fn refuse_due(&mut self) {
+        let Some(offers) = &mut self.offers else { return };
+        let count = offers.pass(self.now);
+        self.refused += count;
+        self.machine.handle_command(self.now, TrafficCommand::Refuse { count });
     }
 
     /// The length of a message in bytes.

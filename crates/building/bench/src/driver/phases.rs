@@ -46,8 +46,9 @@ impl<L: MessageLayer + ?Sized> Node<'_, L> {
     /// The time is over: what was begun is still done.
     fn stop(&mut self) {
         self.set_now();
-        // All that was due before the end counts.
+        // All that was due before the end counts, however far the node is behind.
         self.offer();
+        self.refuse_due();
         self.phase = Phase::Stopping;
         self.to = Some(self.mark());
         self.series.stop(Time(self.now.since(self.start).0), &self.counts());
