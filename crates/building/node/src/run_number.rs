@@ -1,17 +1,21 @@
 //! Run numbers: 1, 2, 3 and so on, and never the same one twice in a data directory.
 //!
-//! The directory holds the number of its latest run in a file, which is locked while a run takes the next number. Runs
+//! The directory holds the number of its latest run in a file, which is locked while a run takes the next number. The names
+//! of the event files say which numbers are taken, too, so the file may be lost, set back or damaged. Runs
 //! that begin at the same time, on one machine or on several that share the directory, thus get different numbers.
 
 use evb_experiment::{Keep, Plan};
 use std::{
-    fs::{self, File, OpenOptions},
+    collections::BTreeSet,
+    fs::{self, OpenOptions},
     io::{self, Read as _, Seek as _, Write as _},
     path::Path,
 };
 
 /// The file with the number of the latest run.
 const FILE: &str = "run-number";
+/// The largest run number: databases and other programs hold 63 bits.
+const LARGEST: u64 = i64::MAX as u64;
 
 /// The numbers of the runs of a session.
 #[derive(Debug, Default)]
@@ -57,7 +61,9 @@ fn take(directory: &Path, beyond: u64) -> io::Result<u64> {
     fs::create_dir_all(directory)?;
     let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(directory.join(FILE))?;
     file.lock()?;
-    let number = latest(&mut file, directory)?.max(beyond).saturating_add(1);
+    let mut text = String::new();
+    file.read_to_string(&mut text)?;
+    let number = free(text.trim().parse().unwrap_or(0), beyond, &taken(directory)?);
     file.rewind()?;
     file.set_len(0)?;
     writeln!(file, "{number}")?;
@@ -65,20 +71,19 @@ fn take(directory: &Path, beyond: u64) -> io::Result<u64> {
     Ok(number)
 }
 
-/// The latest number: that in the file or that of an event file, whichever is larger. No number is taken twice even if
-/// the file was removed or truncated.
-fn latest(file: &mut File, directory: &Path) -> io::Result<u64> {
-    let mut text = String::new();
-    file.read_to_string(&mut text)?;
-    let noted = text.trim().parse().unwrap_or(0);
-    match noted {
-        0 => Ok(fs::read_dir(directory)?
-            .flatten()
-            .filter_map(|entry| number_of(&entry.file_name().to_string_lossy()))
-            .max()
-            .unwrap_or(0)),
-        noted => Ok(noted),
-    }
+/// The next number that no event file has: after the noted one if that is possible, else after those of the files, else the
+/// first free one.
+fn free(noted: u64, beyond: u64, taken: &BTreeSet<u64>) -> u64 {
+    let of_files = taken.last().copied().unwrap_or(0).max(beyond);
+    let after = |number: u64| number.checked_add(1).filter(|next| *next <= LARGEST);
+    let next = after(noted.max(of_files)).or_else(|| after(of_files));
+    next.or_else(|| (1..=LARGEST).find(|number| !taken.contains(number))).unwrap_or(LARGEST)
+}
+
+/// The run numbers of the event files in a directory.
+fn taken(directory: &Path) -> io::Result<BTreeSet<u64>> {
+    let entries = fs::read_dir(directory)?.flatten();
+    Ok(entries.filter_map(|entry| number_of(&entry.file_name().to_string_lossy())).collect())
 }
 
 /// The run number in the name of an event file, as in `NAME-12-b0.evb`.
@@ -90,7 +95,7 @@ fn number_of(name: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::{collections::BTreeSet, thread};
+    use std::thread;
 
     #[test]
     fn numbers_count_on_and_many_at_once_get_different_ones() {
@@ -114,5 +119,19 @@ mod tests {
         assert_eq!(take(folder.path(), 0).unwrap(), 13);
         fs::write(folder.path().join(FILE), "no number").unwrap();
         assert_eq!(take(folder.path(), 0).unwrap(), 13);
+    }
+    #[test]
+    fn a_number_that_was_set_back_or_is_impossible_costs_no_run() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["a-3-b0-0000.evb", "a-5-b0-0000.evb"] {
+            fs::write(folder.path().join(name), "").unwrap();
+        }
+        for (noted, next) in [("1", 6), ("18446744073709551615", 6), ("9223372036854775807", 6), ("41", 42)] {
+            fs::write(folder.path().join(FILE), noted).unwrap();
+            assert_eq!(take(folder.path(), 0).unwrap(), next, "after {noted}");
+            assert_eq!(take(folder.path(), 0).unwrap(), next + 1, "after {noted}");
+        }
+        fs::write(folder.path().join("a-9223372036854775807-b0-0000.evb"), "").unwrap();
+        assert_eq!(take(folder.path(), 0).unwrap(), 1);
     }
 }
