@@ -19,11 +19,13 @@ use history::History;
 use inquiry::{Inquiry, InquiryWindow};
 use liveness::Membership;
 pub use mismatch::Mismatch;
+use silence::Silence;
 
 mod history;
 mod inquiry;
 mod liveness;
 mod mismatch;
+mod silence;
 
 /// Most damaged fragments that are remembered.
 const MOST_DAMAGED: usize = 1024;
@@ -231,6 +233,7 @@ pub struct BuilderMachine<B> {
     /// Events handed to the driver and not yet stored.
     storing: u64,
     alive: Vec<bool>,
+    silence: Silence,
     history: History,
     mismatches: Vec<Mismatch>,
     /// Accepted events whose other fragments are not requested yet.
@@ -249,6 +252,7 @@ impl<B> BuilderMachine<B> {
     pub fn new(config: Config) -> Self {
         Self {
             alive: (0..config.readout_units).map(|_| true).collect(),
+            silence: Silence::new(config.readout_units),
             inquiries: (0..config.readout_units).map(|_| Inquiry::default()).collect(),
             window: InquiryWindow::new(config.readout_units),
             asked: Recent::new(inquiry::MOST_REMEMBERED),
@@ -374,6 +378,9 @@ impl<B> BuilderMachine<B> {
             return self.counts.faults.count(Fault::Unexpected);
         }
         let (event, source) = (fragment.event, fragment.source);
+        if self.silence.has_missed(source.index()) {
+            self.silence.hear(source.index());
+        }
         if !self.damaged.is_empty() && fragment.status != FragmentStatus::Corrupted {
             self.count_damage(event, source);
         }
@@ -438,6 +445,8 @@ impl<B> BuilderMachine<B> {
     fn conclude_if_ready(&mut self, event: EventId) {
         if self.building.get(&event).is_some_and(Building::is_ready) {
             self.conclude(event);
+        } else if self.silence.is_any() {
+            self.pass_silent(event);
         }
     }
 

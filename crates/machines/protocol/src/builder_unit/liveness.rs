@@ -81,11 +81,18 @@ impl<B> BuilderMachine<B> {
         let Some(limit) = self.config.deadline else { return };
         let waits = |building: &Building<B>| building.granted && building.is_collecting();
         for event in self.select(|building, now| waits(building) && building.since + limit <= now) {
-            if let Some(building) = self.building.get_mut(&event) {
-                building.cut = true;
-            }
-            self.conclude(event);
+            self.note_missed(event);
+            self.cut(event);
         }
+        self.pass_all_silent();
+    }
+
+    /// Ends an event, or its first phase, without the fragments that it waits for.
+    pub(super) fn cut(&mut self, event: EventId) {
+        if let Some(building) = self.building.get_mut(&event) {
+            building.cut = true;
+        }
+        self.conclude(event);
     }
 
     /// Sets the time limit to the patience if the file has none or a longer one.
@@ -96,7 +103,7 @@ impl<B> BuilderMachine<B> {
     }
 
     /// The events under construction that match `predicate`, the oldest first.
-    fn select(&self, predicate: impl Fn(&Building<B>, Time) -> bool) -> Vec<EventId> {
+    pub(super) fn select(&self, predicate: impl Fn(&Building<B>, Time) -> bool) -> Vec<EventId> {
         let selected = self.building.iter().filter(|(_, building)| predicate(building, self.now));
         let mut events: Vec<_> = selected.map(|(&event, _)| event).collect();
         events.sort_unstable();
@@ -217,6 +224,7 @@ impl<B> BuilderMachine<B> {
         if replace(&mut self.alive[source], alive) == alive {
             return;
         }
+        self.silence.hear(source);
         self.ask_anew(node);
         self.count_in(source, |waiting| if alive { waiting + 1 } else { waiting - 1 });
         self.look_after(self.first_limit());
