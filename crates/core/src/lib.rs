@@ -8,6 +8,7 @@ extern crate alloc;
 
 pub mod bits;
 mod checksum;
+mod counter;
 mod draw;
 mod id;
 mod machine;
@@ -20,6 +21,7 @@ mod time;
 mod unit;
 
 pub use checksum::checksum;
+pub use counter::{EventCounter, FirstCounter};
 pub use draw::{below, distinct, some_of};
 pub use id::{EventId, Mark, NodeId, NodeRange, SourceId};
 pub use machine::{Machine, Transmit};

@@ -30,7 +30,7 @@ use alloc::{collections::VecDeque, sync::Arc, vec::Vec};
 /// A narrow counter takes at most a quarter of its range, to tell forwards from backwards.
 pub const MAX_GAP: u64 = 1024;
 /// Most numbers by which a fragment may come early or late. A narrow counter takes at most an eighth of its range.
-pub const REACH: u64 = 64;
+const REACH: u64 = 64;
 /// Fragments in a row that prove a turn or a long gap.
 const WITNESSES: usize = 16;
 /// Fragments in a row that prove a turn that the source has announced.

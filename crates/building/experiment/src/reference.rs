@@ -154,7 +154,8 @@ fn value(kind: &KeyKind) -> String {
             words.all().into_iter().map(|(name, doc)| format!("`{name:?}` ({doc})")).collect::<Vec<_>>().join(" or ")
         }
         KeyKind::Keep { .. } => "`\"all\"`, `\"none\"`, or `{ one_in = 10 }`".to_owned(),
-        KeyKind::Auto { max } => format!("`\"auto\"`, or a whole number, 1 to {max}"),
+        KeyKind::IntegerOr { min, max: i64::MAX, word } => format!("`\"{word}\"`, or a whole number from {min}"),
+        KeyKind::IntegerOr { min, max, word } => format!("`\"{word}\"`, or a whole number, {min} to {max}"),
         KeyKind::Section(_) | KeyKind::Choice(_) | KeyKind::Sweep => "table, see below".to_owned(),
         KeyKind::Like { section, .. } => format!("table, as `[{section}]`"),
         KeyKind::List { .. } => "list of tables".to_owned(),

@@ -13,8 +13,8 @@ use std::{fmt::Display, str::FromStr};
 pub(crate) fn check(key: &Key, node: &Node, path: &str) -> Option<Problem> {
     let outcome = match (&key.kind, &node.value) {
         (KeyKind::Integer { min, max }, &Value::Integer(number)) => in_range(&number, min, max),
-        (KeyKind::Auto { max }, &Value::Integer(number)) => in_range(&number, &1, max),
-        (KeyKind::Auto { .. }, Value::Text(text)) => one_of(text, ["auto"].into_iter()),
+        (KeyKind::IntegerOr { min, max, .. }, &Value::Integer(number)) => in_range(&number, min, max),
+        (KeyKind::IntegerOr { word, .. }, Value::Text(text)) => one_of(text, [*word].into_iter()),
         (KeyKind::Number { min, max }, &Value::Number(number)) => in_range(&number, min, max),
         (KeyKind::Number { min, max }, &Value::Integer(number)) => in_range(&(number as f64), min, max),
         (KeyKind::Bytes { min, max }, Value::Text(text)) => quantity::<ByteCount>(text, min, max, key),
@@ -113,7 +113,7 @@ where
     }
 }
 
-const fn short_kind(kind: &KeyKind) -> &'static str {
+fn short_kind(kind: &KeyKind) -> &'static str {
     match kind {
         KeyKind::Bytes { .. } => "a byte count",
         KeyKind::Time { .. } => "a time",

@@ -81,9 +81,11 @@ pub(crate) enum KeyKind {
         words: &'static dyn AnyWords,
         table: &'static [Key],
     },
-    /// A whole number from 1, or `"auto"`.
-    Auto {
+    /// A whole number, or a word instead.
+    IntegerOr {
+        min: i64,
         max: i64,
+        word: &'static str,
     },
     Section(&'static [Key]),
     Choice(&'static dyn AnyChoice),
@@ -146,7 +148,7 @@ pub(crate) const fn wait() -> KeyKind {
 
 impl KeyKind {
     /// The expected kind of value, with its article.
-    pub(crate) const fn describe(&self) -> &'static str {
+    pub(crate) fn describe(&self) -> &'static str {
         match self {
             Self::Text | Self::Name => "a text",
             Self::Path => "a path",
@@ -165,7 +167,8 @@ impl KeyKind {
             Self::Names { least: 2, most: 2 } => "a list of two names",
             Self::Names { .. } => "a list of names",
             Self::Keep { .. } => "\"all\", \"none\" or { one_in = 10 }",
-            Self::Auto { .. } => "a whole number or \"auto\"",
+            Self::IntegerOr { word: "auto", .. } => "a whole number or \"auto\"",
+            Self::IntegerOr { .. } => "a whole number or \"any\"",
             Self::Section(_) | Self::Choice(_) | Self::Like { .. } | Self::Sweep => "a table",
             Self::List { .. } => "a list of tables",
         }
@@ -190,7 +193,7 @@ impl KeyKind {
             Self::Names { .. } => "[\"a\", \"b\"]".to_owned(),
             Self::Word(words) => format!("{:?}", words.all().first().map_or("", |(name, _)| *name)),
             Self::Keep { .. } => "\"all\"".to_owned(),
-            Self::Auto { .. } => "\"auto\"".to_owned(),
+            Self::IntegerOr { word, .. } => format!("\"{word}\""),
             Self::Choice(choice) => {
                 format!("{{ {} = {:?} }}", choice.tag(), choice.forms().first().map_or("", |form| form.name))
             }

@@ -1,6 +1,6 @@
 //! Meaning of good files.
 
-use evb_core::{Bandwidth, ByteCount, Frequency, NodeId, SourceId, Span};
+use evb_core::{Bandwidth, ByteCount, EventCounter, Frequency, NodeId, SourceId, Span};
 use evb_experiment::{
     Bundling, Cores, Experiment, FaultAction, FaultSpec, Keep, Needs, Placement, Plan, Rejoin, RunPlan, StageLink,
     StoragePlan, TriggerPlan, Workload,
@@ -148,8 +148,8 @@ fn a_full_file_says_everything() {
         SourceSpec::Trace { file: "trace.csv".into(), source: Some(7) },
         SourceSpec::SizeModel { file: "model.csv".into(), fed: Some(841), event_size_mean: 1.5, event_size_rms: 2.0 },
         SourceSpec::CmsFed { file: "a.raw".into(), source_id: None, refuse_damaged: false },
-        SourceSpec::Tcp { listen: "127.0.0.1:9000".into(), counter_bits: 24 },
-        SourceSpec::Udp { listen: "[::1]:9000".into(), counter_bits: 32 },
+        SourceSpec::Tcp { listen: "127.0.0.1:9000".into(), counter: EventCounter::new(24) },
+        SourceSpec::Udp { listen: "[::1]:9000".into(), counter: EventCounter::new(32) },
         SourceSpec::Trace { file: "${HOME}/all.csv".into(), source: None },
     ];
     assert_eq!(plan.sources, sources);

@@ -5,7 +5,7 @@ use crate::error::NodeError;
 use crate::node::NodeRole;
 use crate::pool::Pool;
 use bytes::Bytes;
-use evb_core::{Machine, NodeId, NodeRange, SourceId, Span, Time, Transmit};
+use evb_core::{EventCounter, Machine, NodeId, NodeRange, SourceId, Span, Time, Transmit};
 use evb_experiment::{Plan, StageLink};
 use evb_protocol::{Arrival, Config, FragmentStatus, Message, ReadoutCommand, wire};
 use evb_record::Slots;
@@ -32,6 +32,8 @@ pub(crate) struct ReadoutNode {
     unit: evb_unit::ReadoutUnit<Bytes, Input>,
     /// Its live source brings bundles: the super-fragments of a first stage.
     brings_bundles: bool,
+    /// The event counter of its live front end.
+    counter: Option<EventCounter>,
     /// Number of sources that number their fragments by themselves.
     numbered: usize,
     refusals: Refusals,
@@ -55,18 +57,18 @@ impl ReadoutNode {
         node: NodeId,
         (waker, buffers): (Waker, Option<Buffers>),
     ) -> Result<Self, NodeError> {
-        let mut bits = None;
+        let mut live_counter = None;
         let sources = Sources::open(plan, unit.0, |source| {
             if let StageLink::Inlets(paths) = &plan.link {
-                bits = Some(INLET_BITS);
+                live_counter = Some(EventCounter::new(INLET_BITS));
                 let inlet = LiveSource::inlet(&paths[source.index()], &open_options(plan, source), waker.clone());
                 let origin = Origin::Live(inlet.map_err(|error| source_error(unit, &error))?);
                 return Ok(Input { origin, pool: Pool::new(None) });
             }
             let (spec, options) = (plan.source(source), open_options(plan, source));
             let origin = match spec {
-                SourceSpec::Tcp { counter_bits, .. } | SourceSpec::Udp { counter_bits, .. } => {
-                    bits = Some(*counter_bits);
+                SourceSpec::Tcp { counter, .. } | SourceSpec::Udp { counter, .. } => {
+                    live_counter = Some(*counter);
                     LiveSource::start(spec, &options, waker.clone()).map(Origin::Live)
                 }
                 _ => Source::open(spec, &options).map(Origin::OnDemand),
@@ -75,7 +77,8 @@ impl ReadoutNode {
             Ok::<_, NodeError>(Input { origin, pool: Pool::new(buffers.clone()) })
         })?;
         Ok(Self {
-            unit: evb_unit::ReadoutUnit::new(plan, node, sources, bits),
+            unit: evb_unit::ReadoutUnit::new(plan, node, sources, live_counter),
+            counter: live_counter,
             brings_bundles: plan.bundling.bundles(unit.0),
             // A first stage takes care of what its fragments belong to.
             numbered: if plan.link == StageLink::None { plan.building.numbered.len() } else { 0 },
@@ -274,6 +277,7 @@ impl NodeRole for ReadoutNode {
             passed: slots.passed - before.passed,
         };
         report.clock_error = self.shaper.as_ref().and_then(Shaper::clock_error);
+        report.identity = self.identity();
         report.findings = self.findings(came, apart);
         Report::Readout(report)
     }

@@ -45,6 +45,7 @@ pub use readout::{FragmentSource, ReadLimits, ReadoutUnit, open_options};
 pub use record::Offered;
 pub use report::{
     BufferFill, BuilderReport, DeadLink, DriverReport, Faults, ManagerReport, OpenCounts, ReadoutReport, Report,
+    SourceIdentity,
 };
 pub use selector::Selector;
 pub use sources::Sources;

@@ -4,7 +4,7 @@ use crate::{
     BufferFill, Injector, Payload, ReadoutReport, SimulatedBundle, SimulatedPayload, Sources, bundle::Bundle,
     meter::Meter,
 };
-use evb_core::{EventId, Machine, NodeId, Recording, SourceId, Span, Time, Transmit};
+use evb_core::{EventCounter, EventId, Machine, NodeId, Recording, SourceId, Span, Time, Transmit};
 use evb_experiment::Plan;
 use evb_protocol::{Fragment, FragmentStatus, Message, ReadoutCommand, ReadoutCounts, ReadoutEvent, ReadoutMachine};
 use evb_sources::{Feed, OpenOptions, SizeModel};
@@ -136,12 +136,11 @@ pub struct ReadoutUnit<B, S> {
 }
 
 impl<B: Payload, S: FragmentSource<B>> ReadoutUnit<B, S> {
-    /// The readout unit of a node. `live_bits` is given when fragments come by themselves: the width of the front end's
-    /// event numbers.
-    pub fn new(plan: &Plan, node: NodeId, source: Sources<S>, live_bits: Option<u8>) -> Self {
+    /// The readout unit of a node. `live` is given when fragments come by themselves: the event counter of the front end.
+    pub fn new(plan: &Plan, node: NodeId, source: Sources<S>, live: Option<EventCounter>) -> Self {
         let id = SourceId(node.0 - plan.building.readout_nodes().first.0);
         Self {
-            machine: ReadoutMachine::new(plan.building.clone(), id, live_bits),
+            machine: ReadoutMachine::new(plan.building.clone(), id, live),
             source,
             id,
             injector: Injector::new(plan, node),

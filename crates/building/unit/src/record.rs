@@ -1,15 +1,18 @@
 //! The part of the record that comes from the account.
 
-use crate::{Account, Faults, ReadoutReport, VERSION};
+use crate::{Account, Faults, ReadoutReport, SourceIdentity, VERSION};
 use evb_core::ByteCount;
 use evb_experiment::Plan;
-use evb_protocol::{Shaping as Order, ShapingStep};
+use evb_protocol::{Fault, Shaping as Order, ShapingStep};
 use evb_record::steady::{Offer, Steady};
 use evb_record::{Bundles, Finding, FindingKind, Record, RecordKind, Shaping, Slots, Trigger};
 use std::collections::BTreeMap;
 
 /// Most sources with faults that a record names.
 const MOST_FAULTY: usize = 1000;
+
+/// Most sources whose counters a finding lists.
+const MOST_LISTED: usize = 8;
 
 /// The load that an experiment file asks for.
 pub struct Offered {
@@ -49,6 +52,7 @@ impl Account {
         let (bundles, shaping) = (self.bundles(plan), self.shaping(plan));
         let trigger = Trigger { offered_rate_hz: offered.rate_hz, ..self.manager.trigger };
         self.findings.extend(same_source(&self.readouts));
+        self.findings.extend(not_confirmed(&self.readouts, faults.get(Fault::Mismatch.name()).copied().unwrap_or(0)));
         self.findings.extend(self.readouts.iter_mut().flat_map(|readout| readout.findings.drain(..)));
         self.findings.extend(self.builders.iter_mut().flat_map(|builder| builder.findings.drain(..)));
         self.findings.extend(steady.finding());
@@ -132,6 +136,25 @@ impl Account {
             faults: faults.into_iter().take(MOST_FAULTY).collect(),
         })
     }
+}
+
+/// A finding if nothing but counters says which fragments of live sources belong together.
+fn not_confirmed(readouts: &[ReadoutReport], mismatches: u64) -> Option<Finding> {
+    let live = || (0..).zip(readouts).filter_map(|(unit, readout)| Some((unit, readout.identity?)));
+    let is_confirmed = |identity: &SourceIdentity| identity.tolerated_mismatches.is_some_and(|most| mismatches <= most);
+    let (first, _): (usize, _) = live().find(|(_, identity)| !is_confirmed(identity))?;
+    let counters: Vec<_> = live()
+        .filter_map(|(unit, identity)| {
+            let (from, to) = identity.counters?;
+            Some(format!("ru{unit} counts from {from} to {to}"))
+        })
+        .collect();
+    let (counters, more) = counters.split_at(counters.len().min(MOST_LISTED));
+    let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
+    let message = format!("aligned by counters, not confirmed: {}{more}", counters.join(", "));
+    let hint =
+        "`first_counter` at each source says which number its first trigger has; marks of the front ends prove it";
+    Some(Finding::new(FindingKind::NotConfirmed, format!("ru{first}"), message).hint(hint))
 }
 
 /// Readout units whose recorded fragments carry one source id.

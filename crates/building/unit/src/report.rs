@@ -113,6 +113,9 @@ pub struct ReadoutReport {
     pub counts: evb_record::ReadoutRecord,
     /// Faults by kind.
     pub faults: Faults,
+    /// How numbers and marks tell the events of its fragments, if its source is live and not the only one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub identity: Option<SourceIdentity>,
     /// Findings about its source.
     pub findings: Vec<Finding>,
     /// The bytes sent.
@@ -129,6 +132,15 @@ pub struct ReadoutReport {
     /// What its driver knows.
     #[serde(flatten)]
     pub driver: DriverReport,
+}
+
+/// How the numbers and marks of a live source tell the events of its fragments.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceIdentity {
+    /// The first and the last counter that came.
+    pub counters: Option<(u64, u64)>,
+    /// The number of mismatched fragments in the run up to which its events are proved; `None` if nothing proves them.
+    pub tolerated_mismatches: Option<u64>,
 }
 
 /// The report of a builder unit.

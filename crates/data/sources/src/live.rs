@@ -183,14 +183,14 @@ impl LiveSource {
         options: &OpenOptions,
         waker: Arc<dyn Fn() + Send + Sync>,
     ) -> Result<Self, SourceError> {
-        let (SourceSpec::Tcp { listen, counter_bits } | SourceSpec::Udp { listen, counter_bits }) = spec else {
+        let (SourceSpec::Tcp { listen, counter } | SourceSpec::Udp { listen, counter }) = spec else {
             return Err(SourceError::NotLive);
         };
         let begin = |shared: &Arc<Shared>| match spec {
             SourceSpec::Tcp { .. } => start_tcp(listen, shared),
             _ => start_udp(listen, shared),
         };
-        Self::open(options, waker, counter_mask(*counter_bits)?, begin)
+        Self::open(options, waker, counter_mask(counter.bits)?, begin)
             .map_err(|error| SourceError::Listen { address: listen.clone(), error })
     }
 

@@ -1,7 +1,7 @@
 //! The typed description of a source, as the experiment file resolves to it.
 
 use crate::{SourceError, hits::Slicing};
-use evb_core::{ByteCount, Frequency};
+use evb_core::{ByteCount, EventCounter, Frequency};
 use serde::{Deserialize, Serialize};
 use std::{
     fs::File,
@@ -81,15 +81,15 @@ pub enum SourceSpec {
     Tcp {
         /// Address to listen on, `host:port`.
         listen: String,
-        /// Width of the front end's event counter in bits, 1 to 64.
-        counter_bits: u8,
+        /// The front end's event counter.
+        counter: EventCounter,
     },
     /// Live front ends that send UDP datagrams.
     Udp {
         /// Address to listen on, `host:port`.
         listen: String,
-        /// Width of the front end's event counter in bits, 1 to 64.
-        counter_bits: u8,
+        /// The front end's event counter.
+        counter: EventCounter,
     },
 }
 

@@ -95,9 +95,7 @@ pub use event_manager::{ManagerCommand, ManagerCounts, ManagerEvent, ManagerMach
 pub use fault::{Fault, FaultCounts};
 pub use filter::Filter;
 pub use message::{Assigned, BlockSize, Completion, Ending, Fragment, Message, Piece, Sighted};
-pub use readout_unit::{
-    Arrival, FirstCounter, Identity, LiveCounter, ReadoutCommand, ReadoutCounts, ReadoutEvent, ReadoutMachine,
-};
+pub use readout_unit::{Arrival, Identity, ReadoutCommand, ReadoutCounts, ReadoutEvent, ReadoutMachine};
 pub use recent::Recent;
 pub use region::{FirstPhase, Region};
 

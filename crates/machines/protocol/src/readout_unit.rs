@@ -8,9 +8,9 @@ use crate::shaper::Shaper;
 use crate::{Assigned, Config, Fault, FaultCounts, Fragment, FragmentStatus, Message, Protocol, Timer, Trigger};
 use alloc::{collections::VecDeque, vec::Vec};
 use asked::{Asker, LastTransmission};
-use evb_core::{EventId, MAX_GAP, Machine, Mark, NodeId, Recording, SourceId, Time, Transmit};
+use evb_core::{EventCounter, EventId, MAX_GAP, Machine, Mark, NodeId, Recording, SourceId, Time, Transmit};
 use events::EventTable;
-pub use identity::{FirstCounter, Identity, LiveCounter};
+pub use identity::Identity;
 use stream::LiveStream;
 
 mod asked;
@@ -215,7 +215,7 @@ impl<B> ReadoutMachine<B> {
 
 impl<B: Clone + Default> ReadoutMachine<B> {
     /// The readout unit of `source`. `live` is given for a live source: the front end's event counter.
-    pub fn new(config: Config, source: SourceId, live: Option<LiveCounter>) -> Self {
+    pub fn new(config: Config, source: SourceId, live: Option<EventCounter>) -> Self {
         Self {
             askers: (0..config.builder_units).map(|_| Asker::default()).collect(),
             shaper: Shaper::new(config.shaping, config.builder_nodes().iter()),

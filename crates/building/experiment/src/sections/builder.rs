@@ -14,7 +14,7 @@ pub(super) const BUILDER: &[Key] = &[
     required("units", integer(1, MAX_UNITS), "number of builder units"),
     key(
         "slots",
-        KeyKind::Auto { max: MAX_SLOTS },
+        KeyKind::IntegerOr { min: 1, max: MAX_SLOTS, word: "auto" },
         KeyDefault::Text("auto"),
         "events that one builder may have under construction; blocks, where events go in blocks (`trigger.block`). `auto` finds a \
          sufficient number during the run, at most 64, or with blocks 512 events but at least 4 blocks; all builders together may have fewer than one each. With `[shaping]` it is the maximum from the start",

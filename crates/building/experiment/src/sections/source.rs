@@ -1,7 +1,7 @@
 //! The source of a readout unit, `readout.source` and `[[readout.unit]]`: where its fragments come from.
 
 use crate::{choice::*, diagnostics::Problem, limits::*, schema::*, tree::Node, view::View};
-use evb_core::{ByteCount, Frequency, SourceId};
+use evb_core::{ByteCount, EventCounter, FirstCounter, Frequency, SourceId};
 use evb_sources::{HIT_TIME_BYTES, Slicing, SourceSpec};
 use std::collections::HashMap;
 
@@ -130,19 +130,13 @@ pub(super) static SOURCE: Choice<Source> = Choice {
             "tcp",
             "live front ends that connect by TCP",
             LIVE,
-            live(|view| SourceSpec::Tcp {
-                listen: view.text("listen").to_owned(),
-                counter_bits: view.integer("counter_bits"),
-            }),
+            live(|view| SourceSpec::Tcp { listen: view.text("listen").to_owned(), counter: counter(view) }),
         ),
         variant(
             "udp",
             "live front ends that send UDP datagrams",
             LIVE,
-            live(|view| SourceSpec::Udp {
-                listen: view.text("listen").to_owned(),
-                counter_bits: view.integer("counter_bits"),
-            }),
+            live(|view| SourceSpec::Udp { listen: view.text("listen").to_owned(), counter: counter(view) }),
         ),
     ],
 };
@@ -177,6 +171,12 @@ const FILE: Key = required("file", KeyKind::Path, "the file; a relative path sta
 const LIVE: &[Key] = &[
     required("listen", KeyKind::Address, "address to listen on; port 0 is any free one"),
     key("counter_bits", integer(1, 64), KeyDefault::Integer(32), "width of the front end's event counter"),
+    optional(
+        "first_counter",
+        KeyKind::IntegerOr { min: 0, max: i64::MAX, word: "any" },
+        "number of the front end's first trigger; \"any\" if its first fragment is that of the first trigger, whatever its \
+         number is. Without it and without marks, nothing confirms that counters of different sources belong together",
+    ),
     IDENTITY,
 ];
 
@@ -199,6 +199,14 @@ static DAMAGED: Words<bool> = Words(&[
     word("use", "its good fragments are used; the damage is counted, and the result is not good", false),
     word("refuse", "the run does not begin", true),
 ]);
+
+/// The event counter of a live source.
+fn counter(view: View<'_>) -> EventCounter {
+    let known = view.maybe_integer("first_counter").map(FirstCounter::Known);
+    let is_any = view.maybe_text("first_counter").is_some();
+    let first = known.unwrap_or(if is_any { FirstCounter::Any } else { FirstCounter::Unknown });
+    EventCounter { bits: view.integer("counter_bits"), first }
+}
 
 /// The source that a table describes.
 pub(super) fn make(table: View<'_>) -> SourceSpec {

@@ -22,7 +22,7 @@ pub(super) static TRIGGER: Choice<Make<Trigger>> = Choice {
         optional("duration", KeyKind::Time { min: MIN_WAIT, max: MAX_DURATION }, "time after which it stops"),
         key(
             "block",
-            KeyKind::Auto { max: MAX_BLOCK },
+            KeyKind::IntegerOr { min: 1, max: MAX_BLOCK, word: "auto" },
             KeyDefault::Text("auto"),
             "events in a block: a readout unit sends its fragments of this many consecutive events to one builder in one \
              bundle. `auto` takes up to 64 events, 128 KiB in a bundle and 1 MiB in a block: at a rate as many as the load \

@@ -1,9 +1,11 @@
 //! Findings of a readout unit about its source.
 
 use super::{Input, Origin, ReadoutNode};
+use evb_core::FirstCounter;
 use evb_protocol::Fault;
 use evb_record::{Finding, FindingKind};
 use evb_sources::{FedEntry, FedFault, FedFile, FilePadding, Refused, RejectKind};
+use evb_unit::SourceIdentity;
 use std::collections::BTreeMap;
 
 /// Refused fragments by kind: their number and the first one.
@@ -64,8 +66,16 @@ impl ReadoutNode {
              times",
             faults(Fault::Resynchronised)
         );
-        let hint = "fragments that carry a mark beside the counter bring a source back by themselves: see the framing";
-        add_if(out_of_step > 0, self.finding(FindingKind::OutOfStep, &message).hint(hint));
+        add_if(out_of_step > 0, self.finding(FindingKind::OutOfStep, &message).hint(self.hint_for_turns()));
+        let disputed = faults(Fault::Disputed);
+        let message =
+            format!("sent {disputed} fragments with numbers that others of its fragments have, and other contents");
+        add_if(disputed > 0, self.finding(FindingKind::DuplicateNumbers, &message));
+        let message = format!("sent {} fragments again; the copies were set apart", faults(Fault::Duplicate));
+        add_if(faults(Fault::Duplicate) > 0, self.finding(FindingKind::Repeated, &message));
+        let leaps = counts.identity.leaps;
+        let message = format!("skipped numbers {leaps} times: the triggers between were lost, or its counter leapt");
+        add_if(leaps > 0, self.finding(FindingKind::Leapt, &message));
         // A front end counts from its own start, through all runs that have followed each other.
         let came_in_all = of_all_runs.came;
         let announced = self.announced.map_or(came_in_all, u64::from);
@@ -80,9 +90,33 @@ impl ReadoutNode {
         add_if(early > 0, self.finding(FindingKind::Early, &message));
         let message =
             "has no second identity beside its event counter: should it start again, its fragments are set apart";
-        let alone = self.numbered < 2 || came == 0 || of_all_runs.marked > 0;
+        let alone = self.numbered < 2 || came == 0 || of_all_runs.identity.marked > 0 || !self.is_declared();
         add_if(!alone, self.finding(FindingKind::NoSecondIdentity, message));
         found
+    }
+
+    /// Returns true if the experiment file says with which number the source begins.
+    fn is_declared(&self) -> bool {
+        self.counter.is_some_and(|counter| counter.first != FirstCounter::Unknown)
+    }
+
+    /// How the numbers and marks of a live source tell its events, where there are several such sources.
+    pub(super) fn identity(&self) -> Option<SourceIdentity> {
+        let counts = self.unit.counts();
+        let tolerated_mismatches = counts.tolerated_mismatches(self.is_declared());
+        let of_live = self.counter.filter(|_| self.numbered > 1);
+        of_live.map(|_| SourceIdentity { counters: counts.identity.counters, tolerated_mismatches })
+    }
+
+    /// Advice for a source whose counter started again.
+    fn hint_for_turns(&self) -> String {
+        let identity = self.unit.machine.counts().identity;
+        let narrower = self.counter.and_then(|counter| identity.narrower(counter.bits));
+        match (narrower, identity.last_turn) {
+            (Some(bits), Some((from, to))) => format!("{to} follows {from}: `counter_bits = {bits}`?"),
+            _ => "fragments that carry a mark beside the counter bring a source back by themselves: see the framing"
+                .into(),
+        }
     }
 
     fn of_recorded(&self, came: u64, apart: u64) -> Vec<Finding> {

@@ -5,6 +5,7 @@ use crate::{
     support::options,
 };
 use bytes::Bytes;
+use evb_core::EventCounter;
 use evb_sources::{Frame, LiveItem, LiveSource, RejectKind, SourceError, SourceSpec};
 use std::{
     collections::BTreeMap,
@@ -68,11 +69,11 @@ impl Listening {
 }
 
 pub(crate) fn tcp(counter_bits: u8) -> SourceSpec {
-    SourceSpec::Tcp { listen: "127.0.0.1:0".into(), counter_bits }
+    SourceSpec::Tcp { listen: "127.0.0.1:0".into(), counter: EventCounter::new(counter_bits) }
 }
 
 pub(crate) fn udp(counter_bits: u8) -> SourceSpec {
-    SourceSpec::Udp { listen: "127.0.0.1:0".into(), counter_bits }
+    SourceSpec::Udp { listen: "127.0.0.1:0".into(), counter: EventCounter::new(counter_bits) }
 }
 
 fn fragment(counter: u64, bytes: &'static [u8]) -> LiveItem {
@@ -250,9 +251,13 @@ fn an_unusable_address_is_an_error() {
     let start = |spec: &SourceSpec| LiveSource::start(spec, &options(Path::new(""), 0), Arc::new(|| ())).err().unwrap();
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let listen = taken.local_addr().unwrap().to_string();
-    let error = start(&SourceSpec::Tcp { listen: listen.clone(), counter_bits: 8 }).to_string();
+    let error = start(&SourceSpec::Tcp { listen: listen.clone(), counter: EventCounter::new(8) }).to_string();
     assert!(error.starts_with(&format!("cannot listen on {listen:?}: ")), "{error}");
-    assert!(start(&SourceSpec::Udp { listen: "nonsense".into(), counter_bits: 8 }).to_string().contains("nonsense"));
+    assert!(
+        start(&SourceSpec::Udp { listen: "nonsense".into(), counter: EventCounter::new(8) })
+            .to_string()
+            .contains("nonsense")
+    );
     assert_eq!(start(&tcp(0)).to_string(), "counter_bits is 0, but must be 1 to 64");
     assert_eq!(start(&tcp(65)).to_string(), "counter_bits is 65, but must be 1 to 64");
     let fixed = SourceSpec::Fixed { size: evb_core::ByteCount(1) };

@@ -9,34 +9,6 @@ const CONTRADICTED: u64 = 20;
 /// Changes of the mark that prove an alignment, if no mark contradicts it.
 const TELLING_CHANGES: u64 = 4;
 
-/// What is known about the first counter of a front end.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum FirstCounter {
-    /// Nothing: counters of different sources are compared by value, which assumes that all count alike.
-    #[default]
-    Unknown,
-    /// The first trigger has this number.
-    Known(u64),
-    /// The first fragment that comes is that of the first trigger, whatever its number is.
-    Any,
-}
-
-/// The event counter of a live source.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LiveCounter {
-    /// Width in bits, 1 to 64.
-    pub bits: u8,
-    /// The number of its first trigger.
-    pub first: FirstCounter,
-}
-
-impl LiveCounter {
-    /// A counter of which only the width is known.
-    pub const fn new(bits: u8) -> Self {
-        Self { bits, first: FirstCounter::Unknown }
-    }
-}
-
 /// Counters and marks of a live source over all its fragments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Identity {
@@ -89,17 +61,21 @@ impl Identity {
 }
 
 impl ReadoutCounts {
-    /// Returns true if the events of the source's fragments are proved and not only assumed: by marks that builders have
-    /// compared, or by the word of the experiment file about its counter (`is_declared`), as long as the counter has no fault. Marks with many `mismatches` prove nothing, and
-    /// marks that several events share need a counter without faults: a shift shows only where the mark changes.
-    pub fn is_confirmed(&self, is_declared: bool, mismatches: u64) -> bool {
+    /// The number of mismatched fragments in a run up to which the events of the source's fragments are proved, and not
+    /// only assumed; `None` if nothing proves them. The proof is in marks that builders have compared, or in the word of
+    /// the experiment file about the first counter (`is_declared`), as long as the counter has no fault. Marks with many
+    /// mismatches prove nothing, and marks that several events share need a counter without faults: a shift shows only
+    /// where the mark changes.
+    pub fn tolerated_mismatches(&self, is_declared: bool) -> Option<u64> {
         let Identity { marked, mark_changes, leaps, .. } = self.identity;
         let faults = [Fault::OutOfSequence, Fault::Resynchronised, Fault::Disputed, Fault::Late];
         let is_faultless = leaps + faults.map(|fault| self.faults.get(fault)).iter().sum::<u64>() == 0;
+        if self.came == 0 || is_declared && is_faultless {
+            return Some(u64::MAX);
+        }
         let is_shared = mark_changes + 1 < marked - marked / 10;
-        let is_contradicted =
-            if is_shared { mismatches > 0 || !is_faultless } else { mismatches > self.came / CONTRADICTED };
         let tells = marked == self.came && (mark_changes >= TELLING_CHANGES || mark_changes + 1 >= marked);
-        self.came == 0 || tells && !is_contradicted || is_declared && is_faultless
+        let tolerated = if is_shared { 0 } else { self.came / CONTRADICTED };
+        (tells && (is_faultless || !is_shared)).then_some(tolerated)
     }
 }

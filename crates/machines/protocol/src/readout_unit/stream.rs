@@ -6,9 +6,12 @@
 //! last fragments waiting, so that it can be aligned later; no builder waits for it.
 
 use super::{Arrival, ReadoutEvent, ReadoutMachine};
-use crate::{Config, Fault, FirstCounter, Fragment, LiveCounter, Message, Sighted};
+use crate::{Config, Fault, Fragment, Message, Sighted};
 use alloc::{collections::VecDeque, sync::Arc};
-use evb_core::{Apart, EventId, Numbered, Numbering, NumberingEvent, Recording, Sighting, Span, Time, Transmit};
+use evb_core::{
+    Apart, EventCounter, EventId, FirstCounter, Numbered, Numbering, NumberingEvent, Recording, Sighting, Span, Time,
+    Transmit,
+};
 
 /// Most fragments in one message to the event manager.
 const MOST_REPORTED: usize = 256;
@@ -21,7 +24,7 @@ const MOST_OUT_OF_STEP: usize = 64;
 
 /// A live source, as its readout unit follows it.
 pub(super) struct LiveStream<B> {
-    counter: LiveCounter,
+    counter: EventCounter,
     numbering: Numbering<Arrival<B>>,
     segment: u32,
     /// The number at position 0 of the segment.
@@ -56,7 +59,7 @@ pub(super) struct LiveStream<B> {
 
 impl<B> LiveStream<B> {
     /// A stream of numbers of this counter.
-    pub(super) const fn new(counter: LiveCounter) -> Self {
+    pub(super) const fn new(counter: EventCounter) -> Self {
         Self {
             counter,
             numbering: Numbering::new(counter.bits),
@@ -182,7 +185,7 @@ impl<B> LiveStream<B> {
         }
         self.reported = (reported, last);
         let number = self.compared_number();
-        let Self { segment, declared, ahead, last: after, counter: LiveCounter { bits, .. }, .. } = *self;
+        let Self { segment, declared, ahead, last: after, counter: EventCounter { bits, .. }, .. } = *self;
         Some(Arc::new(Sighted { segment, declared, last, bits, after, number, ahead, fragments }))
     }
 }

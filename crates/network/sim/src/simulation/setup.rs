@@ -10,7 +10,7 @@ use crate::{
     node::{Node, NodeUnit},
     peers::Peers,
 };
-use evb_core::{Machine as _, NodeId, SourceId, Time, stream};
+use evb_core::{EventCounter, Machine as _, NodeId, SourceId, Time, stream};
 use evb_experiment::{FaultAction, Workload};
 use evb_fabric::Service;
 use evb_patterns::{Traffic, TrafficCommand};
@@ -27,7 +27,7 @@ impl Simulation<'_> {
         let open = |source: SourceId| SizeModel::open(plan.source(source), &open_options(plan, source));
         let is_second = plan.bundling.slice.is_some();
         let input = |source: SourceId| if is_second { Ok(Input::Inlet) } else { open(source).map(Input::Sizes) };
-        let bits = is_second.then_some(INLET_BITS);
+        let live = is_second.then(|| EventCounter::new(INLET_BITS));
         let make = |id: NodeId| -> Result<NodeUnit, SimulateError> {
             if self.net.border.beyond_node(id).is_some() {
                 return Ok(NodeUnit::Remote);
@@ -43,7 +43,7 @@ impl Simulation<'_> {
                     NodeUnit::Manager(Box::new(EventManager::new(plan)))
                 }
                 Workload::EventBuilding if is_source => {
-                    NodeUnit::Readout(Box::new(ReadoutUnit::new(plan, id, Sources::open(plan, unit, input)?, bits)))
+                    NodeUnit::Readout(Box::new(ReadoutUnit::new(plan, id, Sources::open(plan, unit, input)?, live)))
                 }
                 Workload::EventBuilding => {
                     let index = id.0 - config.builder_nodes().first.0;
