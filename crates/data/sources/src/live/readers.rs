@@ -8,7 +8,7 @@ use std::{
     net::{Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket},
     sync::{
         Arc, Weak,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     thread,
     time::Duration,
@@ -37,7 +37,8 @@ pub(super) fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
             shared.reject(RejectKind::TooManyConnections, peer, &[]);
             continue;
         }
-        match Reader::start(stream, peer, shared) {
+        let earlier = readers.iter().map(Earlier::new).collect();
+        match Reader::start(stream, peer, earlier, shared) {
             Ok(reader) => readers.push(reader),
             Err(_) => shared.reject(RejectKind::TooManyConnections, peer, &[]),
         }
@@ -64,13 +65,40 @@ struct ReaderState {
     is_known: AtomicBool,
     /// It has to go.
     is_dismissed: AtomicBool,
+    /// How often it had delivered all that it had received.
+    emptied: AtomicU64,
+    /// It has ended.
+    has_ended: AtomicBool,
+}
+
+/// An earlier connection, as it was when a later one came.
+struct Earlier {
+    state: Arc<ReaderState>,
+    emptied: u64,
+}
+
+impl Earlier {
+    fn new(reader: &Reader) -> Self {
+        Self { state: reader.state.clone(), emptied: reader.state.emptied.load(Ordering::Acquire) }
+    }
+
+    /// Returns true if the connection may have fragments that came before the later connection. What it is delivering now
+    /// may have been read before, so it must have been emptied once more.
+    fn is_awaited(&self) -> bool {
+        let emptied = self.state.emptied.load(Ordering::Acquire) - self.emptied;
+        emptied < 2 && !self.state.has_ended.load(Ordering::Acquire)
+    }
 }
 
 impl Reader {
-    fn start(stream: TcpStream, peer: SocketAddr, shared: &Arc<Shared>) -> io::Result<Self> {
+    /// Starts to read a connection. Its fragments are delivered after those of `earlier` connections.
+    fn start(stream: TcpStream, peer: SocketAddr, earlier: Vec<Earlier>, shared: &Arc<Shared>) -> io::Result<Self> {
         let (stream, state) = (Arc::new(stream), Arc::new(ReaderState::default()));
         let (own, its, weak) = (Arc::clone(shared), state.clone(), Arc::downgrade(&stream));
-        let thread = spawn("front-end", move || read_stream(&stream, peer, &own, &its))?;
+        let thread = spawn("front-end", move || {
+            read_stream(&stream, peer, &own, (&its, earlier));
+            its.has_ended.store(true, Ordering::Release);
+        })?;
         Ok(Self { thread, peer, stream: weak, state })
     }
 }
@@ -93,7 +121,14 @@ fn make_room(readers: &mut Vec<Reader>, shared: &Shared) -> bool {
     true
 }
 
-fn read_stream(mut stream: &TcpStream, peer: SocketAddr, shared: &Shared, state: &ReaderState) {
+/// Reads a connection to its end. A front end that connects again may still have fragments in its connection before: the
+/// new one waits until what the old ones had received is delivered.
+fn read_stream(
+    mut stream: &TcpStream,
+    peer: SocketAddr,
+    shared: &Shared,
+    (state, mut earlier): (&ReaderState, Vec<Earlier>),
+) {
     if stream.set_nonblocking(false).and_then(|()| stream.set_read_timeout(Some(POLL))).is_err() {
         return;
     }
@@ -102,14 +137,23 @@ fn read_stream(mut stream: &TcpStream, peer: SocketAddr, shared: &Shared, state:
     while !shared.stopped() && !state.is_dismissed.load(Ordering::Relaxed) {
         match stream.read(&mut bytes) {
             Ok(read) if read > 0 => {
+                while earlier.iter().any(Earlier::is_awaited) {
+                    if shared.stopped() || state.is_dismissed.load(Ordering::Relaxed) {
+                        return;
+                    }
+                    thread::park_timeout(ACCEPT_POLL);
+                }
+                earlier.clear();
                 parser.push(&bytes[..read]);
                 let alive = drain(&mut parser, peer, &bytes[..read], shared, state);
                 shared.wake();
                 if !alive {
                     return;
                 }
+                // A short read has taken all that there was.
+                state.emptied.fetch_add(u64::from(read < READ_SIZE), Ordering::Release);
             }
-            Err(error) if passes(&error) => {}
+            Err(error) if passes(&error) => _ = state.emptied.fetch_add(1, Ordering::Release),
             _ => {
                 if !parser.is_at_boundary() {
                     shared.reject(RejectKind::CutOff, peer, parser.unfinished());
