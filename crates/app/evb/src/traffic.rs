@@ -66,7 +66,7 @@ impl Measured<'_> {
             throughput_bytes_per_s: bytes.iter().sum(),
             per_destination_bytes_per_s: bytes,
             per_source_bytes_per_s: rates(SENT_BYTES, places.sources(), &|node| places.source(node)),
-            ..self.account().assemble(RecordKind::Run, self.plan, &steady, &self.offered())
+            ..self.account().assemble(RecordKind::Run, self.plan, (&series, &steady), &self.offered())
         }
         .judged()
     }

@@ -246,6 +246,7 @@ impl Account {
         let fragments = of_builders(1, |builder| builder.fragments);
         let sent = self.readouts.iter().map(sent).collect();
         let events = rate(&self.manager.series, ENDED, self.manager.events.triggered - self.manager.events.lost);
+        let series = self.manager.series.clone();
         let offered = Offered::triggers(plan.trigger.rate.map(Frequency::as_hertz));
         Record {
             transport: transport.into(),
@@ -259,7 +260,7 @@ impl Account {
             broadcast: Some(broadcast),
             placement: self.placement(),
             occupancy: self.occupancy.as_ref().and_then(OccupancySamples::means),
-            ..self.assemble(RecordKind::Run, plan, &steady, &offered)
+            ..self.assemble(RecordKind::Run, plan, (&series, &steady), &offered)
         }
         .judged()
     }

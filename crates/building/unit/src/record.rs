@@ -4,7 +4,7 @@ use crate::{Account, Faults, ReadoutReport, SourceIdentity, VERSION};
 use evb_core::ByteCount;
 use evb_experiment::Plan;
 use evb_protocol::{Fault, Shaping as Order, ShapingStep};
-use evb_record::steady::{Offer, Steady};
+use evb_record::steady::{Offer, Series, Steady};
 use evb_record::{Bundles, Finding, FindingKind, Record, RecordKind, Shaping, Slots, Trigger};
 use std::collections::BTreeMap;
 
@@ -31,12 +31,14 @@ impl Offered {
     }
 
     /// The offered load, or `None` if it comes as fast as possible.
-    fn offer(&self, trigger: &Trigger, plan: &Plan) -> Option<Offer> {
+    fn offer(&self, trigger: &Trigger, longest_us: f64, plan: &Plan) -> Option<Offer> {
         Some(Offer {
             key: self.key,
             what: self.what,
             came: trigger.offered - trigger.switched,
             turned_away: trigger.inhibited - trigger.switched,
+            switched: trigger.switched,
+            longest_s: longest_us * 1e-6,
             rate_hz: self.rate_hz?,
             accepted_loss: f64::from(plan.trigger.accept_loss) / 100.0,
         })
@@ -44,9 +46,15 @@ impl Offered {
 }
 
 impl Account {
-    /// The record of an experiment that has ended, from the plan, the reports of the nodes and the steady window. The
-    /// driver adds its own measurements and the verdict.
-    pub fn assemble(mut self, kind: RecordKind, plan: &Plan, steady: &Steady, offered: &Offered) -> Record {
+    /// The record of an experiment that has ended, from the plan, the reports of the nodes, and the counts over time with their
+    /// steady window. The driver adds its own measurements and the verdict.
+    pub fn assemble(
+        mut self,
+        kind: RecordKind,
+        plan: &Plan,
+        (series, steady): (&Series, &Steady),
+        offered: &Offered,
+    ) -> Record {
         let faults = self.faults();
         self.manager.events = self.by_event(self.manager.events);
         let (bundles, shaping) = (self.bundles(plan), self.shaping(plan));
@@ -56,7 +64,8 @@ impl Account {
         self.findings.extend(self.readouts.iter_mut().flat_map(|readout| readout.findings.drain(..)));
         self.findings.extend(self.builders.iter_mut().flat_map(|builder| builder.findings.drain(..)));
         self.findings.extend(steady.finding());
-        self.findings.extend(offered.offer(&trigger, plan).and_then(|offer| offer.judge(steady)));
+        let offer = offered.offer(&trigger, self.manager.latency_us.max, plan);
+        self.findings.extend(offer.and_then(|offer| offer.judge(series, steady)));
         Record {
             kind,
             experiment: plan.name.clone(),

@@ -108,7 +108,7 @@ kinds! {
     Quarantined "quarantined" Fails "Events are kept in quarantine, without a decision, because their filter unit crashed, hung or answered nonsense"
     LostMessages "lost_messages" Fails "Messages of the traffic were sent and did not arrive"
     LostRequests "lost_requests" Fails "Requests for data were lost: their senders wait forever"
-    RateNotKept "rate_not_kept" Fails "Less was carried than the file offers: the rate in the steady window is below the offered one, or triggers were turned away, by more than `trigger.accept_loss`"
+    RateNotKept "rate_not_kept" Fails "Less was carried than the file offers, by more than `trigger.accept_loss`: triggers were turned away, the rate in the steady window is below the offered one, or what was offered piled up"
     NotConfirmed "not_confirmed" Undecided "Fragments were aligned by their counters alone, and nothing confirms that these belong together"
     RateNotJudged "rate_not_judged" Undecided "The run was too short to tell whether the offered rate or load was carried"
     NoSteadyState "no_steady_state" Remark "Rates did not settle: no steady window was found, and the figures are those of the whole time"

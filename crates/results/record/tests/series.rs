@@ -155,28 +155,76 @@ fn the_interval_holds_the_true_rate_as_often_as_it_says() {
 }
 
 fn offer(turned_away: u64, accepted_loss: f64) -> Offer {
-    Offer { key: "trigger.rate", what: "triggers", came: 10_000, turned_away, rate_hz: 10_000.0, accepted_loss }
+    Offer {
+        key: "trigger.rate",
+        what: "triggers",
+        came: 10_000,
+        turned_away,
+        switched: 0,
+        longest_s: 0.0,
+        rate_hz: 10_000.0,
+        accepted_loss,
+    }
 }
 
 #[test]
 fn a_lag_beyond_the_accepted_part_is_reported() {
     for seed in 1..=20 {
-        let made = |part| Made { carried: part, ..Made::steady(|_| 10_000.0, Some(seed)) }.find().1;
-        assert_eq!(offer(0, 0.0).judge(&made(1.0)), None, "seed {seed}");
-        assert_eq!(offer(0, 0.0).judge(&made(0.995)), None, "seed {seed}: within a per cent");
-        assert_eq!(offer(0, 0.15).judge(&made(0.9)), None, "seed {seed}: accepted");
-        let finding = offer(0, 0.0).judge(&made(0.9)).unwrap_or_else(|| panic!("seed {seed}"));
+        let made = |part| Made { carried: part, ..Made::steady(|_| 10_000.0, Some(seed)) }.find();
+        let judge = |turned_away, accepted_loss, (series, steady): (Series, Steady)| {
+            offer(turned_away, accepted_loss).judge(&series, &steady)
+        };
+        assert_eq!(judge(0, 0.0, made(1.0)), None, "seed {seed}");
+        assert_eq!(judge(0, 0.0, made(0.995)), None, "seed {seed}: within a per cent");
+        assert_eq!(judge(0, 0.15, made(0.9)), None, "seed {seed}: accepted");
+        let finding = judge(0, 0.0, made(0.9)).unwrap_or_else(|| panic!("seed {seed}"));
         assert_eq!((finding.kind, finding.subject.as_str()), (FindingKind::RateNotKept, "trigger.rate"));
         assert!(finding.message.contains("of 10.0 kHz offered were carried"), "{}", finding.message);
-        assert!(offer(0, 0.05).judge(&made(0.9)).is_some(), "seed {seed}");
+        assert!(judge(0, 0.05, made(0.9)).is_some(), "seed {seed}");
     }
 }
 
 #[test]
 fn rejected_load_is_reported_even_without_a_steady_state() {
-    let unsettled = Made::steady(|_| 50.0, Some(1)).find().1;
-    let finding = offer(123, 0.0).judge(&unsettled).expect("a finding");
+    let (series, unsettled) = Made::steady(|_| 50.0, Some(1)).find();
+    let finding = offer(123, 0.0).judge(&series, &unsettled).expect("a finding");
     assert!(finding.message.contains("123 of 10000 triggers were turned away, 1.23 %"), "{}", finding.message);
-    assert_eq!(offer(123, 0.02).judge(&unsettled), None);
-    assert_eq!(offer(0, 0.0).judge(&unsettled), None);
+    assert_eq!(offer(123, 0.02).judge(&series, &unsettled), None);
+    assert_eq!(offer(0, 0.0).judge(&series, &unsettled), None);
+}
+
+/// Bursts of 64 events, and the work for them, which goes on all the time.
+fn bursts(count: u64) -> (Series, Time) {
+    const EVENTS: u64 = 64;
+    let end = Time(SECOND);
+    let (period, mut series) = (SECOND / count, Series::new(Time::ZERO, &[0; RATES + 1]));
+    for step in 1..=count * EVENTS {
+        let now = Time(step * period / EVENTS);
+        let (work, ended) = (step, step / EVENTS * EVENTS);
+        series.mark(now, &[ended, work, ended, ended, work]);
+    }
+    series.stop(end, &[count * EVENTS; RATES + 1]);
+    series.end(end, &[count * EVENTS; RATES + 1]);
+    (series, end)
+}
+
+#[test]
+fn a_window_of_bursts_has_whole_bursts_only() {
+    for count in [25, 30, 40, 50] {
+        let (series, end) = bursts(count);
+        let steady = Steady::find(&series, None, end);
+        let interval = steady.rate_hz().unwrap_or_else(|| panic!("{count}: {:?}", steady.finding()));
+        let [ended, work] = [evb_record::steady::ENDED, RATES].map(|which| series.rate(steady.window, which));
+        assert!((ended / work - 1.0).abs() < 0.02, "{count}: {ended} ended of {work} worked");
+        assert!(interval.high - interval.low < 0.05 * ended, "{count}: {interval:?}");
+    }
+}
+
+#[test]
+fn few_bursts_are_not_a_steady_state() {
+    for count in [8, 12, 15] {
+        let (series, end) = bursts(count);
+        let finding = Steady::find(&series, None, end).finding().unwrap_or_else(|| panic!("{count}"));
+        assert!(finding.message.contains("in bursts"), "{count}: {}", finding.message);
+    }
 }

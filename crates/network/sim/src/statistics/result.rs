@@ -40,7 +40,12 @@ pub(crate) fn record(simulation: &Simulation<'_>, wall_seconds: f64) -> Record {
         per_source_bytes_per_s: rates(statistics.places_sent()),
         simulation: Some(of_network),
         filter: account(simulation, Time(to)).filtering(seconds),
-        ..account(simulation, Time(to)).assemble(RecordKind::Simulation, plan, &steady, &offered(simulation))
+        ..account(simulation, Time(to)).assemble(
+            RecordKind::Simulation,
+            plan,
+            (&statistics.series, &steady),
+            &offered(simulation),
+        )
     }
     .judged()
 }

@@ -12,6 +12,7 @@ mod gather;
 mod hosts;
 mod links;
 mod mapper;
+mod offered;
 mod pages;
 mod published;
 mod rates;

@@ -169,11 +169,16 @@ impl Series {
         before.map_or(self.start(), |mark| self.time(mark))
     }
 
+    /// All moments at which one of the counts is known, in no order.
+    pub(crate) fn points(&self, count: usize) -> impl Iterator<Item = (Time, u64)> {
+        let marks = (0..self.len()).map(move |mark| (self.time(mark), self.counted(mark, count)));
+        let singles = self.stopped.iter().chain(&self.ended).map(move |(at, counts)| (Time(*at), counts[count]));
+        marks.chain(singles)
+    }
+
     /// One of the counts at a moment, interpolated linearly between the nearest marks.
     pub fn at(&self, moment: Time, count: usize) -> f64 {
-        let marks = (0..self.len()).map(|mark| (self.time(mark), self.counted(mark, count)));
-        let singles = self.stopped.iter().chain(&self.ended).map(|(at, counts)| (Time(*at), counts[count]));
-        let points = || marks.clone().chain(singles.clone());
+        let points = || self.points(count);
         // At one moment the end comes after a mark, and has counted what happened just then.
         let before = points().filter(|(at, _)| *at <= moment).max().or(points().min()).unwrap_or_default();
         let after = points().filter(|(at, _)| *at > moment).min().unwrap_or(before);

@@ -1,7 +1,7 @@
 //! The steady window of a series.
 
 use super::{
-    batches,
+    batches, bursts,
     series::{DONE, ENDED, OFFERED, Series},
     truncation::warmup,
 };
@@ -12,6 +12,8 @@ use evb_core::Time;
 const FEWEST_STEPS: usize = 40;
 /// Mean number of events per step, so that noise does not hide the warm-up: the five of MSER-5.
 const EVENTS_PER_STEP: u64 = 5;
+/// Fewest bursts in which a window is searched: half of them must be enough for ten batches.
+const FEWEST_BURSTS: usize = 20;
 /// Factor by which a longer run is proposed for a series that did not settle.
 const LONGER: f64 = 4.0;
 
@@ -42,13 +44,15 @@ pub(crate) struct Settled {
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Unsettled {
     TooFew,
+    /// Events end in this number of bursts.
+    FewBursts(usize),
     WarmingUp,
     Drifting,
 }
 
 impl Steady {
     /// Finds the steady window of a series that has ended at `end`. The window ends with the trigger, since draining is
-    /// no steady state. It begins at the end of the warm-up, or at `from` if the user has set it; then the end of a
+    /// no steady state, or of events that end in bursts with the last of them. It begins at the end of the warm-up, or at `from` if the user has set it; then the end of a
     /// trigger that ended by number is kept. Without a steady state, the window goes from its begin to `end`.
     pub fn find(series: &Series, from: Option<Time>, end: Time) -> Self {
         let whole = (from.unwrap_or(series.start()), end);
@@ -78,6 +82,10 @@ impl Steady {
                 let needed = 2 * FEWEST_STEPS as u64 * EVENTS_PER_STEP;
                 ("too few ended while the trigger was on".to_owned(), format!("a window needs about {needed} of them"))
             }
+            Unsettled::FewBursts(count) => (
+                format!("events end in bursts, {count} of them while the trigger was on"),
+                format!("a window needs {} whole bursts", FEWEST_BURSTS + 1),
+            ),
             Unsettled::WarmingUp => ("more than half of the time is warm-up".to_owned(), longer),
             Unsettled::Drifting => ("the rate still drifts".to_owned(), longer),
         };
@@ -95,10 +103,18 @@ fn settle(series: &Series, from: Option<Time>, whole: Time) -> Result<((Time, Ti
     let marks = steps(last - first, ended).map(|step| (first..=last).rev().step_by(step).collect::<Vec<_>>());
     let mut marks = marks.ok_or(Unsettled::TooFew)?;
     marks.reverse();
+    let counts: Vec<_> = marks.iter().map(|&mark| series.counted(mark, ENDED)).collect();
+    let bursts = bursts::ends(&counts).map(|ends| ends.into_iter().map(|step| marks[step]).collect::<Vec<_>>());
+    let (begin, end) = match &bursts {
+        Some(ends) if ends.len() <= FEWEST_BURSTS => return Err(Unsettled::FewBursts(ends.len())),
+        Some(ends) => (series.time(ends[0]), series.time(ends[ends.len() - 1])),
+        None => (from.unwrap_or(series.start()), end),
+    };
+    let marks = bursts.unwrap_or(marks);
     let of = |count: usize| rates(series, &marks, count);
     let rates = of(ENDED);
     let left_out = if from.is_some() { 0 } else { warmup(&rates).ok_or(Unsettled::WarmingUp)? };
-    let start = if left_out == 0 { from.unwrap_or(series.start()) } else { series.time(marks[left_out]) };
+    let start = if left_out == 0 { begin } else { series.time(marks[left_out]) };
     let mean = batches::mean(&rates[left_out..]).ok_or(Unsettled::Drifting)?;
     let behind: Vec<_> = of(OFFERED).iter().zip(of(DONE)).map(|(offered, done)| offered - done).collect();
     let behind = batches::drift(&behind[left_out..]);
