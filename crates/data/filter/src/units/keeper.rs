@@ -162,6 +162,9 @@ impl Keeper {
         while !self.held.is_empty() {
             let Some(process) = &mut self.process else { return Err(Reason::Closed) };
             let verdicts = process.receive_verdicts(&is_dropped)?;
+            if verdicts.is_empty() {
+                return Err(Reason::Nonsense("a message without verdicts".into()));
+            }
             self.take_verdicts(verdicts)?;
         }
         Ok(())

@@ -221,6 +221,18 @@ fn a_hang_costs_its_event() {
     assert_eq!(lost, [7]);
 }
 
+/// A program that answers, and never about an event, is given up by what it answers.
+#[test]
+fn endless_messages_without_verdicts_are_nonsense() {
+    let body = "import struct\nout = os.dup(1)\ndef decide(event):\n  while True: os.write(out, struct.pack('<IIQ', 8, 17, 0))";
+    let (verdicts, report) = decide(body, LONG, 30);
+    assert!(verdicts.iter().all(|verdict| *verdict == Verdict::Quarantined));
+    // Several events at first, and then one after the other.
+    assert_eq!(report.reasons, BTreeMap::from([("nonsense", 4), ("given_up", 26)]));
+    assert!(report.first_failures[0].1.to_string().contains("without verdicts"), "{report:?}");
+    assert_eq!(report.given_up.len(), 1, "{report:?}");
+}
+
 #[test]
 fn nonsense_costs_its_event() {
     let body = "decide = lambda event: True\nreal = evb_filter._verdict\nevb_filter._verdict = lambda number, *rest: real(1000 if number == 7 else number, *rest)";
