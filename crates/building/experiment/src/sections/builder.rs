@@ -28,7 +28,8 @@ pub(super) const BUILDER: &[Key] = &[
     optional(
         "deadline",
         wait(),
-        "time after which an event, or a phase of it, ends with the fragments received so far",
+        "time after which an event, or a phase of it, ends with the fragments received so far; a source that has missed it \
+         three times in a row is not awaited until it sends again",
     ),
 ];
 

@@ -86,10 +86,11 @@ impl Exchange {
         });
     }
 
-    /// Moves stored events into `sink`; `None` while the lease is held.
+    /// Moves stored events into `sink`, none while the lease is held.
     ///
     /// # Errors
-    /// The error of the writer, once.
+    /// The error of the writer, once. What was stored before is returned by an earlier call, so that the node can report
+    /// it before it fails.
     pub(super) fn take_stored(&self, sink: &mut Vec<Built<Bytes>>) -> Result<(), NodeError> {
         if !self.news.load(Ordering::Acquire) {
             return Ok(());
@@ -98,8 +99,13 @@ impl Exchange {
         if self.lease.state(now()) != LeaseState::Open {
             return Ok(());
         }
+        if !state.stored.is_empty() {
+            let has_ended = state.outcome.is_some();
+            self.news.store(has_ended, Ordering::Relaxed);
+            sink.append(&mut state.stored);
+            return Ok(());
+        }
         self.news.store(false, Ordering::Relaxed);
-        sink.append(&mut state.stored);
         match &mut state.outcome {
             Some(outcome) => std::mem::replace(outcome, Ok(())),
             None => Ok(()),

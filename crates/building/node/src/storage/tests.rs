@@ -230,9 +230,25 @@ fn an_error_of_the_writer_is_reported_once_by_the_node() {
     assert!(error.message.starts_with("builder unit 0: cannot store 1 bytes in fake"), "{error}");
     assert!(error.hint.unwrap().starts_with("free some space"));
     assert!(sink.is_empty(), "whether the first has reached the kernel is unknown");
+    assert!(hand.written().is_empty(), "no event is in the file that is not reported");
     store(&mut storage, 3..=3);
     finish(&mut storage).unwrap();
     assert_eq!(hand.closed.load(Ordering::SeqCst), 1, "what was stored before is closed");
+}
+
+/// The node can report as stored what is in the file, before it fails.
+#[test]
+fn events_that_were_stored_before_an_error_are_returned_before_it() {
+    let (mut storage, hand) = storage(true, None, None);
+    store(&mut storage, 1..=1);
+    hand.step(Step::Go);
+    wait_until("the event is stored", || hand.wakes.load(Ordering::SeqCst) > 0);
+    store(&mut storage, 2..=2);
+    hand.step(Step::Fail);
+    wait_until("the writer has ended", || hand.closed.load(Ordering::SeqCst) > 0);
+    wait_until("the node is woken", || hand.wakes.load(Ordering::SeqCst) > 1);
+    assert_eq!((taken(&mut storage), hand.written()), (vec![1], vec![1]));
+    assert!(storage.take_stored(&mut Vec::new()).is_err());
 }
 
 #[test]

@@ -82,7 +82,13 @@ impl<F: EventFile> EventWriter<F> {
                 task => return Ok(task),
             };
             let place = self.file.place();
-            self.write_batch(was_idle, &mut waiting, &mut batch)?;
+            if let Err(error) = self.write_batch(was_idle, &mut waiting, &mut batch) {
+                // Events that are never reported as stored are built again, by another builder or in another run.
+                if let Err(error) = self.file.go_back(place) {
+                    tracing::warn!(builder = self.builder, %error, "events that are not reported stay in the file");
+                }
+                return Err(error);
+            }
             match self.exchange.confirm(&mut batch, self.file.by_stream()) {
                 Ok(all_taken) => unconfirmed = if all_taken { place } else { unconfirmed },
                 Err(Task::Drop) => return Ok(Task::Drop),
