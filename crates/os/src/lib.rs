@@ -1,5 +1,5 @@
 //! The operating system as evb uses it: memory shared by processes, cores and the binding of threads to them, limits of a
-//! process, libraries that are compiled at first use, and tests that need tools.
+//! process and its use of memory, libraries that are compiled at first use, and tests that need tools.
 
 pub mod compiled;
 pub mod cores;
@@ -7,3 +7,4 @@ pub mod limits;
 #[cfg(target_os = "linux")]
 pub mod memory;
 pub mod tools;
+pub mod usage;

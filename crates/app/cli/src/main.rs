@@ -28,6 +28,7 @@ mod hosts;
 mod launcher;
 mod log;
 mod members;
+mod memory_watch;
 mod nodes;
 mod output;
 mod progress;

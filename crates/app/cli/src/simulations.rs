@@ -2,10 +2,11 @@
 
 use crate::{
     failure::Failure,
+    memory_watch::MemoryWatch,
     progress::{ProgressArgs, SimulationProgress},
 };
 use clap::Args;
-use evb::{OpenTrace, Plan, Record, Simulations, Take};
+use evb::{ByteCount, OpenTrace, Plan, Record, Simulations, Take};
 use std::{num::NonZeroUsize, sync::atomic::AtomicBool};
 
 /// The options of simulations and of their output.
@@ -15,6 +16,9 @@ pub(crate) struct HowArgs {
     /// results do not depend on it
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
+    /// Most memory that the simulations may take together, such as `4 GB`; half of the machine's by default
+    #[arg(long, value_name = "SIZE")]
+    memory: Option<ByteCount>,
     /// Print JSON records, one on a line, instead of tables
     #[arg(long)]
     pub(crate) json: bool,
@@ -32,9 +36,14 @@ impl HowArgs {
         take: &mut Take<'_, Failure>,
     ) -> Result<Vec<Record>, Failure> {
         let progress = SimulationProgress::new(plans.len(), self.progress);
+        let watch = MemoryWatch::begin(self.memory);
         let begin = |plan: &Plan| -> Box<dyn FnMut(&evb::SimulationProgress) + '_> {
             let line = progress.begin(plan);
-            Box::new(move |now| line.show(now))
+            let most = watch.most();
+            Box::new(move |now| {
+                most.note(now);
+                line.show(now);
+            })
         };
         Simulations { plans, threads: self.threads, stop, trace, begin: &begin }.run(take)
     }

@@ -1,6 +1,6 @@
 //! Limits of the system, and of evb itself: an error names the limit and the remedy.
 
-use crate::support::{Evb, Lab, Outcome, PROCESSES, THREADS, good, not_good, peak_memory, wait_until};
+use crate::support::{Evb, Lab, Outcome, PROCESSES, THREADS, good, not_good, peak_memory, read_all, wait_until};
 use evb_record::FindingKind;
 use rustix::process::{Signal, geteuid};
 use std::{fs, os::unix::fs::PermissionsExt as _};
@@ -155,4 +155,27 @@ fn records_have_bounded_length() {
     let outcome = limited(lab.evb(&["compare", "long.jsonl", "long.jsonl"]), "ulimit -v 1000000");
     assert_eq!(outcome.code(), Some(2), "{outcome}");
     assert!(outcome.stderr.contains("long.jsonl: line 1: longer than a record can be"), "{outcome}");
+}
+
+/// A full disk leaves no event in the files that is not counted as built.
+#[test]
+fn a_disk_that_is_full_keeps_the_events_that_are_built() {
+    let lab = Lab::with(SMALL);
+    let full = ["--set", "trigger.events=200000", "--set", "builder.units=2"];
+    let outcome = limited(lab.run(&full), "ulimit -f 2000");
+    let record = not_good(&outcome);
+    assert!(record.findings.iter().any(|finding| finding.kind == FindingKind::Failed), "{outcome}");
+    let stored: u64 = record.builders.iter().map(|builder| builder.stored).sum();
+    let in_files = read_all(&lab.stored_files()).events.len() as u64;
+    assert_eq!((stored, in_files), (record.events.built, record.events.built), "{outcome}");
+}
+
+/// A simulation that takes too much memory ends with an error that says what took it.
+#[test]
+fn the_memory_of_a_simulation_is_watched() {
+    let lab = Lab::with(SMALL);
+    let outcome = lab.simulate(&["--memory", "1 MB", "--set", "trigger.events=100000000"]).run();
+    assert_eq!(outcome.code(), Some(2), "{outcome}");
+    let told = ["of memory, of at most 1 MB", "planned events", "--memory SIZE"];
+    assert!(told.iter().all(|part| outcome.stderr.contains(part)), "{outcome}");
 }

@@ -43,6 +43,12 @@ pub struct Progress {
     pub packet_hops: u64,
     /// Part of the work that is done, from 0 to 1; 0 when that is not known.
     pub part: f64,
+    /// Events of the simulator that are planned. They, packets and messages make the memory of a simulation.
+    pub planned_events: u64,
+    /// Packets under way.
+    pub packets: u64,
+    /// Messages under way, or waiting at their hosts.
+    pub messages: u64,
 }
 
 /// Takes the progress of a simulation; returns true to continue.
@@ -208,7 +214,15 @@ impl<'a> Simulation<'a> {
         let by_events = self.plan.events().map_or(0.0, |events| self.statistics.ended() as f64 / events as f64);
         let part = by_time.max(by_events).min(1.0);
         let (ended, packet_hops) = (self.statistics.ended(), self.net.packet_hops());
-        Progress { seconds, ended, packet_hops, part }
+        Progress {
+            seconds,
+            ended,
+            packet_hops,
+            part,
+            planned_events: self.net.queue.len() as u64,
+            packets: self.net.packets.len() as u64,
+            messages: self.messages.len() as u64,
+        }
     }
 
     /// Ends the simulation where it is.
