@@ -8,7 +8,7 @@ use crate::{
     hooks::{Hook, Hooks},
     journal::Level,
     rates::{Rates, slowest},
-    registry::{Begun, Ended, NodeOfRun, RegistryError},
+    registry::{Backlog, Begun, Ended, NodeOfRun, RegistryError},
     service_state::{Answer, OperatorRequest, Refusal, Request, ServiceState, now},
     status::{NodeStatus, Problem, RunStatus, Status, word},
 };
@@ -89,6 +89,8 @@ pub(crate) struct Service<'a> {
     /// Type and comment of the run that follows the present one without a stop; an empty type is that of the present one.
     next: Option<(String, String)>,
     after: Vec<Hook>,
+    /// Changes of the registry that wait.
+    backlog: Backlog<'a>,
     error: Option<Problem>,
     /// The state that run control was last said to be in: what it entails is done.
     state: RunState,
@@ -111,7 +113,8 @@ struct CurrentRun {
     stop_comment: String,
     /// The operator ended it: a scan does not go on.
     is_stopped: bool,
-    is_noted: bool,
+    /// The run as it was noted when it began.
+    noted: Option<Arc<Begun>>,
     started: Instant,
 }
 
@@ -165,6 +168,7 @@ impl<'a> Service<'a> {
         hooks: &'a Hooks,
     ) -> Result<Self, ServeError> {
         let interrupted = shared.with_registry(|registry| registry.close_interrupted())?;
+        shared.with_registry(|registry| registry.be_brief())?;
         if interrupted > 0 {
             let text = format!("{interrupted} run without an end in the registry: it was interrupted");
             shared.log(Level::Warning, None, None, text);
@@ -182,6 +186,7 @@ impl<'a> Service<'a> {
             start: None,
             next: None,
             after: Vec::new(),
+            backlog: Backlog::new(shared),
             error: None,
             state: RunState::Initial,
             looks: VecDeque::new(),
@@ -216,6 +221,7 @@ impl<'a> Service<'a> {
                 self.carry_out(session, action, &by, reply);
             }
             self.look_after_hooks(session)?;
+            self.backlog.look_after();
             self.turn(session)?;
             self.publish(session);
         }
@@ -243,7 +249,7 @@ impl<'a> Service<'a> {
     }
 
     fn number(&self) -> Option<u64> {
-        self.run.as_ref().filter(|run| run.is_noted).map(|run| run.status.number)
+        self.run.as_ref().filter(|run| run.noted.is_some()).map(|run| run.status.number)
     }
 
     // ---- requests of operators
@@ -380,16 +386,13 @@ impl<'a> Service<'a> {
             Some(Ok(())) => {
                 let Some(Starting { run_type, comment, .. }) = self.start.take() else { return Ok(()) };
                 self.take_point(session)?;
-                session.number_beyond(self.shared.with_registry(|registry| registry.latest())?);
+                // A registry that cannot be read has no number that is not known from an earlier run.
+                let latest = self.shared.with_registry(|registry| registry.latest()).unwrap_or_default();
+                session.number_beyond(latest);
                 let status = RunStatus { run_type, comment, ..RunStatus::default() };
                 let started = Instant::now();
-                self.run = Some(CurrentRun {
-                    status,
-                    stop_comment: String::new(),
-                    is_stopped: false,
-                    is_noted: false,
-                    started,
-                });
+                self.run =
+                    Some(CurrentRun { status, stop_comment: String::new(), is_stopped: false, noted: None, started });
                 self.next = None;
                 session.command(Command::Start);
             }
@@ -404,7 +407,7 @@ impl<'a> Service<'a> {
             self.state = state;
             self.shared.log(Level::Info, self.number(), None, format!("run control: {state}"));
             if state == RunState::Running {
-                self.note_begin(session)?;
+                self.note_begin(session);
             }
         }
         match turn {
@@ -420,7 +423,7 @@ impl<'a> Service<'a> {
     }
 
     /// Notes the run that has begun.
-    fn note_begin(&mut self, session: &Session<'_>) -> Result<(), RegistryError> {
+    fn note_begin(&mut self, session: &Session<'_>) {
         let (plan, text) = &self.loaded.points[self.point];
         let names = (0..plan.building.nodes()).map(|node| plan.building.node_name(NodeId(node)));
         let nodes = names.zip(session.machines()).map(|(name, machine)| match machine {
@@ -428,8 +431,7 @@ impl<'a> Service<'a> {
             None => NodeOfRun { name, host: self.host.clone(), clock_ahead_s: 0.0 },
         });
         let nodes = nodes.collect();
-        let Some(run) = self.run.as_mut().filter(|run| !run.is_noted) else { return Ok(()) };
-        run.is_noted = true;
+        let Some(run) = self.run.as_mut().filter(|run| run.noted.is_none()) else { return };
         run.started = Instant::now();
         run.status.started = now();
         run.status.number = session.run_number().unwrap_or_default();
@@ -445,8 +447,9 @@ impl<'a> Service<'a> {
             experiment_text: text.clone(),
             nodes,
         };
-        self.shared.with_registry(|registry| registry.begin(&begun))?;
-        self.tell_run(begun.number)
+        let begun = Arc::new(begun);
+        run.noted = Some(begun.clone());
+        self.backlog.begin(begun);
     }
 
     /// Notes the run that has ended, and goes on with a scan.
@@ -464,14 +467,17 @@ impl<'a> Service<'a> {
             format!("run {number} {state}: {} events built, {verdict}", record.events.built),
         );
         let end = Ended { state, ended: now(), comment: run.stop_comment, record };
-        self.shared.with_registry(|registry| registry.end(number, &end))?;
         self.start_after_hook(number, &end);
-        self.tell_run(number)?;
+        let record = Arc::new(end.record.clone());
+        if let Some(begun) = run.noted {
+            self.backlog.end(begun, end);
+        }
         let RunStatus { run_type, comment, .. } = run.status.clone();
-        self.last = Some(LastRun { status: run.status, record: Arc::new(end.record) });
+        self.last = Some(LastRun { status: run.status, record });
         self.looks.clear();
         if session.state().is_active() || session.state() == RunState::Configuring {
-            return self.follow(session, (run_type, comment), run.is_stopped);
+            self.follow(session, (run_type, comment), run.is_stopped);
+            return Ok(());
         }
         self.next = None;
         if !run.is_stopped && state == "stopped" && self.point + 1 < self.loaded.points.len() {
@@ -483,7 +489,7 @@ impl<'a> Service<'a> {
 
     /// Goes on with the run that follows the one before by itself: it goes on already, or nodes connect for it. It has the
     /// type and the comment of the one before unless the operator has given others.
-    fn follow(&mut self, session: &Session<'_>, before: (String, String), is_stopped: bool) -> Result<(), ServeError> {
+    fn follow(&mut self, session: &Session<'_>, before: (String, String), is_stopped: bool) {
         let (run_type, comment) = match self.next.take() {
             Some((run_type, comment)) if run_type.is_empty() => (before.0, comment),
             Some(wished) => wished,
@@ -491,11 +497,10 @@ impl<'a> Service<'a> {
         };
         let status = RunStatus { run_type, comment, ..RunStatus::default() };
         let (stop_comment, started) = (String::new(), Instant::now());
-        self.run = Some(CurrentRun { status, stop_comment, is_stopped, is_noted: false, started });
+        self.run = Some(CurrentRun { status, stop_comment, is_stopped, noted: None, started });
         if session.state().is_active() {
-            self.note_begin(session)?;
+            self.note_begin(session);
         }
-        Ok(())
     }
 
     fn start_after_hook(&mut self, number: u64, end: &Ended) {
@@ -512,12 +517,6 @@ impl<'a> Service<'a> {
             Ok(hook) => self.after.push(hook),
             Err(why) => self.shared.log(Level::Error, Some(number), None, format!("after the run: {why}")),
         }
-    }
-
-    fn tell_run(&self, number: u64) -> Result<(), RegistryError> {
-        let row = self.shared.with_registry(|registry| registry.list(Some(number + 1), 1))?;
-        row.into_iter().for_each(|row| self.shared.tell_run(row));
-        Ok(())
     }
 
     // ---- the status
@@ -573,7 +572,7 @@ impl<'a> Service<'a> {
             Some(_) => vec![Command::Stop.name(), Command::Abort.name()],
             None => commands.filter(|&command| state.accepts(command)).map(Command::name).collect(),
         };
-        let current = self.run.as_ref().filter(|run| run.is_noted);
+        let current = self.run.as_ref().filter(|run| run.noted.is_some());
         let run = current.map(|run| RunStatus { seconds: run.started.elapsed().as_secs_f64(), ..run.status.clone() });
         let live = self.live().filter(|_| run.is_some());
         let stored = rates.as_ref().map_or(0.0, |rates| rates.stored_bytes_per_s);
@@ -595,7 +594,7 @@ impl<'a> Service<'a> {
             nodes,
             now_rates: rates,
             disk: (plan.storage.keep != Keep::None).then(|| disk::look(&plan.storage.directory, stored)).flatten(),
-            error: self.error.clone(),
+            error: self.error.as_ref().or(self.backlog.problem()).cloned(),
         }
     }
 

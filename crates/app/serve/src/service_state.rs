@@ -208,8 +208,8 @@ impl ServiceState {
     }
 
     /// Does something with the registry of runs.
-    pub(crate) fn with_registry<T>(&self, work: impl FnOnce(&Registry) -> T) -> T {
-        work(&lock(&self.registry))
+    pub(crate) fn with_registry<T>(&self, work: impl FnOnce(&mut Registry) -> T) -> T {
+        work(&mut lock(&self.registry))
     }
 
     /// Does something with the log.

@@ -38,7 +38,7 @@ pub(crate) struct Status {
     pub(crate) disk: Option<Disk>,
     /// The record of the run so far, or of the last run.
     pub(crate) record: Option<Arc<Record>>,
-    /// The reason why the last configuration failed.
+    /// The reason why the last configuration failed, or why the registry of runs cannot be written.
     pub(crate) error: Option<Problem>,
 }
 

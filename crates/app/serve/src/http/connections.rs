@@ -1,14 +1,15 @@
-//! Accepts connections, a bounded number of them. When all places are taken, one that has shown no token has to
-//! go, the oldest first.
+//! Accepts connections, a bounded number of them. When all places are taken, one of the lowest role is closed, the oldest
+//! first: those without a token before those who watch, and these before operators. So no one is locked out by a lower role.
 
 use super::guard::Shown;
+use crate::access::Role;
 use axum::{Extension, Router};
 use hyper::server::conn::http1;
 use hyper_util::{
     rt::{TokioIo, TokioTimer},
     service::TowerToHyperService,
 };
-use std::{collections::VecDeque, sync::atomic::Ordering, time::Duration};
+use std::{collections::VecDeque, time::Duration};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream},
@@ -46,7 +47,7 @@ pub(crate) async fn serve(listener: TcpListener, router: Router, tls: Option<Tls
         while connections.try_join_next().is_some() {}
         pace.wait().await;
         if !open.make_room() {
-            // Every place belongs to an operator.
+            // Every place belongs to an admin.
             continue;
         }
         let shown = Shown::default();
@@ -88,8 +89,9 @@ impl Connections {
         if self.0.len() < MOST_CONNECTIONS {
             return true;
         }
-        let stranger = self.0.iter().position(|(_, shown)| !shown.0.load(Ordering::Relaxed));
-        let gone = stranger.and_then(|place| self.0.remove(place));
+        let lowest = self.0.iter().enumerate().min_by_key(|(_, (_, shown))| shown.role());
+        let place = lowest.filter(|(_, (_, shown))| shown.role() < Some(Role::Admin)).map(|(place, _)| place);
+        let gone = place.and_then(|place| self.0.remove(place));
         gone.map(|(connection, _)| connection.abort()).is_some()
     }
 }
@@ -117,6 +119,30 @@ impl Pace {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Those who watch give way to others, the oldest first; an admin gives way to none.
+    #[tokio::test]
+    async fn a_role_cannot_lock_out_a_higher_one() {
+        let mut open = Connections::default();
+        let add = |open: &mut Connections, role: Option<Role>| {
+            let shown = Shown::default();
+            role.iter().for_each(|role| shown.show(*role));
+            let has_room = open.make_room();
+            if has_room {
+                open.0.push_back((tokio::spawn(std::future::pending::<()>()).abort_handle(), shown));
+            }
+            has_room
+        };
+        let count = |open: &Connections, role| open.0.iter().filter(|(_, shown)| shown.role() == role).count();
+        (0..2 * MOST_CONNECTIONS).for_each(|_| assert!(add(&mut open, Some(Role::Watch))));
+        assert_eq!(open.0.len(), MOST_CONNECTIONS);
+        assert!(add(&mut open, Some(Role::Admin)) && add(&mut open, Some(Role::Operate)));
+        (0..MOST_CONNECTIONS).for_each(|_| assert!(add(&mut open, None)));
+        let counts = [None, Some(Role::Watch), Some(Role::Operate), Some(Role::Admin)].map(|role| count(&open, role));
+        assert_eq!(counts, [1, MOST_CONNECTIONS - 3, 1, 1]);
+        (0..MOST_CONNECTIONS - 1).for_each(|_| assert!(add(&mut open, Some(Role::Admin))));
+        assert!(!add(&mut open, Some(Role::Admin)) && !add(&mut open, None));
+    }
 
     #[tokio::test(start_paused = true)]
     async fn a_flood_is_accepted_at_a_bounded_pace_and_a_visitor_at_once() {

@@ -1,7 +1,10 @@
 //! Admission: the token of an operator is needed, and requests that other sites make in the name of a user are rejected.
 
 use super::Web;
-use crate::{access::Operator, status::Problem};
+use crate::{
+    access::{Operator, Role},
+    status::Problem,
+};
 use axum::{
     Json,
     extract::{Request, State},
@@ -10,19 +13,27 @@ use axum::{
     response::{IntoResponse as _, Response},
 };
 use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
 /// Wait before the answer to a wrong token: guessing takes long.
 const PENALTY: Duration = Duration::from_millis(500);
 
-/// Set when a connection has shown a token.
+/// The role of the last token that a connection has shown.
 #[derive(Clone, Default)]
-pub(super) struct Shown(pub(super) Arc<AtomicBool>);
+pub(super) struct Shown(Arc<Mutex<Option<Role>>>);
+
+impl Shown {
+    /// The role; `None` if no token was shown.
+    pub(super) fn role(&self) -> Option<Role> {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn show(&self, role: Role) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(role);
+    }
+}
 
 /// Lets a request in that has the token of an operator.
 pub(super) async fn let_in(State(web): State<Arc<Web>>, mut request: Request, next: Next) -> Response {
@@ -33,7 +44,7 @@ pub(super) async fn let_in(State(web): State<Arc<Web>>, mut request: Request, ne
     match operator {
         Some(Some(operator)) => {
             if let Some(shown) = request.extensions().get::<Shown>() {
-                shown.0.store(true, Ordering::Relaxed);
+                shown.show(operator.role);
             }
             request.extensions_mut().insert::<Operator>(operator);
             next.run(request).await
@@ -94,9 +105,24 @@ const SEALS: [(&str, &str); 5] = [
     ("cross-origin-resource-policy", "same-origin"),
 ];
 
+/// Longest text of an error that is passed on, in bytes.
+const LONGEST_ERROR: usize = 4096;
+
+/// Turns errors in plain text, such as those about a wrong parameter, into those of all other answers.
+async fn explain(response: Response) -> Response {
+    let kind = response.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    let is_text = kind.is_some_and(|kind| kind.starts_with("text/plain"));
+    if !(response.status().is_client_error() && is_text) {
+        return response;
+    }
+    let status = response.status();
+    let text = axum::body::to_bytes(response.into_body(), LONGEST_ERROR).await.unwrap_or_default();
+    refuse(status, Problem { message: String::from_utf8_lossy(&text).into_owned(), hint: None })
+}
+
 /// Adds the headers of all answers.
 pub(super) async fn seal(request: Request, next: Next) -> Response {
-    let mut response = next.run(request).await;
+    let mut response = explain(next.run(request).await).await;
     for (name, value) in SEALS {
         response.headers_mut().insert(name, HeaderValue::from_static(value));
     }

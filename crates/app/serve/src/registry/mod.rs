@@ -3,20 +3,29 @@
 //! A run is noted when it starts, and again when it ends. A run that the program did not see end is `interrupted`: the
 //! next start of the service says so.
 
+mod backlog;
 mod export;
 mod parquet;
 mod run;
 
+pub(crate) use backlog::Backlog;
 pub use export::csv;
 pub use parquet::parquet;
 pub use run::{Begun, Ended, NodeOfRun, RunDetails, RunRow};
 
 use evb_record::Outcome;
-use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
-use std::{path::Path, time::Duration};
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row, params};
+use std::{
+    fs, io,
+    os::unix::fs::MetadataExt as _,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 /// Longest wait for another program that writes to the registry.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// The same while runs continue: the thread that waits drives them, and tries again later.
+const SHORT_PATIENCE: Duration = Duration::from_millis(50);
 /// Layout of the tables. It is raised when it changes, and older ones are then brought up to date.
 const LAYOUT: i64 = 1;
 
@@ -68,12 +77,30 @@ pub enum RegistryError {
         /// Its layout.
         found: i64,
     },
+    /// The file was deleted, and cannot be written again.
+    #[error("the registry of runs {path} was deleted, and cannot be written again: {source}")]
+    Deleted {
+        /// The file.
+        path: String,
+        /// The reason.
+        source: io::Error,
+    },
+}
+
+impl RegistryError {
+    /// Returns true if the same change is refused at any time, such as a run whose number is taken.
+    pub(crate) fn is_permanent(&self) -> bool {
+        matches!(self, Self::Database { source, .. }
+            if source.sqlite_error_code() == Some(ErrorCode::ConstraintViolation))
+    }
 }
 
 /// The registry of runs.
 pub struct Registry {
     connection: Connection,
     path: String,
+    /// Device and number of the file.
+    file: Option<(u64, u64)>,
 }
 
 impl Registry {
@@ -105,7 +132,7 @@ impl Registry {
     fn open_with(path: &Path, flags: OpenFlags) -> Result<Self, RegistryError> {
         let name = path.display().to_string();
         match Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX) {
-            Ok(connection) => Ok(Self { connection, path: name }),
+            Ok(connection) => Ok(Self { connection, path: name, file: identity(path) }),
             Err(source) => Err(RegistryError::Database { path: name, source }),
         }
     }
@@ -133,6 +160,52 @@ impl Registry {
 
     fn error(&self, source: rusqlite::Error) -> RegistryError {
         RegistryError::Database { path: self.path.clone(), source }
+    }
+
+    /// Waits only shortly for other programs from now on.
+    ///
+    /// # Errors
+    /// The database is broken.
+    pub(crate) fn be_brief(&self) -> Result<(), RegistryError> {
+        self.connection.busy_timeout(SHORT_PATIENCE).map_err(|source| self.error(source))
+    }
+
+    /// Opens the registry again if its file was deleted or replaced. The runs of a deleted file are still there, and are
+    /// written again. Returns true if that was done.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub(crate) fn restore(&mut self) -> Result<bool, RegistryError> {
+        let path = PathBuf::from(&self.path);
+        let present = identity(&path);
+        if present.is_some() && present == self.file {
+            return Ok(false);
+        }
+        if present.is_none() {
+            self.write_again(&path)?;
+        }
+        let again = Self::create(&path)?;
+        again.be_brief()?;
+        *self = again;
+        Ok(true)
+    }
+
+    /// Writes all runs to a new file in the place of the deleted one.
+    fn write_again(&mut self, path: &Path) -> Result<(), RegistryError> {
+        let failed = |source| RegistryError::Deleted { path: path.display().to_string(), source };
+        let [new, log, index] = [".new", "-wal", "-shm"].map(|end| format!("{}{end}", self.path));
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder).map_err(failed)?;
+        }
+        let _earlier_attempt = fs::remove_file(&new);
+        self.connection.execute("VACUUM INTO ?1", [&new]).map_err(|source| self.error(source))?;
+        fs::rename(&new, path).map_err(failed)?;
+        // The log and the index of the deleted file do not fit the new one.
+        self.connection = Connection::open_in_memory().map_err(|source| self.error(source))?;
+        for file in [log, index] {
+            let _missing = fs::remove_file(file);
+        }
+        Ok(())
     }
 
     /// Marks runs without a recorded end as interrupted. Returns their number.
@@ -178,11 +251,11 @@ impl Registry {
         done.map(drop).map_err(|source| self.error(source))
     }
 
-    /// Notes the end of a run.
+    /// Notes the end of a run. Returns false if the run does not exist.
     ///
     /// # Errors
     /// The registry cannot be written.
-    pub fn end(&self, number: u64, end: &Ended) -> Result<(), RegistryError> {
+    pub fn end(&self, number: u64, end: &Ended) -> Result<bool, RegistryError> {
         let record = &end.record;
         let bytes: u64 = record.builders.iter().map(|builder| builder.bytes).sum();
         let done = self.connection.execute(
@@ -200,7 +273,7 @@ impl Registry {
                 serde_json::to_string(record).unwrap_or_default(),
             ],
         );
-        done.map(drop).map_err(|source| self.error(source))
+        done.map(|changed| changed > 0).map_err(|source| self.error(source))
     }
 
     /// Changes the comment of a run. Returns false if the run does not exist.
@@ -208,6 +281,7 @@ impl Registry {
     /// # Errors
     /// The registry cannot be written.
     pub fn comment(&self, number: u64, comment: &str) -> Result<bool, RegistryError> {
+        let Ok(number) = i64::try_from(number) else { return Ok(false) };
         let done = self.connection.execute("UPDATE runs SET comment = ?2 WHERE number = ?1", params![number, comment]);
         done.map(|changed| changed > 0).map_err(|source| self.error(source))
     }
@@ -231,6 +305,7 @@ impl Registry {
     /// # Errors
     /// The registry cannot be read.
     pub fn show(&self, number: u64) -> Result<Option<RunDetails>, RegistryError> {
+        let Ok(number) = i64::try_from(number) else { return Ok(None) };
         let query = format!("SELECT {COLUMNS}, seed, experiment_text, nodes, record FROM runs WHERE number = ?1");
         let found = self.connection.query_row(&query, params![number], |found| {
             let text = |column: &str| found.get::<_, Option<String>>(column).map(Option::unwrap_or_default);
@@ -244,6 +319,11 @@ impl Registry {
         });
         found.optional().map_err(|source| self.error(source))
     }
+}
+
+/// Device and number of a file; `None` if it does not exist.
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    fs::metadata(path).ok().map(|file| (file.dev(), file.ino()))
 }
 
 fn row(found: &Row<'_>) -> rusqlite::Result<RunRow> {

@@ -2,7 +2,7 @@ use super::*;
 use evb::{Config, Keep, Plan, SourceSpec, run_in_threads};
 use evb_record::{Finding, FindingKind, Record};
 
-fn begun(number: u64) -> Begun {
+pub(super) fn begun(number: u64) -> Begun {
     Begun {
         number,
         run_type: "physics".into(),
@@ -17,7 +17,7 @@ fn begun(number: u64) -> Begun {
     }
 }
 
-fn ended() -> Ended {
+pub(super) fn ended() -> Ended {
     let building = Config { events: Some(100), ..Config::new(2, 2) };
     let mut plan = Plan::new(building, SourceSpec::Fixed { size: "2 kB".parse().unwrap() });
     plan.storage.keep = Keep::None;
@@ -45,6 +45,7 @@ fn runs_come_back_with_all_that_was_noted() {
     assert_eq!(run.record, Some(end.record));
     assert_eq!((run.nodes[0].host.as_str(), run.nodes[0].clock_ahead_s), ("daq2", -0.25));
     assert!(registry.show(8).unwrap().is_none());
+    assert!(registry.show(u64::MAX).unwrap().is_none(), "the number is too large for the database");
     assert_eq!(registry.latest().unwrap(), 7);
 }
 
