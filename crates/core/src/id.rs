@@ -1,6 +1,9 @@
 //! Ids of nodes, events and sources.
 
-use core::{fmt, num::NonZeroU32};
+use core::{
+    fmt,
+    num::{NonZeroU32, NonZeroU64},
+};
 use serde::{Deserialize, Serialize};
 
 /// A node of the event builder. Ids are dense: the event manager is 0, the readout units follow, then the builder
@@ -111,6 +114,42 @@ impl Mark {
     /// The optional mark with these bits.
     pub const fn from_bits(bits: u32) -> Option<Self> {
         match NonZeroU32::new(bits) {
+            Some(stored) => Some(Self(stored)),
+            None => None,
+        }
+    }
+}
+
+/// The number that a source gave its fragment, as it came: the raw event counter of a front end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Counter(NonZeroU64);
+
+impl Counter {
+    /// The counter with this value. The two largest values are one.
+    pub const fn new(value: u64) -> Self {
+        // One more than the value, so that an optional counter takes eight bytes.
+        match NonZeroU64::new(value.saturating_add(1)) {
+            Some(stored) => Self(stored),
+            None => Self(NonZeroU64::MAX),
+        }
+    }
+
+    /// The value of the counter.
+    pub const fn value(self) -> u64 {
+        self.0.get() - 1
+    }
+
+    /// The bits of an optional counter: 0 for none.
+    pub const fn to_bits(counter: Option<Self>) -> u64 {
+        match counter {
+            Some(counter) => counter.0.get(),
+            None => 0,
+        }
+    }
+
+    /// The optional counter with these bits.
+    pub const fn from_bits(bits: u64) -> Option<Self> {
+        match NonZeroU64::new(bits) {
             Some(stored) => Some(Self(stored)),
             None => None,
         }

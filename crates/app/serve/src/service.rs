@@ -297,6 +297,8 @@ impl<'a> Service<'a> {
                 self.begin(run_type, comment);
             }
             Command::Split => {
+                let of_run = self.run.as_ref().map(|run| run.status.run_type.as_str()).filter(|_| run_type.is_empty());
+                session.describe_runs(of_run.unwrap_or(&run_type), &comment);
                 self.next = Some((run_type, comment));
                 session.command(command);
             }
@@ -389,6 +391,7 @@ impl<'a> Service<'a> {
                 // A registry that cannot be read has no number that is not known from an earlier run.
                 let latest = self.shared.with_registry(|registry| registry.latest()).unwrap_or_default();
                 session.number_beyond(latest);
+                session.describe_runs(&run_type, &comment);
                 let status = RunStatus { run_type, comment, ..RunStatus::default() };
                 let started = Instant::now();
                 self.run =

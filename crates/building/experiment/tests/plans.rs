@@ -59,7 +59,12 @@ fn a_short_file_gets_every_default() {
         data_directory: "folder".into(),
         transport: TransportChoice::new(find("in-process").unwrap(), Settings::new()),
         control: None,
-        storage: StoragePlan { keep: Keep::All, directory: "evb-data".into(), file_size: ByteCount(2_000_000_000) },
+        storage: StoragePlan {
+            keep: Keep::All,
+            directory: "evb-data".into(),
+            file_size: ByteCount(2_000_000_000),
+            apart: ByteCount(64_000_000),
+        },
         run: RunPlan {
             needs: Needs::default(),
             samples: 0,

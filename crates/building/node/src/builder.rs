@@ -4,6 +4,7 @@ use crate::control::{Notice, Order};
 use crate::error::NodeError;
 use crate::filter;
 use crate::node::NodeRole;
+use crate::run_info::RunStart;
 use crate::sample::{Sample, Sampling};
 use crate::storage::Storage;
 use bytes::Bytes;
@@ -41,17 +42,16 @@ struct Files {
 }
 
 impl Files {
-    fn open(&self, run: u64) -> Result<Storage, NodeError> {
+    fn open(&self, run: &RunStart) -> Result<Storage, NodeError> {
         let mut storage = Storage::open(&self.plan, &self.text, run, self.index, self.waker.clone())?;
-        storage.filter = filter::start(&self.plan, run, self.index, self.waker.clone())?;
+        storage.filter = filter::start(&self.plan, run.info.number, self.index, self.waker.clone())?;
         Ok(storage)
     }
 }
 
 impl BuilderNode {
-    /// Opens the storage of builder `index`. `text` is the resolved experiment, `run` the number of the run; `waker`
-    /// wakes the node.
-    pub(crate) fn open(plan: &Plan, text: &str, run: u64, index: u16, waker: Waker) -> Result<Self, NodeError> {
+    /// Opens the storage of builder `index`. `text` is the resolved experiment; `waker` wakes the node.
+    pub(crate) fn open(plan: &Plan, text: &str, run: &RunStart, index: u16, waker: Waker) -> Result<Self, NodeError> {
         let files = Files { plan: plan.clone(), text: text.to_owned(), index, waker };
         Ok(Self {
             unit: evb_unit::BuilderUnit::new(plan, index, files.open(run)?),
@@ -171,7 +171,7 @@ impl NodeRole for BuilderNode {
         Report::Builder(report)
     }
 
-    fn next_run(&mut self, now: Time, run: u64) -> Result<(), NodeError> {
+    fn next_run(&mut self, now: Time, run: &RunStart) -> Result<(), NodeError> {
         self.unit.next_run(now, self.files.open(run)?);
         Ok(())
     }

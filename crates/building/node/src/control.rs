@@ -1,6 +1,7 @@
 //! Messages between run control and nodes, which are threads or processes.
 
 use crate::error::NodeError;
+use crate::run_info::RunInfo;
 use crate::sample::Sample;
 pub(crate) use evb_control::Order;
 use evb_core::NodeId;
@@ -39,8 +40,8 @@ pub(crate) enum Detail {
     Setup(Box<Setup>),
     /// All nodes and their addresses, for [`Order::Connect`].
     Peers(Vec<(NodeId, String)>),
-    /// The number of the run, for [`Order::Prepare`] and [`Order::Next`].
-    Run(u64),
+    /// The run, for [`Order::Prepare`] and [`Order::Next`].
+    Run(RunInfo),
 }
 
 impl Detail {

@@ -1,7 +1,7 @@
 //! Fragments of built events as event files and samples have them.
 
 use bytes::Bytes;
-use evb_core::SourceId;
+use evb_core::{Counter, SourceId};
 use evb_events::FragmentRef;
 use evb_protocol::{Fragment, FragmentStatus};
 
@@ -15,8 +15,11 @@ pub(crate) fn fragment_ref((source, fragment): (SourceId, Option<&Fragment<Bytes
             source: fragment.source,
             status: fragment.status,
             checksum: fragment.checksum,
+            counter: fragment.counter.map(Counter::value),
+            mark: fragment.mark,
+            apart: None,
             bytes: &fragment.payload,
         },
-        None => FragmentRef { source, status: FragmentStatus::Missing, checksum: 0, bytes: &NOTHING },
+        None => FragmentRef::new(source, FragmentStatus::Missing, 0, &NOTHING),
     }
 }

@@ -12,6 +12,7 @@ use crate::link::NodeLink;
 use crate::machine::Machine;
 use crate::node::{ControlChannel, Node};
 use crate::roles::open_role;
+use crate::run_info::RunStart;
 use crate::wire_control::{Answer, Hello};
 use crate::worker::{WorkerEnd, carry};
 use evb_core::NodeId;
@@ -242,7 +243,7 @@ impl UseEndpoints for Opened<'_, '_> {
             // An order that ends the wait for peers is not an error.
             return if joined.interrupt.load(Ordering::Relaxed) { Ok(WorkerEnd::Reset) } else { Err(error) };
         }
-        let open = |node, run, transport: &T| open_role(plan, text, run, node, transport);
+        let open = |node, run: &RunStart, transport: &T| open_role(plan, text, run, node, transport);
         thread::scope(|scope| {
             let lane = control.map(|endpoint| ControlLane::start(scope, endpoint, &plan.building, transport.waker()));
             let lane = lane.transpose().map_err(|error| limits::error("no thread for control messages", &error))?;

@@ -36,6 +36,7 @@ mod processors;
 mod ranks;
 mod readout;
 mod roles;
+mod run_info;
 mod run_number;
 mod sample;
 mod session;

@@ -3,6 +3,7 @@
 use crate::control::{Notice, Order};
 use crate::error::NodeError;
 use crate::node::NodeRole;
+use crate::run_info::RunStart;
 use bytes::Bytes;
 use evb_core::{NodeId, Span, Time, Transmit};
 use evb_experiment::Plan;
@@ -130,7 +131,7 @@ impl NodeRole for ManagerNode {
         self.notices.pop_front()
     }
 
-    fn next_run(&mut self, now: Time, _run: u64) -> Result<(), NodeError> {
+    fn next_run(&mut self, now: Time, _run: &RunStart) -> Result<(), NodeError> {
         self.unit.next_run(now);
         Ok(())
     }

@@ -2,10 +2,12 @@
 
 use crate::{filter, worker_pool::queue_length};
 use bytes::Bytes;
+use evb_core::SourceId;
 use evb_events::{MAX_EVENTS_PER_FILE, WRITER_BUFFER_BYTES};
 use evb_experiment::{Keep, Plan};
 use evb_filter::Memory;
 use evb_protocol::{Config, Fragment, ManagerMachine, ReadoutMachine};
+use evb_sources::SourceSpec;
 use evb_transport::MemoryOfNode;
 use evb_transport_registry::TransportChoice;
 
@@ -48,7 +50,9 @@ impl MemoryBound {
         let node = |events| NodeMemory { events, transport };
         Self {
             event_manager: node(listed(config, ManagerMachine::<Bytes>::EVENT_BYTES)),
-            readout_unit: node(config.most_buffered().0 + listed(config, ReadoutMachine::<Bytes>::EVENT_BYTES)),
+            readout_unit: node(
+                config.most_buffered().0 + listed(config, ReadoutMachine::<Bytes>::EVENT_BYTES) + set_apart(plan),
+            ),
             builder_unit: node(
                 under_construction(plan).saturating_add(writer(plan)).saturating_add(filter_units(plan)),
             ),
@@ -105,6 +109,14 @@ fn writer(plan: &Plan) -> u64 {
         Keep::None => 0,
         Keep::All | Keep::OneIn(_) => WRITER_BUFFER_BYTES as u64 + MAX_EVENTS_PER_FILE as u64 * INDEX_BYTES,
     }
+}
+
+/// The fragments of a live source that belong to no event, on their way to their file, and the buffer of its writer.
+fn set_apart(plan: &Plan) -> u64 {
+    let is_live = |spec: &SourceSpec| matches!(spec, SourceSpec::Tcp { .. } | SourceSpec::Udp { .. });
+    let sources = plan.bundling.sources(plan.building.readout_units);
+    let is_stored = plan.storage.apart.0 > 0 && (0..sources).any(|source| is_live(plan.source(SourceId(source))));
+    if is_stored { plan.building.most_buffered().0 + writer(plan) } else { 0 }
 }
 
 /// Largest memory of a node's transports for all its peers.

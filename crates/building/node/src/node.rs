@@ -5,6 +5,7 @@ use crate::core_binding::CoreBinding;
 use crate::error::NodeError;
 use crate::link::{Arrived, NodeLink};
 use crate::outbox::BATCH;
+use crate::run_info::RunStart;
 use bytes::Bytes;
 use evb_core::{NodeId, Time, Transmit};
 use evb_protocol::Message;
@@ -70,9 +71,9 @@ pub(crate) trait NodeRole: Send {
         None
     }
     fn report(&self, now: Time) -> Report;
-    /// Begins the account and opens the files of the run with this number, which follows without a stop. All events have
+    /// Begins the account and opens the files of this run, which follows without a stop. All events have
     /// ended, and [`finish`](Self::finish) has closed the files.
-    fn next_run(&mut self, now: Time, run: u64) -> Result<(), NodeError>;
+    fn next_run(&mut self, now: Time, run: &RunStart) -> Result<(), NodeError>;
     /// Closes open files; returns true when the last report can follow. Until then the node continues its work, and this
     /// is called again.
     fn finish(&mut self) -> Result<bool, NodeError> {
@@ -98,7 +99,7 @@ pub(crate) struct NodeRun {
     /// The node was ordered to finish, and has files open.
     pub(crate) closing: bool,
     /// The run that follows without a stop, when the files are closed.
-    pub(crate) next: Option<u64>,
+    pub(crate) next: Option<RunStart>,
 }
 
 impl NodeRun {
@@ -112,8 +113,8 @@ impl NodeRun {
     }
 }
 
-/// Makes the role of a node for the run with this number.
-pub(crate) type OpenRole<'a, T> = dyn Fn(NodeId, u64, &T) -> Result<Box<dyn NodeRole>, NodeError> + 'a;
+/// Makes the role of a node for a run.
+pub(crate) type OpenRole<'a, T> = dyn Fn(NodeId, &RunStart, &T) -> Result<Box<dyn NodeRole>, NodeError> + 'a;
 
 impl<T: Transport> Node<T> {
     /// A node with its link, and the core of its worker, if that is bound.
@@ -155,7 +156,7 @@ impl<T: Transport> Node<T> {
     }
 
     /// Takes part in a run.
-    pub(crate) fn prepare(&mut self, run: u64, open: &OpenRole<'_, T>, channel: &ControlChannel<'_>) {
+    pub(crate) fn prepare(&mut self, run: &RunStart, open: &OpenRole<'_, T>, channel: &ControlChannel<'_>) {
         self.link.begin_run();
         match CoreBinding::bind_after(self.binding.as_deref(), || open(self.id, run, &self.link.outbox.transport)) {
             Ok(role) => {
@@ -174,7 +175,7 @@ impl<T: Transport> Node<T> {
             Ok(true) => {
                 channel.notify(self.id, Notice::Finished(run.report(now, &self.link, self.binding.as_deref())));
                 match run.next.take() {
-                    Some(number) => self.begin_next(now, number, channel),
+                    Some(next) => self.begin_next(now, &next, channel),
                     None => self.run = None,
                 }
             }
@@ -184,11 +185,11 @@ impl<T: Transport> Node<T> {
     }
 
     /// Continues with the next run on the same connections.
-    fn begin_next(&mut self, now: Time, number: u64, channel: &ControlChannel<'_>) {
+    fn begin_next(&mut self, now: Time, next: &RunStart, channel: &ControlChannel<'_>) {
         let Some(run) = &mut self.run else { return };
         run.closing = false;
         self.link.count_anew();
-        if let Err(error) = CoreBinding::bind_after(self.binding.as_deref(), || run.role.next_run(now, number)) {
+        if let Err(error) = CoreBinding::bind_after(self.binding.as_deref(), || run.role.next_run(now, next)) {
             self.fail(now, error, channel);
         }
     }

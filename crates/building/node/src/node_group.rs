@@ -5,6 +5,7 @@ use crate::{
     error::NodeError,
     machine::NodeMachine,
     observer::Observer,
+    run_info::RunInfo,
 };
 use evb_core::NodeId;
 use evb_experiment::Plan;
@@ -31,8 +32,8 @@ pub(crate) trait NodeGroup {
     fn ask(&mut self, _blueprint: &Blueprint, _question: u64) -> BTreeSet<String> {
         BTreeSet::new()
     }
-    /// Gives an order to a node. `run` is the number of the run that [`Order::Prepare`] is for.
-    fn order(&mut self, node: NodeId, order: Order, run: u64) -> Result<(), NodeError>;
+    /// Gives an order to a node. `run` is the run of [`Order::Prepare`] and [`Order::Next`].
+    fn order(&mut self, node: NodeId, order: Order, run: Option<&RunInfo>) -> Result<(), NodeError>;
     /// Waits for the next notice of a node, at most for `wait`.
     fn notice(&mut self, wait: Duration, observer: &mut dyn Observer) -> Result<Option<(NodeId, Notice)>, NodeError>;
     /// Starts a lost node again during the run, if this is the task of run control.

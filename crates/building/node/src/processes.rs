@@ -10,6 +10,7 @@ use crate::lines::{Lines, Writer, pump, welcome};
 use crate::machine::NodeMachine;
 use crate::node_group::{Blueprint, NodeGroup};
 use crate::observer::Observer;
+use crate::run_info::RunInfo;
 use crate::wire_control::{Answer, Hello};
 use evb_core::NodeId;
 use evb_experiment::{Cores, Plan};
@@ -298,14 +299,13 @@ impl<'a> ProcessNodes<'a> {
         (0..nodes).map(NodeId).filter(|&other| other == node || host(other) == own).collect()
     }
 
-    fn instruction(&self, node: NodeId, order: Order, run: u64) -> Instruction {
+    fn instruction(&self, node: NodeId, order: Order, run: Option<&RunInfo>) -> Instruction {
         let detail = match (order, &self.blueprint) {
             (Order::Open, Some(blueprint)) => {
                 Detail::Setup(setup(node, blueprint, self.neighbours(node, &blueprint.plan)))
             }
             (Order::Connect, _) => Detail::Peers(self.addresses.clone().into_iter().collect()),
-            (Order::Prepare | Order::Next, _) => Detail::Run(run),
-            _ => Detail::None,
+            _ => run.map_or(Detail::None, |run| Detail::Run(run.clone())),
         };
         Instruction { order, detail }
     }
@@ -354,7 +354,7 @@ impl NodeGroup for ProcessNodes<'_> {
         asked
     }
 
-    fn order(&mut self, node: NodeId, order: Order, run: u64) -> Result<(), NodeError> {
+    fn order(&mut self, node: NodeId, order: Order, run: Option<&RunInfo>) -> Result<(), NodeError> {
         let role = self.role(node);
         if let Some(child) =
             self.places.get(&role).and_then(|&place| self.children.at(place)).filter(|_| order == Order::Die)

@@ -4,6 +4,8 @@ use crate::control::Order;
 use crate::error::NodeError;
 use crate::node::NodeRole;
 use crate::pool::Pool;
+use crate::run_info::RunStart;
+use apart::{ApartOptions, ApartStream};
 use bytes::Bytes;
 use evb_core::{EventCounter, Machine, NodeId, NodeRange, SourceId, Span, Time, Transmit};
 use evb_experiment::{Plan, StageLink};
@@ -20,6 +22,7 @@ pub(crate) use input::source_error;
 use input::{Input, Origin};
 use std::collections::VecDeque;
 
+mod apart;
 mod findings;
 mod input;
 
@@ -36,6 +39,9 @@ pub(crate) struct ReadoutNode {
     counter: Option<EventCounter>,
     /// Number of sources that number their fragments by themselves.
     numbered: usize,
+    /// The file of fragments that belong to no event.
+    apart: ApartStream,
+    apart_options: ApartOptions,
     refusals: Refusals,
     /// Number of fragments that a live front end claims to have sent.
     announced: Option<u32>,
@@ -53,6 +59,7 @@ impl ReadoutNode {
     /// Opens the sources of one readout unit.
     pub(crate) fn open(
         plan: &Plan,
+        (text, run): (&str, &RunStart),
         unit: SourceId,
         node: NodeId,
         (waker, buffers): (Waker, Option<Buffers>),
@@ -63,7 +70,7 @@ impl ReadoutNode {
                 live_counter = Some(EventCounter::new(INLET_BITS));
                 let inlet = LiveSource::inlet(&paths[source.index()], &open_options(plan, source), waker.clone());
                 let origin = Origin::Live(inlet.map_err(|error| source_error(unit, &error))?);
-                return Ok(Input { origin, pool: Pool::new(None) });
+                return Ok(Input::new(origin, Pool::new(None)));
             }
             let (spec, options) = (plan.source(source), open_options(plan, source));
             let origin = match spec {
@@ -74,9 +81,12 @@ impl ReadoutNode {
                 _ => Source::open(spec, &options).map(Origin::OnDemand),
             };
             let origin = origin.map_err(|error| source_error(unit, &error))?;
-            Ok::<_, NodeError>(Input { origin, pool: Pool::new(buffers.clone()) })
+            Ok::<_, NodeError>(Input::new(origin, Pool::new(buffers.clone())))
         })?;
+        let apart_options = ApartOptions::new(plan, text, unit);
         Ok(Self {
+            apart: ApartStream::new(apart_options.of_run(run), run.clock),
+            apart_options,
             unit: evb_unit::ReadoutUnit::new(plan, node, sources, live_counter),
             counter: live_counter,
             brings_bundles: plan.bundling.bundles(unit.0),
@@ -125,6 +135,7 @@ impl ReadoutNode {
                     ReadoutCommand::Arrived(Arrival {
                         number: counter,
                         restarted: resynchronised,
+                        arrived: now,
                         length: bytes.len() as u32,
                         checksum: checksum(&bytes, self.brings_bundles && good),
                         mark,
@@ -144,6 +155,17 @@ impl ReadoutNode {
             self.unit.machine.handle_command(now, command);
         }
         true
+    }
+
+    /// Passes fragments that were set apart to their file.
+    fn take_apart(&mut self) {
+        self.unit.take_events();
+        if self.apart.is_finishing() {
+            return;
+        }
+        if let Some(input) = self.unit.source.only_mut() {
+            input.apart.drain(..).for_each(|(arrival, reason)| self.apart.put(arrival, reason));
+        }
     }
 
     /// Hands over what the machine wants to send now, and held-back messages that are due.
@@ -229,7 +251,9 @@ impl NodeRole for ReadoutNode {
             self.unit.machine.handle_timeout(now);
         }
         let has_read = self.unit.read(now, LIMITS)?;
-        Ok(self.take_arrivals(now) || has_read)
+        let moved = self.take_arrivals(now) || has_read;
+        self.take_apart();
+        Ok(moved)
     }
 
     fn transmit(&mut self, now: Time, send: &mut dyn FnMut(Transmit<Message<Bytes>>) -> bool) {
@@ -256,7 +280,8 @@ impl NodeRole for ReadoutNode {
         self.shaper.as_ref().is_some_and(Shaper::is_by_clock)
     }
 
-    fn next_run(&mut self, now: Time, _run: u64) -> Result<(), NodeError> {
+    fn next_run(&mut self, now: Time, run: &RunStart) -> Result<(), NodeError> {
+        self.apart = ApartStream::new(self.apart_options.of_run(run), run.clock);
         self.unit.next_run(now);
         self.refusals = Refusals::default();
         self.slots_before = self.slots();
@@ -268,6 +293,8 @@ impl NodeRole for ReadoutNode {
         let mut report = self.unit.report(now);
         report.counts.came = came;
         report.counts.apart = apart;
+        report.counts.apart_files = self.apart.files();
+        report.counts.apart_unstored = self.apart.unstored();
         report.counts.source_id = source_id;
         report.counts.rejected = self.refusals.count();
         let (slots, before) = (self.slots(), self.slots_before);
@@ -279,6 +306,12 @@ impl NodeRole for ReadoutNode {
         report.clock_error = self.shaper.as_ref().and_then(Shaper::clock_error);
         report.identity = self.identity();
         report.findings = self.findings(came, apart);
+        report.findings.extend(self.apart.finding());
         Report::Readout(report)
+    }
+
+    fn finish(&mut self) -> Result<bool, NodeError> {
+        self.take_apart();
+        Ok(self.apart.finish())
     }
 }

@@ -6,6 +6,7 @@ use crate::filter;
 use crate::manager::ManagerNode;
 use crate::node::NodeRole;
 use crate::readout::{ReadoutNode, source_error};
+use crate::run_info::RunStart;
 use crate::storage::storage_error;
 use evb_core::{NodeId, SourceId};
 use evb_events::WriteError;
@@ -14,12 +15,11 @@ use evb_protocol::Config;
 use evb_transport::Transport;
 use std::fs;
 
-/// Makes the role of the node with this endpoint, and opens its files. `text` is the resolved experiment, `run` the
-/// number of the run.
+/// Makes the role of the node with this endpoint, and opens its files. `text` is the resolved experiment.
 pub(crate) fn open_role(
     plan: &Plan,
     text: &str,
-    run: u64,
+    run: &RunStart,
     node: NodeId,
     endpoint: &impl Transport,
 ) -> Result<Box<dyn NodeRole>, NodeError> {
@@ -31,6 +31,7 @@ pub(crate) fn open_role(
     } else {
         Box::new(ReadoutNode::open(
             plan,
+            (text, run),
             SourceId(node.0 - readouts.first.0),
             node,
             (endpoint.waker(), endpoint.buffers()),

@@ -10,6 +10,7 @@ use crate::node::Clock;
 use crate::node_group::{Blueprint, NodeGroup};
 use crate::observer::Observer;
 use crate::processes::{ProcessNodes, ProcessOptions};
+use crate::run_info::{RunInfo, system_time};
 use crate::run_number::RunNumbers;
 use crate::threads::ThreadNodes;
 use configuration::{Configuration, Entered, config};
@@ -62,6 +63,8 @@ pub struct Session<'a> {
     clock: Clock,
     configured: Option<Configuration>,
     numbers: RunNumbers,
+    /// Type and comment of the next runs.
+    description: RunInfo,
     /// Number of questions whether nodes could take an experiment.
     questions: u64,
     /// Runs may begin by themselves for nodes that are there again: the driver of the session takes any number of runs.
@@ -89,6 +92,7 @@ impl<'a> Session<'a> {
             clock: Clock::start(),
             configured: None,
             numbers: RunNumbers::default(),
+            description: RunInfo::default(),
             questions: 0,
             rejoins: false,
         }
@@ -184,7 +188,13 @@ impl<'a> Session<'a> {
 
     /// Number of the run that is prepared or in progress.
     pub fn run_number(&self) -> Option<u64> {
-        self.configured.as_ref()?.number
+        self.configured.as_ref()?.number()
+    }
+
+    /// The files of the next runs carry this type and this comment.
+    pub fn describe_runs(&mut self, run_type: &str, comment: &str) {
+        let (run_type, comment) = (run_type.to_owned(), comment.to_owned());
+        self.description = RunInfo { run_type, comment, ..RunInfo::default() };
     }
 
     /// The next run gets a number beyond this one.
@@ -260,7 +270,7 @@ impl<'a> Session<'a> {
                 return Ok(());
             }
             for node in (0..configured.blueprint.plan.building.nodes()).map(NodeId) {
-                self.nodes.order(node, Order::Reset, 0)?;
+                self.nodes.order(node, Order::Reset, None)?;
             }
         }
         let blueprint = Arc::new(Blueprint { plan: plan.clone(), text: text.to_owned() });
@@ -318,15 +328,18 @@ impl<'a> Session<'a> {
 
     /// Carries out the orders of the machine. Returns the record of a run that has ended.
     fn drain(&mut self, observer: &mut dyn Observer) -> Result<Option<Record>, RunError> {
-        let Self { nodes, clock, configured: Some(configured), numbers, .. } = self else { return Ok(None) };
+        let Self { nodes, clock, configured: Some(configured), numbers, description, .. } = self else {
+            return Ok(None);
+        };
         let mut record = None;
         loop {
             while let Some((node, order)) = configured.control.poll_order() {
                 let plan = &configured.blueprint.plan;
+                let begin = || RunInfo { number: numbers.next(plan), start: system_time(), ..description.clone() };
                 let run = match order {
-                    Order::Prepare => *configured.number.get_or_insert_with(|| numbers.next(plan)),
-                    Order::Next => *configured.next.get_or_insert_with(|| numbers.next(plan)),
-                    _ => 0,
+                    Order::Prepare => Some(&*configured.run.get_or_insert_with(begin)),
+                    Order::Next => Some(&*configured.next.get_or_insert_with(begin)),
+                    _ => None,
                 };
                 tracing::debug!(node = plan.building.node_name(node), ?order, "order");
                 nodes.order(node, order, run)?;
@@ -336,7 +349,7 @@ impl<'a> Session<'a> {
                 Event::State(state) => {
                     tracing::info!(
                         ?state,
-                        run = configured.number,
+                        run = configured.number(),
                         experiment = configured.blueprint.plan.name,
                         "run control"
                     );
@@ -371,7 +384,7 @@ impl Drop for Session<'_> {
     fn drop(&mut self) {
         let count = self.configured.as_ref().map_or(0, |configured| configured.blueprint.plan.building.nodes());
         for node in (0..count).map(NodeId) {
-            let _already_gone = self.nodes.order(node, Order::Exit, 0);
+            let _already_gone = self.nodes.order(node, Order::Exit, None);
         }
     }
 }

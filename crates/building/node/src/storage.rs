@@ -3,6 +3,7 @@
 use crate::VERSION;
 use crate::error::NodeError;
 use crate::limits;
+use crate::run_info::{CLOCK, RunInfo, RunStart};
 use bytes::Bytes;
 use evb_core::{Bandwidth, EventId, NodeId, SourceId, Time};
 use evb_events::{Metadata, WriteError, WriteSummary, WriterOptions};
@@ -76,10 +77,9 @@ struct WriterHandle {
 }
 
 impl Storage {
-    /// Opens the event file of a builder and starts its writer, unless no event is kept. `run` makes the file names of
-    /// a run unique; `waker` wakes the node when events are stored.
-    pub(crate) fn open(plan: &Plan, text: &str, run: u64, builder: u16, waker: Waker) -> Result<Self, NodeError> {
-        let (keep, name) = (plan.storage.keep, format!("{}-{run}", plan.name));
+    /// Opens the event file of a builder and starts its writer, unless no event is kept. `waker` wakes the node when events are stored.
+    pub(crate) fn open(plan: &Plan, text: &str, run: &RunStart, builder: u16, waker: Waker) -> Result<Self, NodeError> {
+        let (keep, name) = (plan.storage.keep, file_name(plan, &run.info));
         let file_name = plan.storage.directory.join(&name);
         let streams = plan.filter.streams.clone();
         let quarantine = plan.filter.units.as_ref().map(|_| plan.filter.quarantine());
@@ -106,9 +106,11 @@ impl Storage {
         if keep == Keep::None {
             return Ok(storage);
         }
-        let options = writer_options(plan, text, run, name, builder);
-        let file =
-            Streams::create(options, &storage.streams, own_streams).map_err(|error| storage_error(builder, &error))?;
+        let metadata = metadata(plan, text, &run.info);
+        let (directory, max_file_bytes) = (plan.storage.directory.clone(), plan.storage.file_size.0);
+        let options = WriterOptions { directory, name, builder, max_file_bytes, metadata };
+        let file = Streams::create(options, (&storage.streams, own_streams), run.clock)
+            .map_err(|error| storage_error(builder, &error))?;
         let pace = slow_disk(plan, builder).map(Pace::new);
         let writer = WriterHandle::start(builder, file, waker, pace, lease(plan))?;
         Ok(Self { writer: Some(writer), ..storage })
@@ -226,13 +228,13 @@ impl Storage {
 impl Store<Bytes> for Storage {
     /// Queues an event for the writer, or returns it if it is not kept. Kept events come back from
     /// [`take_stored`](Self::take_stored).
-    fn store(&mut self, _now: Time, route: Route, built: Built<Bytes>) -> Option<Built<Bytes>> {
+    fn store(&mut self, now: Time, route: Route, built: Built<Bytes>) -> Option<Built<Bytes>> {
         if let (Some(sender), Some(writer)) = (&mut self.sender, &mut self.writer) {
             sender.add(built);
             while let Some((number, bundle)) = sender.pop() {
                 let complete = bundle.status == FragmentStatus::Good;
-                let super_fragment =
-                    Built { event: EventId(number), complete, asked: Region::ALL, fragments: vec![Some(bundle)] };
+                let (event, fragments) = (EventId(number), vec![Some(bundle)]);
+                let super_fragment = Built { event, opened: now, complete, asked: Region::ALL, fragments };
                 writer.fresh.push((route.clone(), super_fragment));
             }
             return None;
@@ -306,24 +308,25 @@ fn slow_disk(plan: &Plan, builder: u16) -> Option<Bandwidth> {
     plan.slow_disk(NodeId(plan.building.builder_nodes().first.0 + builder))
 }
 
-fn writer_options(plan: &Plan, text: &str, run: u64, name: String, builder: u16) -> WriterOptions {
-    WriterOptions {
-        directory: plan.storage.directory.clone(),
-        name,
-        builder,
-        max_file_bytes: plan.storage.file_size.0,
-        metadata: Metadata {
-            run,
-            seed: plan.run.seed,
-            version: VERSION.into(),
-            stream: String::new(),
-            copies: false,
-            builder,
-            file: 0,
-            experiment: plan.name.clone(),
-            sources: (0..plan.building.readout_units).flat_map(|unit| source_names(plan, unit)).collect(),
-            text: text.into(),
-        },
+/// The first part of the names of a run's files.
+pub(crate) fn file_name(plan: &Plan, run: &RunInfo) -> String {
+    format!("{}-{}", plan.name, run.number)
+}
+
+/// The metadata of a run's files.
+pub(crate) fn metadata(plan: &Plan, text: &str, run: &RunInfo) -> Metadata {
+    Metadata {
+        run: run.number,
+        seed: plan.run.seed,
+        version: VERSION.into(),
+        start: run.start,
+        run_type: run.run_type.clone(),
+        comment: run.comment.clone(),
+        clock: CLOCK.into(),
+        experiment: plan.name.clone(),
+        sources: (0..plan.building.readout_units).flat_map(|unit| source_names(plan, unit)).collect(),
+        text: text.into(),
+        ..Metadata::default()
     }
 }
 

@@ -6,6 +6,7 @@ use crate::limits;
 use crate::node_group::{Blueprint, NodeGroup};
 use crate::observer::Observer;
 use crate::roles::check_paths;
+use crate::run_info::RunInfo;
 use crate::worker_pool::WorkerPool;
 use evb_core::NodeId;
 use evb_experiment::Plan;
@@ -54,7 +55,7 @@ impl NodeGroup for ThreadNodes {
         BTreeSet::from([plan.building.node_name(first)])
     }
 
-    fn order(&mut self, node: NodeId, order: Order, run: u64) -> Result<(), NodeError> {
+    fn order(&mut self, node: NodeId, order: Order, run: Option<&RunInfo>) -> Result<(), NodeError> {
         match order {
             Order::Open => {
                 if let Some(Err(error)) = self.blueprint.as_ref().map(|it| check_paths(&it.plan, node)) {
@@ -74,8 +75,7 @@ impl NodeGroup for ThreadNodes {
             }
             Order::Exit => self.pool = None,
             order => {
-                let detail =
-                    if matches!(order, Order::Prepare | Order::Next) { Detail::Run(run) } else { Detail::None };
+                let detail = run.map_or(Detail::None, |run| Detail::Run(run.clone()));
                 if let Some(pool) = &self.pool {
                     pool.order(node, Instruction { order, detail });
                 }

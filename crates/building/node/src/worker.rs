@@ -9,6 +9,7 @@ use crate::error::NodeError;
 use crate::heap;
 use crate::idle_ladder::{IdleAction, IdleLadder};
 use crate::node::{CLOSE_AGAIN, Clock, ControlChannel, Node, NodeRun, OpenRole, close};
+use crate::run_info::{HostClock, RunStart};
 use evb_core::{NodeId, Span, Time};
 use evb_transport::{Transport, Yielder};
 use std::{
@@ -47,7 +48,7 @@ pub(crate) fn carry<T: Transport>(
     sleep: impl FnMut(&mut [Node<T>], Duration),
 ) -> WorkerEnd {
     let ids: Vec<_> = nodes.iter().map(|node| node.id).collect();
-    let worker = Worker { nodes, channel, open, next_report: Time::ZERO, left: WorkerEnd::Exit };
+    let worker = Worker { clock: Clock::start(), nodes, channel, open, next_report: Time::ZERO, left: WorkerEnd::Exit };
     catch_unwind(AssertUnwindSafe(|| worker.run(spins, sleep))).unwrap_or_else(|_| {
         // A bug in one worker must not take the record of the whole run with it.
         for id in ids {
@@ -60,6 +61,7 @@ pub(crate) fn carry<T: Transport>(
 }
 
 struct Worker<'a, T> {
+    clock: Clock,
     nodes: Vec<Node<T>>,
     channel: ControlChannel<'a>,
     open: &'a OpenRole<'a, T>,
@@ -69,7 +71,7 @@ struct Worker<'a, T> {
 
 impl<T: Transport> Worker<'_, T> {
     fn run(mut self, spins: u32, mut sleep: impl FnMut(&mut [Node<T>], Duration)) -> WorkerEnd {
-        let clock = Clock::start();
+        let clock = self.clock;
         let mut ladder = IdleLadder::new(spins, YIELDS);
         let mut yielder = Yielder::default();
         loop {
@@ -173,7 +175,8 @@ impl<T: Transport> Worker<'_, T> {
                 if self.nodes.iter().all(|node| node.run.is_none()) {
                     heap::warm();
                 }
-                self.nodes[index].prepare(run, self.open, &self.channel);
+                let run = RunStart { info: run, clock: HostClock::of(self.clock) };
+                self.nodes[index].prepare(&run, self.open, &self.channel);
             }
             (Order::Start | Order::Pause | Order::Resume | Order::Settle | Order::Stop | Order::Cut, _) => {
                 if let Some(run) = &mut node.run {
@@ -185,9 +188,9 @@ impl<T: Transport> Worker<'_, T> {
                     run.role.lost(now, peer);
                 }
             }
-            (Order::Next, Detail::Run(number)) => {
+            (Order::Next, Detail::Run(info)) => {
                 if let Some(run) = &mut node.run {
-                    run.next = Some(number);
+                    run.next = Some(RunStart { info, clock: HostClock::of(self.clock) });
                 }
                 node.finish(now, &self.channel);
             }

@@ -10,6 +10,7 @@ use crate::node::{ControlChannel, Node};
 use crate::node_group::Blueprint;
 use crate::placement::place_of;
 use crate::roles::open_role;
+use crate::run_info::RunStart;
 use crate::worker::carry;
 use evb_core::NodeId;
 use evb_experiment::{Cores, Plan};
@@ -112,7 +113,9 @@ impl UseEndpoints for WorkerPoolBuilder<'_> {
             pool.lines.push((order_sender, doorbell.clone()));
             let (blueprint, notices) = (blueprint.clone(), sender.clone());
             pool.threads.push(limits::spawn(move || {
-                let open = |node, run, endpoint: &T| open_role(&blueprint.plan, &blueprint.text, run, node, endpoint);
+                let open = |node, run: &RunStart, endpoint: &T| {
+                    open_role(&blueprint.plan, &blueprint.text, run, node, endpoint)
+                };
                 let channel = ControlChannel { orders: &orders, notices: &notices, stop: None };
                 carry(nodes, channel, &open, SPINS, |nodes, timeout| sleep(nodes, &doorbell, timeout));
             })?);

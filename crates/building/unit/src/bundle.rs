@@ -25,7 +25,7 @@
 //! other bundle has bytes that are not as its index says, and its checksum is that of all its bytes.
 
 use bytes::{Bytes, BytesMut};
-use evb_core::{EventId, Mark, SourceId};
+use evb_core::{Counter, EventId, Mark, SourceId};
 use evb_experiment::Bundling;
 use evb_protocol::{Fragment, FragmentStatus};
 use evb_sources::Room;
@@ -88,6 +88,8 @@ pub struct BundlePart {
     pub checksum: u32,
     /// The mark.
     pub mark: Option<Mark>,
+    /// The counter of a fragment that is alone; the index of a bundle has none.
+    pub counter: Option<Counter>,
     /// Position in the bundle: of the first byte, or of the fragment where there are no bytes.
     pub at: u32,
 }
@@ -95,8 +97,8 @@ pub struct BundlePart {
 impl BundlePart {
     /// A fragment that is alone.
     pub(crate) const fn whole<B>(fragment: &Fragment<B>) -> Self {
-        let Fragment { event, source, status, length, checksum, mark, .. } = *fragment;
-        Self { event, source, status, length, checksum, mark, at: 0 }
+        let Fragment { event, source, status, length, checksum, mark, counter, .. } = *fragment;
+        Self { event, source, status, length, checksum, mark, counter, at: 0 }
     }
 
     /// The order of the fragments in a bundle.
@@ -106,8 +108,8 @@ impl BundlePart {
 
     /// The fragment with its payload.
     pub(crate) const fn with<B>(&self, payload: B) -> Fragment<B> {
-        let Self { event, source, status, length, checksum, mark, at: _ } = *self;
-        Fragment { event, source, length, checksum, mark, status, payload }
+        let Self { event, source, status, length, checksum, mark, counter, at: _ } = *self;
+        Fragment { event, source, length, checksum, mark, counter, status, payload }
     }
 
     /// Where its payload lies.
@@ -187,7 +189,7 @@ impl<M: Space> Writer<M> {
     #[inline]
     pub fn add(&mut self, event: EventId, source: SourceId, status: FragmentStatus, mark: Option<Mark>) {
         let (at, length) = (self.end as u32, self.next as u32);
-        self.parts.push(BundlePart { event, source, status, length, checksum: 0, mark, at });
+        self.parts.push(BundlePart { event, source, status, length, checksum: 0, mark, counter: None, at });
         self.end += self.next;
         self.next = 0;
         if self.end - self.parts[self.summed].at as usize >= SUMMED_TOGETHER {
@@ -219,7 +221,7 @@ impl<M: Space> Bundle<Bytes> for Writer<M> {
         let Fragment { event, source, status, checksum, mark, .. } = *fragment;
         self.room(fragment.payload.len()).copy_from_slice(&fragment.payload);
         let (at, length) = (self.end as u32, fragment.payload.len() as u32);
-        self.parts.push(BundlePart { event, source, status, length, checksum, mark, at });
+        self.parts.push(BundlePart { event, source, status, length, checksum, mark, counter: None, at });
         self.end += length as usize;
         self.next = 0;
         self.summed += 1;
@@ -304,6 +306,7 @@ fn decode_entry(first: EventId, entry: &[u8; ENTRY], at: u32) -> Option<BundlePa
         length: u32_at(entry, 8),
         checksum: u32_at(entry, 12),
         mark: Mark::from_bits(u32_at(entry, 16)),
+        counter: None,
         at,
     })
 }
@@ -345,6 +348,7 @@ mod tests {
             length: bytes.len() as u32,
             checksum: evb_core::checksum(&bytes),
             mark: mark.map(Mark::new),
+            counter: None,
             status,
             payload: bytes.into(),
         }

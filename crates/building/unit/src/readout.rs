@@ -6,7 +6,10 @@ use crate::{
 };
 use evb_core::{EventCounter, EventId, Machine, NodeId, Recording, SourceId, Span, Time, Transmit};
 use evb_experiment::Plan;
-use evb_protocol::{Fragment, FragmentStatus, Message, ReadoutCommand, ReadoutCounts, ReadoutEvent, ReadoutMachine};
+use evb_protocol::{
+    Arrival, Fault, FaultCounts, Fragment, FragmentStatus, Message, ReadoutCommand, ReadoutCounts, ReadoutEvent,
+    ReadoutMachine,
+};
 use evb_sources::{Feed, OpenOptions, SizeModel};
 use std::{collections::VecDeque, convert::Infallible};
 
@@ -46,6 +49,11 @@ pub trait FragmentSource<B> {
 
     /// Takes back a payload that is no longer needed.
     fn release(&mut self, _payload: B) {}
+
+    /// Takes a fragment of a live source that belongs to no event.
+    fn set_apart(&mut self, arrival: Arrival<B>, _reason: Fault) {
+        self.release(arrival.payload);
+    }
 }
 
 /// Sizes are a source of fragments without bytes.
@@ -70,7 +78,16 @@ impl FragmentSource<SimulatedPayload> for SizeModel {
         let size = self.size(EventId(position));
         let status = if size.is_some() { FragmentStatus::Good } else { FragmentStatus::Missing };
         let payload = SimulatedPayload::default();
-        Ok(Fragment { event, source, length: size.unwrap_or(0), checksum: 0, mark: None, status, payload })
+        Ok(Fragment {
+            event,
+            source,
+            length: size.unwrap_or(0),
+            checksum: 0,
+            mark: None,
+            counter: None,
+            status,
+            payload,
+        })
     }
 
     type Bundle = SimulatedBundle;
@@ -131,6 +148,8 @@ pub struct ReadoutUnit<B, S> {
     /// Fragments that the machine has asked for, with their places.
     due: VecDeque<(EventId, u64)>,
     meter: Meter,
+    /// Fragments of this run that were set apart, by reason.
+    apart: FaultCounts,
     /// The counts of the machine at the end of the run before, if this one followed it without a stop.
     before: ReadoutCounts,
 }
@@ -146,6 +165,7 @@ impl<B: Payload, S: FragmentSource<B>> ReadoutUnit<B, S> {
             injector: Injector::new(plan, node),
             due: VecDeque::new(),
             meter: Meter::default(),
+            apart: FaultCounts::default(),
             before: ReadoutCounts::default(),
         }
     }
@@ -206,13 +226,16 @@ impl<B: Payload, S: FragmentSource<B>> ReadoutUnit<B, S> {
         Ok(count > 0)
     }
 
-    /// Takes back payloads, and notes which fragments are to be read.
-    fn take_events(&mut self) {
+    /// Takes back payloads, notes which fragments are to be read, and passes on those that were set apart.
+    pub fn take_events(&mut self) {
         while let Some(event) = self.machine.poll_event() {
             match event {
                 ReadoutEvent::Read { event, position } => self.due.push_back((event, position)),
                 ReadoutEvent::Released(payload) => self.source.release(payload),
-                ReadoutEvent::Apart { arrival, .. } => self.source.release(arrival.payload),
+                ReadoutEvent::Apart { arrival, reason } => {
+                    self.apart.count(reason);
+                    self.source.set_apart(arrival, reason);
+                }
                 ReadoutEvent::Orphaned => {}
             }
         }
@@ -237,13 +260,16 @@ impl<B: Payload, S: FragmentSource<B>> ReadoutUnit<B, S> {
     /// Begins the account of the next run. Machine and source go on where they are.
     pub fn next_run(&mut self, now: Time) {
         self.before = *self.machine.counts();
+        self.apart = FaultCounts::default();
         self.meter.start(now, &[0]);
     }
 
     /// The present report.
     pub fn report(&self, now: Time) -> ReadoutReport {
         let counts = self.counts();
-        let report = ReadoutReport::of(&counts);
+        let mut report = ReadoutReport::of(&counts);
+        report.counts.apart_by_reason =
+            self.apart.seen().map(|(reason, count)| (reason.name().into(), count)).collect();
         let through = |counts: &ReadoutCounts| self.source.events_through(counts.through);
         let through = through(self.machine.counts()).saturating_sub(through(&self.before));
         let (events, bytes) = self.machine.held();

@@ -201,6 +201,9 @@ impl ReadoutReport {
         let of_unit = evb_record::ReadoutRecord {
             came: counts.came,
             apart: counts.apart,
+            apart_by_reason: BTreeMap::new(),
+            apart_files: Vec::new(),
+            apart_unstored: 0,
             source_id: None,
             fragments: counts.fragments,
             bytes: counts.bytes,

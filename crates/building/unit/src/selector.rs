@@ -103,7 +103,7 @@ impl Selector {
             return Some(self.end_phase(event, verdict));
         }
         // Only what was asked for is part of the question: the other fragments are not missing.
-        let built = Built { event, complete, asked, fragments: fragments.to_vec() };
+        let built = Built { event, opened: now, complete, asked, fragments: fragments.to_vec() };
         storage.ask(now, Question { built, is_phase: true });
         None
     }

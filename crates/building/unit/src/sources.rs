@@ -3,7 +3,7 @@
 use crate::{FragmentSource, Payload, blocks::Blocks, bundle::Bundle};
 use evb_core::{EventId, NodeId, Recording, SourceId, stream};
 use evb_experiment::{FaultAction, Plan};
-use evb_protocol::{BlockSize, Fragment, FragmentStatus};
+use evb_protocol::{Arrival, BlockSize, Fault, Fragment, FragmentStatus};
 use evb_sources::Feed;
 use rand::Rng;
 
@@ -130,6 +130,16 @@ impl<S> Sources<S> {
         }
     }
 
+    /// Takes a fragment of a live source that belongs to no event.
+    pub(crate) fn set_apart<B>(&mut self, arrival: Arrival<B>, reason: Fault)
+    where
+        S: FragmentSource<B>,
+    {
+        if let Some(member) = self.members.first_mut() {
+            member.source.set_apart(arrival, reason);
+        }
+    }
+
     /// The bundle of a block, which is one event if there are no blocks.
     fn bundle<B: Payload>(&mut self, unit: SourceId, block: EventId) -> Result<Fragment<B>, S::Error>
     where
@@ -152,7 +162,8 @@ impl<S> Sources<S> {
         let (payload, length, checksum) = filled.unwrap_or_else(|| B::bundle(first, &[]));
         self.largest = self.largest.max(length as usize);
         let status = if good { FragmentStatus::Good } else { FragmentStatus::Corrupted };
-        let mut bundle = Fragment { event: block, source: unit, length, checksum, mark: None, status, payload };
+        let mut bundle =
+            Fragment { event: block, source: unit, length, checksum, mark: None, counter: None, status, payload };
         if !good {
             bundle.checksum = B::checksum(&bundle);
         }

@@ -195,7 +195,7 @@ impl<B: Payload> Splitter<B> {
                 (_, false) => &mut ending.incomplete,
             } += 1;
             if fate == EventDecision::Wanted {
-                events.push(self.assemble(first, event, complete));
+                events.push(self.assemble(&block, first, event, complete));
             }
         }
         self.dealt.iter_mut().for_each(|dealt| dealt.payload = B::default());
@@ -245,12 +245,12 @@ impl<B: Payload> Splitter<B> {
     }
 
     /// An event with its fragments, which share the memory of their bundles.
-    fn assemble(&mut self, first: EventId, event: EventId, complete: bool) -> Built<B> {
+    fn assemble(&mut self, block: &Built<B>, first: EventId, event: EventId, complete: bool) -> Built<B> {
         let mut fragments = self.spare.pop().unwrap_or_default();
         for (unit, dealt) in self.units.iter().zip(&self.dealt) {
             dealt.fragments_of(first, event, &unit.sources, |fragment| fragments.push(Some(fragment)));
         }
-        Built { event, complete, asked: Region::ALL, fragments }
+        Built { event, opened: block.opened, complete, asked: Region::ALL, fragments }
     }
 
     /// Takes an event that is stored; returns its block if that was the last one.
@@ -415,6 +415,7 @@ impl<B: Payload> UnitBundle<B> {
             length: 0,
             checksum: 0,
             mark: None,
+            counter: None,
             status,
             payload: B::default(),
         };
@@ -470,6 +471,7 @@ mod tests {
             length: payload.len() as u32,
             checksum: evb_core::checksum(payload),
             mark: None,
+            counter: None,
             status: FragmentStatus::Good,
             payload: Bytes::from_static(payload),
         }
@@ -489,7 +491,13 @@ mod tests {
     /// The outcome of block 2, whose events are stored at once, and the sources with their faults.
     fn outcome(bundles: [Option<Fragment<Bytes>>; 2]) -> (bool, evb_record::BuilderRecord, BTreeMap<u16, Faults>) {
         let mut splitter = splitter();
-        let built = Built { event: EventId(2), complete: true, asked: Region::ALL, fragments: bundles.into() };
+        let built = Built {
+            event: EventId(2),
+            opened: evb_core::Time::ZERO,
+            complete: true,
+            asked: Region::ALL,
+            fragments: bundles.into(),
+        };
         let (mut events, ended) = splitter.split(built, |_, _| EventDecision::Wanted);
         assert!(ended.is_none() && events.iter().map(|event| event.event.0).eq([3, 4]));
         let sources = |event: &Built<Bytes>| event.fragments.iter().flatten().map(|one| one.source.0).eq(0..4);
@@ -515,7 +523,8 @@ mod tests {
     fn fragments_and_sizes_are_those_of_sources_and_events() {
         let mut splitter = splitter();
         let fragments = vec![Some(all_of(0)), Some(all_of(1))];
-        let built = Built { event: EventId(2), complete: true, asked: Region::ALL, fragments };
+        let built =
+            Built { event: EventId(2), opened: evb_core::Time::ZERO, complete: true, asked: Region::ALL, fragments };
         splitter.split(built, |_, _| EventDecision::Unstored);
         let mut sizes = Sizes::default();
         (0..8).for_each(|_| sizes.fragments.count(2));
@@ -536,7 +545,13 @@ mod tests {
         for (first, expected) in [(3, [true, true]), (2, [false, false])] {
             splitter.change_blocks(BlockSize { from: EventId(2), first: EventId(first), events: 2 });
             let fragments = vec![Some(bundle.clone())];
-            let built = Built { event: EventId(2), complete: true, asked: Region::ALL, fragments };
+            let built = Built {
+                event: EventId(2),
+                opened: evb_core::Time::ZERO,
+                complete: true,
+                asked: Region::ALL,
+                fragments,
+            };
             let (events, _) = splitter.split(built, |_, _| EventDecision::Wanted);
             assert_eq!(events.iter().map(|event| event.complete).collect::<Vec<_>>(), expected);
         }
@@ -590,7 +605,7 @@ mod tests {
     fn only_wanted_events_get_fragments_and_all_are_counted() {
         let built = || {
             let fragments = [0, 1].map(|unit| Some(all_of(unit))).into();
-            Built { event: EventId(2), complete: true, asked: Region::ALL, fragments }
+            Built { event: EventId(2), opened: evb_core::Time::ZERO, complete: true, asked: Region::ALL, fragments }
         };
         let mut splitter = splitter();
         let (events, ended) = splitter.split(built(), |event, complete| match (event.0, complete) {

@@ -71,7 +71,8 @@ fn bundle<B: Payload>(events: &mut [Built<B>]) -> Fragment<B> {
     let mut fragments: Vec<_> = events.iter_mut().flat_map(|event| event.fragments.drain(..)).flatten().collect();
     fragments.sort_by_key(|fragment| (fragment.event, fragment.source));
     let (payload, length, checksum) = B::bundle(event, &fragments);
-    let mut bundle = Fragment { event, source: SourceId(0), length, checksum, mark: None, status, payload };
+    let mut bundle =
+        Fragment { event, source: SourceId(0), length, checksum, mark: None, counter: None, status, payload };
     if status != FragmentStatus::Good {
         bundle.checksum = B::checksum(&bundle);
     }
@@ -82,7 +83,7 @@ fn bundle<B: Payload>(events: &mut [Built<B>]) -> Fragment<B> {
 mod tests {
     use super::*;
     use bytes::Bytes;
-    use evb_core::ByteCount;
+    use evb_core::{ByteCount, Time};
     use evb_protocol::{Config, Region};
     use evb_sources::SourceSpec;
 
@@ -102,11 +103,12 @@ mod tests {
             length: 2,
             checksum: 0,
             mark: None,
+            counter: None,
             status: FragmentStatus::Good,
             payload: Bytes::from(vec![event as u8, source as u8]),
         };
         let fragments = [1, 0].map(|source| Some(fragment(source))).into();
-        Built { event: EventId(event), complete: true, asked: Region::ALL, fragments }
+        Built { event: EventId(event), opened: Time::ZERO, complete: true, asked: Region::ALL, fragments }
     }
 
     #[test]

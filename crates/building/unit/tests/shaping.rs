@@ -280,6 +280,7 @@ proptest! {
             length: length as u32,
             checksum: checksum(&payload),
             mark: None,
+            counter: None,
             status: FragmentStatus::Good,
             payload,
         };
@@ -370,6 +371,7 @@ fn a_gap_loses_the_fragment_and_no_other() {
         length: 10,
         checksum: checksum(&payload),
         mark: None,
+        counter: None,
         status: FragmentStatus::Good,
         payload: payload.clone(),
     };

@@ -23,8 +23,7 @@ fn write(directory: &Path, payload: &Bytes) {
     })
     .expect("a writable folder");
     let sum = checksum(payload);
-    let fragment =
-        |source| FragmentRef { source: SourceId(source), status: Status::Good, checksum: sum, bytes: payload };
+    let fragment = |source| FragmentRef::new(SourceId(source), Status::Good, sum, payload);
     let fragments = [fragment(0), fragment(1)];
     for id in 1..=EVENTS {
         writer.append(EventId(id), black_box(&fragments)).expect("room on the disk");

@@ -79,7 +79,12 @@ pub enum ReadError {
         path: PathBuf,
     },
     /// The file has a format version that this program does not know.
-    #[error("{} has format version {found}, and this program reads version {}", path.display(), layout::FORMAT_VERSION)]
+    #[error(
+        "{} has format version {found}, and this program reads versions {} to {}",
+        path.display(),
+        layout::OLDEST_VERSION,
+        layout::FORMAT_VERSION
+    )]
     Version {
         /// The file.
         path: PathBuf,

@@ -1,16 +1,21 @@
 //! Export of fragments from event files: the payload bytes, and a table of their headers.
 
 mod csv;
+mod json;
+mod payloads;
 mod raw;
+mod table;
 
 pub use csv::export_csv;
-pub use raw::export_raw;
+pub use json::export_json;
+pub use payloads::export_payloads;
+pub use raw::{RAW_HEADER_BYTES, export_raw};
 
 use crate::{
-    ReadError,
+    ReadError, Reader,
     merge::{Merge, MergeInput},
 };
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Counts of an export.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,6 +24,10 @@ pub struct ExportSummary {
     pub events: u64,
     /// Fragments that were exported.
     pub fragments: u64,
+    /// Fragments that were set apart and exported.
+    pub apart: u64,
+    /// Files of fragments that were set apart, and are left out of this form.
+    pub left_out: u64,
     /// Their payload bytes.
     pub payload_bytes: u64,
     /// Further copies of events that are stored more than once.
@@ -29,7 +38,25 @@ pub struct ExportSummary {
     pub lost: u64,
 }
 
-fn merge<P: AsRef<Path>>(paths: &[P]) -> Result<Merge, ReadError> {
-    let input = |path: &P| MergeInput { path: path.as_ref().to_path_buf(), trust_index: true };
+/// The files of an export: those of events, and those of fragments that were set apart, which no event has.
+struct ExportFiles {
+    events: Vec<PathBuf>,
+    apart: Vec<PathBuf>,
+}
+
+impl ExportFiles {
+    fn sort<P: AsRef<Path>>(paths: &[P]) -> Result<Self, ReadError> {
+        let mut files = Self { events: Vec::new(), apart: Vec::new() };
+        for path in paths {
+            let is_apart = Reader::open(path)?.is_apart();
+            let kind = if is_apart { &mut files.apart } else { &mut files.events };
+            kind.push(path.as_ref().to_path_buf());
+        }
+        Ok(files)
+    }
+}
+
+fn merge(paths: &[PathBuf]) -> Result<Merge, ReadError> {
+    let input = |path: &PathBuf| MergeInput { path: path.clone(), trust_index: true };
     Merge::new(paths.iter().map(input).collect())
 }

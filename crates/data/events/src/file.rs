@@ -1,23 +1,22 @@
 //! One event file under construction: buffering, closing, and truncation to the last whole event after an error.
 
 use crate::{
-    FragmentRef, Status, WriteError, checksum,
+    EventInfo, FragmentRef, Status, WriteError, checksum,
     index::Index,
     layout::{
         EVENT_HEADER_BYTES, EventHeader, FILE_HEADER_BYTES, FRAGMENT_HEADER_BYTES, FileHeader, Footer, FragmentHeader,
         MAX_EVENTS_PER_FILE, MAX_FRAGMENTS, Tag, closing_bytes, padded, padding, seal_event_head,
     },
     sink::{Sink, Storage, write_all},
-    waiting::{BUFFER_BYTES, Waiting},
+    waiting::{BUFFER_BYTES, MOST_BYTES, Waiting},
 };
 use bytes::Bytes;
-use evb_core::EventId;
 use std::{
     io::{self, IoSlice},
     path::{Path, PathBuf},
 };
 
-const _: () = assert!(BUFFER_BYTES >= EVENT_HEADER_BYTES + MAX_FRAGMENTS * FRAGMENT_HEADER_BYTES);
+const _: () = assert!(MOST_BYTES >= EVENT_HEADER_BYTES + MAX_FRAGMENTS * FRAGMENT_HEADER_BYTES);
 
 /// One file under construction.
 pub(crate) struct OpenFile {
@@ -86,7 +85,12 @@ impl OpenFile {
     }
 
     /// Appends one event whose record takes `length` bytes.
-    pub(crate) fn append(&mut self, id: EventId, length: u64, fragments: &[FragmentRef<'_>]) -> Result<(), WriteError> {
+    pub(crate) fn append(
+        &mut self,
+        event: EventInfo,
+        length: u64,
+        fragments: &[FragmentRef<'_>],
+    ) -> Result<(), WriteError> {
         if self.state != State::Open {
             return Err(WriteError::Torn { path: self.path.clone() });
         }
@@ -95,8 +99,8 @@ impl OpenFile {
             self.flush()?;
         }
         let target = self.end + length;
-        self.put_event(id, length, fragments).map_err(|source| self.cut_back(target, source))?;
-        self.index.push(id, self.end);
+        self.put_event(event, length, fragments).map_err(|source| self.cut_back(target, source))?;
+        self.index.push(event.id, self.end);
         self.end = target;
         self.buffered = if self.waiting.is_empty() { 0 } else { self.buffered + 1 };
         Ok(())
@@ -174,11 +178,11 @@ impl OpenFile {
         self.end + closing_bytes(self.events())
     }
 
-    fn put_event(&mut self, id: EventId, length: u64, fragments: &[FragmentRef<'_>]) -> io::Result<()> {
-        let complete = fragments.iter().all(|fragment| fragment.status == Status::Good);
+    fn put_event(&mut self, event: EventInfo, length: u64, fragments: &[FragmentRef<'_>]) -> io::Result<()> {
+        let complete = fragments.iter().all(|fragment| fragment.status == Status::Good && fragment.apart.is_none());
         let own = self.waiting.own();
         let at = own.len();
-        EventHeader::encode(id, length, self.tag, fragments.len() as u16, complete, own);
+        EventHeader::encode(event, length, self.tag, fragments.len() as u16, complete, own);
         for fragment in fragments {
             fragment_header(fragment).encode(own);
         }
@@ -248,6 +252,9 @@ fn fragment_header(fragment: &FragmentRef<'_>) -> FragmentHeader {
         length: fragment.bytes.len() as u32,
         checksum: fragment.checksum,
         stored_checksum,
+        counter: fragment.counter,
+        mark: fragment.mark,
+        apart: fragment.apart,
     }
 }
 

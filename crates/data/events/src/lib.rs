@@ -2,7 +2,8 @@
 //!
 //! A [`Writer`] belongs to one builder and starts a new file when one is full. A [`Reader`] recovers every whole event
 //! of a file, whether it was closed cleanly, cut off by a crash or damaged in the middle. [`verify`], [`show`],
-//! [`export_raw`] and [`export_csv`] use the reader. The format is described in `docs/reference/event-file.md`; only
+//! [`export_raw`],
+//! [`export_payloads`], [`export_csv`] and [`export_json`] use the reader. The format is described in `docs/reference/event-file.md`; only
 //! the module `layout` knows it.
 //!
 //! The crate knows no protocol and no network: it takes ids and fragments.
@@ -27,16 +28,19 @@ mod waiting;
 mod writer;
 
 pub use error::{ExportError, ReadError, WriteError};
-pub use event::{Event, Found, Fragment, FragmentRef, LostRange};
-pub use export::{ExportSummary, export_csv, export_raw};
+pub use event::{ApartReason, Event, EventInfo, Found, Fragment, FragmentRef, LostRange};
+pub use export::{ExportSummary, RAW_HEADER_BYTES, export_csv, export_json, export_payloads, export_raw};
 #[cfg(feature = "fuzz")]
 pub use fuzz::fuzz_read;
-pub use layout::{FORMAT_VERSION, MAX_EVENT_BYTES, MAX_EVENTS_PER_FILE, MAX_FRAGMENTS, MAX_METADATA_BYTES};
+pub use layout::{
+    FORMAT_VERSION, FRAGMENT_RECORD_BYTES, MAX_EVENT_BYTES, MAX_EVENTS_PER_FILE, MAX_FRAGMENTS, MAX_METADATA_BYTES,
+    OLDEST_VERSION,
+};
 pub use metadata::Metadata;
 pub use reader::{Events, Reader};
 pub use show::{FileSummary, show};
 pub use verify::{Finding, FindingKind, MAX_FINDINGS, Verification, verify, verify_with};
-pub use waiting::BUFFER_BYTES as WRITER_BUFFER_BYTES;
+pub use waiting::MOST_BYTES as WRITER_BUFFER_BYTES;
 pub use writer::{Place, WriteSummary, Writer, WriterOptions};
 
 pub use evb_core::FragmentStatus as Status;

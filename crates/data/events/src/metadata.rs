@@ -14,6 +14,19 @@ pub struct Metadata {
     pub seed: u64,
     /// Version of evb that wrote the file.
     pub version: String,
+    /// Start of the run by the clock of the host, in nanoseconds since 1970-01-01 UTC; 0 if it is not known.
+    pub start: u64,
+    /// Type of the run, as its operator named it.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub run_type: String,
+    /// Comment of the operator at the start of the run.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub comment: String,
+    /// The clock of the times in the file, in words.
+    pub clock: String,
+    /// Index of the readout unit, in a file of fragments that were set apart; `None` in a file of events.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub readout: Option<u16>,
     /// Index of the builder unit that wrote the file, counted from 0. Filled in by the writer.
     pub builder: u16,
     /// Number of the file among those of its builder, counted from 0. Filled in by the writer.

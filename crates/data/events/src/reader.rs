@@ -6,7 +6,7 @@ use crate::{
     input::Input,
     layout::{
         ALIGNMENT, FILE_HEADER_BYTES, FILE_MAGIC, FOOTER_BYTES, FORMAT_VERSION, FileHeader, Footer, INDEX_ENTRY_BYTES,
-        INDEX_HEADER_BYTES, IndexHeader, MAX_EVENTS_PER_FILE, MAX_METADATA_BYTES, Tag, padded,
+        INDEX_HEADER_BYTES, IndexHeader, MAX_EVENTS_PER_FILE, MAX_METADATA_BYTES, OLDEST_VERSION, Tag, padded,
     },
     scan::Step,
 };
@@ -24,6 +24,7 @@ pub struct Reader<R = File> {
     path: PathBuf,
     pub(crate) input: Input<R>,
     metadata: Option<Metadata>,
+    version: Option<u32>,
     /// True if the file header is intact.
     header_found: bool,
     header_intact: bool,
@@ -68,6 +69,7 @@ impl<R: Read + Seek> Reader<R> {
             path,
             input,
             metadata: None,
+            version: None,
             header_found: false,
             header_intact: false,
             ends_in_header: false,
@@ -80,7 +82,8 @@ impl<R: Read + Seek> Reader<R> {
             scanned: false,
         };
         let header = reader.read_header().map_err(|e| reader.error(e))?;
-        if let Some(FileHeader { version, .. }) = header.filter(|header| header.version != FORMAT_VERSION) {
+        let known = OLDEST_VERSION..=FORMAT_VERSION;
+        if let Some(FileHeader { version, .. }) = header.filter(|header| !known.contains(&header.version)) {
             return Err(ReadError::Version { path: reader.path, found: version });
         }
         reader.read_footer().map_err(|e| reader.error(e))?;
@@ -104,6 +107,16 @@ impl<R: Read + Seek> Reader<R> {
     /// The metadata of the file; `None` if they are damaged or cut off.
     pub fn metadata(&self) -> Option<&Metadata> {
         self.metadata.as_ref()
+    }
+
+    /// Returns true if the file holds fragments that were set apart, and no events.
+    pub fn is_apart(&self) -> bool {
+        self.metadata.as_ref().is_some_and(|metadata| metadata.readout.is_some())
+    }
+
+    /// Version of the format of the file; `None` if its header is damaged.
+    pub fn version(&self) -> Option<u32> {
+        self.version
     }
 
     /// Returns true if file header and metadata have the right checksum.
@@ -186,7 +199,7 @@ impl<R: Read + Seek> Reader<R> {
     /// The event at `offset`, which should have this id.
     pub(crate) fn event_at(&mut self, offset: u64, id: EventId) -> Result<Found, ReadError> {
         let found = match self.head_at(offset) {
-            Ok(Some(head)) if head.id == id => self.read_payload(head),
+            Ok(Some(head)) if head.event.id == id => self.read_payload(head),
             Ok(_) => Ok(Found::Lost(LostRange { offset, length: 0, events: vec![id], tail: false })),
             Err(error) => Err(error),
         };
@@ -210,7 +223,7 @@ impl<R: Read + Seek> Reader<R> {
         while let Some(step) = self.step(offset).map_err(|e| self.error(e))? {
             offset = step.end();
             if let Step::Event(head) = step {
-                table.push((head.id, head.offset));
+                table.push((head.event.id, head.offset));
             }
         }
         table.sort_unstable();
@@ -238,6 +251,7 @@ impl<R: Read + Seek> Reader<R> {
         };
         let Some(header) = FileHeader::decode(&bytes) else { return Ok(None) };
         self.tag = Some(header.tag);
+        self.version = Some(header.version);
         self.header_found = true;
         let start = FILE_HEADER_BYTES as u64 + padded(u64::from(header.metadata_length));
         self.ends_in_header = start > self.end;
@@ -342,12 +356,5 @@ impl<R: Read + Seek> Iterator for Events<'_, R> {
             self.reader.error(error)
         });
         found.transpose()
-    }
-}
-
-impl Event {
-    /// Bytes of all payloads.
-    pub fn payload_bytes(&self) -> u64 {
-        self.fragments.iter().map(|fragment| fragment.bytes.len() as u64).sum()
     }
 }

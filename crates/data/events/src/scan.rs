@@ -1,32 +1,26 @@
 //! Traversal from record to record: recognises heads, skips damage, checks payloads.
 
 use crate::{
-    Event, Found, Fragment, LostRange, Reader, checksum,
+    Event, EventInfo, Found, Fragment, LostRange, Reader,
     layout::{
-        ALIGNMENT, EVENT_HEADER_BYTES, EVENT_MAGIC, EventHeader, FRAGMENT_HEADER_BYTES, FragmentHeader, INDEX_MAGIC,
-        padded,
+        ALIGNMENT, EVENT_MAGIC, EVENT_MAGIC_1, EVENT_START_BYTES, EventHeader, FragmentHeader, INDEX_MAGIC, padded,
     },
 };
 use bytes::{Bytes, BytesMut};
-use evb_core::{EventId, SourceId};
+use evb_core::SourceId;
 use std::io::{self, Read, Seek};
 
 /// An event's head that was verified.
 pub(crate) struct Head {
-    pub(crate) id: EventId,
+    pub(crate) event: EventInfo,
     pub(crate) complete: bool,
     /// Offset of the record.
     pub(crate) offset: u64,
+    /// Offset of the payloads.
+    pub(crate) payload_offset: u64,
     /// Bytes of the record.
     pub(crate) length: u64,
     pub(crate) fragments: Vec<FragmentHeader>,
-}
-
-impl Head {
-    /// Offset of the payloads.
-    pub(crate) fn payload_offset(&self) -> u64 {
-        self.offset + (EVENT_HEADER_BYTES + self.fragments.len() * FRAGMENT_HEADER_BYTES) as u64
-    }
 }
 
 /// One step through a file.
@@ -63,7 +57,7 @@ impl<R: Read + Seek> Reader<R> {
 
     /// The first offset in `from..to` where an event begins, or the index of a file without a footer.
     pub(crate) fn next_block(&mut self, mut from: u64, to: u64) -> io::Result<Option<u64>> {
-        while let Some(offset) = self.input.search(from, to, &[EVENT_MAGIC, INDEX_MAGIC])? {
+        while let Some(offset) = self.input.search(from, to, &[EVENT_MAGIC, EVENT_MAGIC_1, INDEX_MAGIC])? {
             if self.head_at(offset)?.is_some() || self.ends_at(offset)? {
                 return Ok(Some(offset));
             }
@@ -74,8 +68,8 @@ impl<R: Read + Seek> Reader<R> {
 
     /// The head at `offset`, if it is one of this file, undamaged, and its record fits into the file.
     pub(crate) fn head_at(&mut self, offset: u64) -> io::Result<Option<Head>> {
-        let Some(fixed) = self.input.array_at::<EVENT_HEADER_BYTES>(offset)? else { return Ok(None) };
-        let Some(header) = EventHeader::decode(&fixed) else { return Ok(None) };
+        let Some(start) = self.input.array_at::<EVENT_START_BYTES>(offset)? else { return Ok(None) };
+        let Some(header) = EventHeader::decode(&start) else { return Ok(None) };
         if self.tag.is_some_and(|tag| tag != header.tag) || header.length > self.end.saturating_sub(offset) {
             return Ok(None);
         }
@@ -84,19 +78,20 @@ impl<R: Read + Seek> Reader<R> {
         if !header.matches(&bytes) {
             return Ok(None);
         }
-        let table = bytes[EVENT_HEADER_BYTES..].chunks_exact(FRAGMENT_HEADER_BYTES);
-        let Some(fragments) = table.map(FragmentHeader::decode).collect::<Option<Vec<_>>>() else { return Ok(None) };
+        let Some(fragments) = header.fragments(&bytes) else { return Ok(None) };
         let payload: u64 = fragments.iter().map(|fragment| padded(u64::from(fragment.length))).sum();
-        if header.head_bytes() as u64 + payload != header.length {
+        if bytes.len() as u64 + payload != header.length {
             return Ok(None);
         }
         self.tag = Some(header.tag);
-        Ok(Some(Head { id: header.id, complete: header.complete, offset, length: header.length, fragments }))
+        let payload_offset = offset + bytes.len() as u64;
+        let (event, complete, length) = (header.info(&bytes), header.complete, header.length);
+        Ok(Some(Head { event, complete, offset, payload_offset, length, fragments }))
     }
 
     /// Reads and checks the payloads.
     pub(crate) fn read_payload(&mut self, head: Head) -> io::Result<Found> {
-        let start = head.payload_offset();
+        let start = head.payload_offset;
         let mut payload = BytesMut::zeroed((head.offset + head.length - start) as usize);
         self.input.read_at(start, &mut payload)?;
         let mut payload = payload.freeze();
@@ -108,7 +103,9 @@ impl<R: Read + Seek> Reader<R> {
             }
             fragments.push(fragment);
         }
-        let event = Event { id: head.id, complete: head.complete, offset: head.offset, fragments };
+        let EventInfo { id, triggered, source_time } = head.event;
+        let (complete, offset, payload_offset) = (head.complete, head.offset, head.payload_offset);
+        let event = Event { id, triggered, source_time, complete, offset, payload_offset, fragments };
         Ok(found(event, sources))
     }
 
@@ -126,6 +123,7 @@ fn found(event: Event, sources: Vec<SourceId>) -> Found {
 fn split_fragment(header: &FragmentHeader, payload: &mut Bytes) -> (Fragment, bool) {
     let mut bytes = payload.split_to(padded(u64::from(header.length)) as usize);
     let padding = bytes.split_off(header.length as usize);
-    let intact = checksum(&bytes) == header.stored_checksum && padding.iter().all(|&byte| byte == 0);
-    (Fragment { source: header.source, status: header.status, checksum: header.checksum, bytes }, intact)
+    let intact = crate::checksum(&bytes) == header.stored_checksum && padding.iter().all(|&byte| byte == 0);
+    let FragmentHeader { source, status, checksum, counter, mark, apart, .. } = *header;
+    (Fragment { source, status, checksum, counter, mark, apart, bytes }, intact)
 }

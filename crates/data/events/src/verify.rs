@@ -102,7 +102,11 @@ pub struct Verification {
     pub incomplete: u64,
     /// Events that changed after they were written; where no index tells their number, one for each damaged range.
     pub damaged: u64,
-    /// Payload bytes of the whole events.
+    /// Intact fragments that were set apart, which belong to no event.
+    pub apart: u64,
+    /// Fragments that were set apart and not stored, because the file had reached its largest size.
+    pub apart_unstored: u64,
+    /// Payload bytes of the whole events and of the intact fragments that were set apart.
     pub payload_bytes: u64,
     /// Fragments of the whole events by status, in the order of [`Status::ALL`].
     pub fragments: [u64; Status::ALL.len()],
@@ -147,13 +151,17 @@ pub fn verify<P: AsRef<Path>>(paths: &[P]) -> Result<Verification, ReadError> {
 /// # Errors
 /// Those of [`verify`].
 pub fn verify_with<P: AsRef<Path>>(paths: &[P], mut progress: impl FnMut(u64)) -> Result<Verification, ReadError> {
-    // By stream of copies, which hold events of other files again; none for all other files.
+    // By stream of copies, which hold events of other files again; none for all other files of events.
     let (mut verification, mut groups) = (Verification::default(), BTreeMap::<Option<String>, Vec<_>>::new());
     for path in paths {
         let path = path.as_ref().to_path_buf();
         let mut reader = Reader::open(&path)?;
         let copies = reader.metadata().filter(|metadata| metadata.copies).map(|metadata| metadata.stream.clone());
+        let is_apart = reader.is_apart();
         let trust_index = check_file(&mut reader, &mut verification, &mut progress)?;
+        if is_apart {
+            continue;
+        }
         groups.entry(copies).or_default().push(MergeInput { path, trust_index });
     }
     let only_copies = !groups.contains_key(&None);

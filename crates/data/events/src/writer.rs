@@ -1,12 +1,11 @@
 //! The writer of one builder: a sequence of files, each valid at every moment.
 
 use crate::{
-    FragmentRef, Metadata, WriteError,
+    EventInfo, FragmentRef, Metadata, WriteError,
     file::{OpenFile, record_bytes},
     layout::{MAX_EVENT_BYTES, MAX_FRAGMENTS},
     sink::{Disk, Storage},
 };
-use evb_core::EventId;
 use std::{fs, path::PathBuf};
 
 /// The files of a writer: their place, size and metadata.
@@ -14,7 +13,7 @@ use std::{fs, path::PathBuf};
 pub struct WriterOptions {
     /// Folder of the files; created if it does not exist.
     pub directory: PathBuf,
-    /// First part of the file names, `NAME-bB-NNNN.evb`.
+    /// First part of the file names, `NAME-bB-NNNN.evb`, or `NAME-ruU.apart.evb` for fragments that were set apart.
     pub name: String,
     /// Index of the builder unit, counted from 0.
     pub builder: u16,
@@ -88,15 +87,20 @@ impl Writer {
     /// After any error this event is not stored. [`WriteError::TooLarge`] leaves all other events as they were. After
     /// [`WriteError::Write`] the file ends with its last whole event, and `lost` is the number of earlier events that
     /// are not stored either; a later call tries again.
-    pub fn append(&mut self, id: EventId, fragments: &[FragmentRef<'_>]) -> Result<(), WriteError> {
-        let length = record_bytes(fragments);
+    pub fn append(&mut self, event: impl Into<EventInfo>, fragments: &[FragmentRef<'_>]) -> Result<(), WriteError> {
+        let (event, length) = (event.into(), record_bytes(fragments));
         if length > MAX_EVENT_BYTES || fragments.len() > MAX_FRAGMENTS {
-            return Err(WriteError::TooLarge { event: id, fragments: fragments.len(), bytes: length });
+            return Err(WriteError::TooLarge { event: event.id, fragments: fragments.len(), bytes: length });
         }
         if self.file.is_closed() || self.file.is_full_for(length, self.options.max_file_bytes) {
             self.roll()?;
         }
-        self.file.append(id, length, fragments)
+        self.file.append(event, length, fragments)
+    }
+
+    /// Path of the current file.
+    pub fn path(&self) -> PathBuf {
+        path(&self.options, self.closed.files)
     }
 
     /// Number of events that were appended, but not yet handed to the kernel.
@@ -171,7 +175,12 @@ impl Writer {
 }
 
 fn path(options: &WriterOptions, number: u32) -> PathBuf {
-    options.directory.join(format!("{}-b{}-{number:04}.evb", options.name, options.builder))
+    let (name, builder) = (&options.name, options.builder);
+    options.directory.join(match (options.metadata.readout, number) {
+        (None, _) => format!("{name}-b{builder}-{number:04}.evb"),
+        (Some(unit), 0) => format!("{name}-ru{unit}.apart.evb"),
+        (Some(unit), number) => format!("{name}-ru{unit}-{number:04}.apart.evb"),
+    })
 }
 
 fn metadata(options: &WriterOptions, number: u32) -> Result<Vec<u8>, WriteError> {

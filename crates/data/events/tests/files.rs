@@ -5,8 +5,8 @@ mod common;
 use common::{Sample, append, metadata, options, read, sample, whole, write};
 use evb_core::EventId;
 use evb_events::{
-    ExportError, FindingKind, Found, MAX_FINDINGS, Metadata, Reader, Status, WriteError, Writer, export_csv,
-    export_raw, show, verify,
+    ExportError, FindingKind, Found, MAX_FINDINGS, Metadata, RAW_HEADER_BYTES, Reader, Status, WriteError, Writer,
+    export_csv, export_json, export_payloads, export_raw, show, verify,
 };
 use proptest::prelude::*;
 use std::{fs, path::PathBuf};
@@ -128,38 +128,89 @@ fn findings_are_kept_up_to_a_limit_and_counted_beyond() {
 }
 
 #[test]
-fn raw_export_gives_the_payloads_in_event_order() {
+fn an_export_of_payloads_gives_them_in_event_order() {
     let directory = tempdir().unwrap();
     let files = two_builders(directory.path(), 60);
     let out = directory.path().join("out");
-    let summary = export_raw(&files, &out).unwrap();
+    let summary = export_payloads(&files, &out).unwrap();
     assert_eq!((summary.events, summary.duplicates, summary.lost, summary.damaged), (60, 0, 0, 0));
     for source in 0..2 {
         let payloads = samples(1..=60).into_iter().map(|s| s.fragments[source].2.clone());
         let expected = payloads.collect::<Vec<_>>().concat();
         assert_eq!(fs::read(out.join(format!("source-{source:03}.raw"))).unwrap(), expected);
     }
+    assert!(matches!(export_payloads(&files, &out), Err(ExportError::Exists { .. })));
     assert!(matches!(export_raw(&files, &out), Err(ExportError::Exists { .. })));
 }
 
+/// A record of a raw file: event, time, counter, mark, source, status and payload.
+type RawRecord = (u64, Option<u64>, Option<u64>, Option<u32>, u16, u8, Vec<u8>);
+
+fn raw_records(bytes: &[u8]) -> Vec<RawRecord> {
+    let (mut records, mut at) = (Vec::new(), 0);
+    let number = |at: usize, length: usize| {
+        bytes[at..at + length].iter().rev().fold(0_u64, |number, byte| number << 8 | u64::from(*byte))
+    };
+    while at < bytes.len() {
+        let (length, flags) = (number(at + 28, 4) as usize, bytes[at + 35]);
+        let payload = at + RAW_HEADER_BYTES;
+        records.push((
+            number(at, 8),
+            Some(number(at + 8, 8)).filter(|time| *time > 0),
+            (flags & 1 > 0).then(|| number(at + 16, 8)),
+            (flags & 2 > 0).then(|| number(at + 24, 4) as u32),
+            number(at + 32, 2) as u16,
+            bytes[at + 34],
+            bytes[payload..payload + length].to_vec(),
+        ));
+        at = payload + length;
+    }
+    records
+}
+
+/// Event 4 was not asked of source 1, and event 13 has no fragment of it.
 #[test]
-fn of_two_copies_raw_export_takes_the_better() {
+fn a_raw_export_has_a_record_for_each_event_and_source() {
+    let directory = tempdir().unwrap();
+    let mut events = samples(1..=20);
+    events[3].fragments.pop();
+    assert_eq!(events[12].fragments[1].1, Status::Corrupted);
+    events[12].fragments[1] = (1, Status::Missing, Vec::new());
+    let (files, _) = write(directory.path(), 0, 900, &events);
+    let out = directory.path().join("out");
+    let summary = export_raw(&files, &out).unwrap();
+    assert_eq!((summary.events, summary.fragments), (20, 39));
+    for source in 0..2_u16 {
+        let records = raw_records(&fs::read(out.join(format!("source-{source:03}.raw"))).unwrap());
+        let expected = events.iter().map(|sample| {
+            let (id, fragment) = (sample.id, sample.fragments.get(usize::from(source)));
+            let (status, bytes) = fragment.map_or((255, &[][..]), |one| (one.1 as u8, &one.2[..]));
+            let counter = fragment.and_then(|_| common::counter(id, source));
+            let mark = fragment.and_then(|_| common::mark(id, source)).map(|mark| mark.value());
+            (id, common::triggered(id), counter, mark, source, status, bytes.to_vec())
+        });
+        assert_eq!(records, expected.collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn of_two_copies_an_export_takes_the_better() {
     let directory = tempdir().unwrap();
     let cut = Sample { id: 2, fragments: vec![(0, Status::Oversized, vec![9; 4])] };
     let (mut files, _) = write(directory.path(), 0, u64::MAX, &[sample(1), cut]);
     files.extend(write(directory.path(), 1, u64::MAX, &samples([2, 4])).0);
     let mut bytes = fs::read(&files[1]).unwrap();
     let whole_copy = directory.path().join("out");
-    assert_eq!(export_raw(&files, &whole_copy).unwrap().duplicates, 1);
+    assert_eq!(export_payloads(&files, &whole_copy).unwrap().duplicates, 1);
     let expected = [1, 2, 4].map(|id| sample(id).fragments[0].2.clone()).concat();
     assert_eq!(fs::read(whole_copy.join("source-000.raw")).unwrap(), expected);
 
     // A damaged header costs that copy only.
-    let at = bytes.windows(4).position(|window| window == b"\xE5EVT").unwrap();
+    let at = bytes.windows(4).position(|window| window == b"\xE5EV2").unwrap();
     bytes[at + 8] ^= 1;
     fs::write(&files[1], bytes).unwrap();
     let other_copy = directory.path().join("again");
-    assert_eq!(export_raw(&files, &other_copy).unwrap().lost, 0);
+    assert_eq!(export_payloads(&files, &other_copy).unwrap().lost, 0);
     let expected = [sample(1).fragments[0].2.clone(), vec![9; 4], sample(4).fragments[0].2.clone()].concat();
     assert_eq!(fs::read(other_copy.join("source-000.raw")).unwrap(), expected);
 }
@@ -173,7 +224,8 @@ fn the_table_has_a_row_for_every_fragment_and_its_offsets_lead_to_the_payloads()
     assert_eq!((summary.events, summary.fragments), (13, 26));
     let table = String::from_utf8(table).unwrap();
     let mut lines = table.lines();
-    assert_eq!(lines.next(), Some("event,builder,source,status,bytes,checksum,file,offset"));
+    let columns = "event,builder,source,status,bytes,checksum,file,offset,triggered,source_time,counter,mark,apart";
+    assert_eq!(lines.next(), Some(columns));
     let rows: Vec<Vec<_>> = lines.map(|line| line.split(',').collect()).collect();
     for (i, row) in rows.iter().enumerate() {
         let (id, source) = (i as u64 / 2 + 1, i % 2);
@@ -181,6 +233,11 @@ fn the_table_has_a_row_for_every_fragment_and_its_offsets_lead_to_the_payloads()
         assert_eq!(row[..2], [id.to_string(), ((id + 1) % 2).to_string()]);
         assert_eq!(row[2..5], [source.to_string(), status.to_string(), bytes.len().to_string()]);
         assert_eq!(row[5], format!("{:08x}", common::handed_in(*status, bytes)));
+        let text = |value: Option<u64>| value.map(|value| value.to_string()).unwrap_or_default();
+        let (number, mark) = (source as u16, common::mark(id, source as u16));
+        assert_eq!(row[8..10], [text(common::triggered(id)), text(common::source_time(id))]);
+        assert_eq!(row[10], text(common::counter(id, number)));
+        assert_eq!(row[11..], [text(mark.map(|mark| mark.value().into())), String::new()]);
         let offset: usize = row[7].parse().unwrap();
         assert_eq!(&fs::read(row[6]).unwrap()[offset..][..bytes.len()], bytes);
     }
@@ -188,16 +245,38 @@ fn the_table_has_a_row_for_every_fragment_and_its_offsets_lead_to_the_payloads()
 }
 
 #[test]
+fn the_lines_of_an_export_as_json_have_what_the_table_has() {
+    let directory = tempdir().unwrap();
+    let files = two_builders(directory.path(), 13);
+    let mut lines = Vec::new();
+    let summary = export_json(&files, &mut lines).unwrap();
+    assert_eq!((summary.events, summary.fragments), (13, 26));
+    let lines = String::from_utf8(lines).unwrap();
+    let events: Vec<serde_json::Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(events.len(), 13);
+    let event = &events[3];
+    assert_eq!((event["event"].as_u64(), event["builder"].as_u64()), (Some(4), Some(1)));
+    assert_eq!((event["complete"].as_bool(), event["triggered"].as_u64()), (Some(true), common::triggered(4)));
+    assert_eq!(event["source_time"].as_u64(), common::source_time(4));
+    let fragment = &event["fragments"][1];
+    assert_eq!((fragment["source"].as_u64(), fragment["status"].as_str()), (Some(1), Some("good")));
+    assert_eq!((fragment["counter"].as_u64(), fragment["mark"].as_u64()), (Some(7), Some(4)));
+    assert_eq!(events[2].get("triggered"), None, "it is not known");
+    assert_eq!(event["fragments"][0].get("mark"), None);
+}
+
+#[test]
 fn show_tells_what_a_file_holds() {
     let directory = tempdir().unwrap();
-    let (files, _) = write(directory.path(), 2, u64::MAX, &samples([5, 3, 9]));
+    let (files, _) = write(directory.path(), 2, u64::MAX, &samples([5, 4, 3, 10]));
     let summary = show(&files[0]).unwrap();
-    assert_eq!((summary.events, summary.range), (3, Some((EventId(3), EventId(9)))));
+    assert_eq!((summary.events, summary.range), (4, Some((EventId(3), EventId(10)))));
     assert!(summary.closed_cleanly);
+    assert_eq!((summary.version, summary.times), (Some(2), common::triggered(5).zip(common::triggered(10))));
     let bytes = fs::read(&files[0]).unwrap();
     fs::write(&files[0], &bytes[..bytes.len() - 200]).unwrap();
     let cut = show(&files[0]).unwrap();
-    assert!(!cut.closed_cleanly && cut.tail_bytes > 0 && cut.events < 3);
+    assert!(!cut.closed_cleanly && cut.tail_bytes > 0 && cut.events < 4);
     assert_eq!(cut.metadata, summary.metadata);
 }
 

@@ -138,6 +138,7 @@ mod tests {
         let hello = Hello { run: 1, builder: 2, unit: 3, streams: vec!["physics".into()] };
         let event = |number| Built::<Bytes> {
             event: EventId(number),
+            opened: evb_core::Time::ZERO,
             complete: true,
             asked: evb_protocol::Region::ALL,
             fragments: vec![],

@@ -159,6 +159,7 @@ mod tests {
             source: SourceId(source),
             status: FragmentStatus::Good,
             mark: None,
+            counter: None,
             length: payload.len() as u32,
             checksum: 0,
             payload: Bytes::from_static(payload),

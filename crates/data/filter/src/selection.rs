@@ -254,8 +254,8 @@ mod tests {
         let steps = vec![copy, prescale(6, Some(1))];
         let selection = Selection { steps, streams, ..Selection::all(1) };
         let route = |stream, event, complete| {
-            let built =
-                Built::<()> { event: EventId(event), complete, asked: evb_protocol::Region::ALL, fragments: vec![] };
+            let (event, opened, asked) = (EventId(event), evb_core::Time::ZERO, evb_protocol::Region::ALL);
+            let built = Built::<()> { event, opened, complete, asked, fragments: vec![] };
             selection.route(StreamId(stream), &built).streams().map(|stream| stream.0).collect::<Vec<_>>()
         };
         assert_eq!((route(0, 8, true), route(1, 12, true)), (vec![0, 2], vec![1, 2]));

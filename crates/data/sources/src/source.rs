@@ -119,6 +119,11 @@ impl Source {
         self.recorded()?.mark(event.0)
     }
 
+    /// The number that the source gave the fragment of `event`: the level-1 id of a recording.
+    pub fn counter(&self, event: EventId) -> Option<u64> {
+        self.recorded()?.counter(event.0)
+    }
+
     /// The recorded file behind the source, if it is one.
     pub const fn recorded(&self) -> Option<&FedFile> {
         match &self.0 {

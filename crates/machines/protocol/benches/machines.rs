@@ -82,7 +82,16 @@ impl Builder {
         while let Some(event) = self.readouts[unit].poll_event() {
             if let ReadoutEvent::Read { event, .. } = event {
                 let status = FragmentStatus::Good;
-                let fragment = Fragment { event, source, length: 2048, checksum: 0, mark: None, status, payload: () };
+                let fragment = Fragment {
+                    event,
+                    source,
+                    length: 2048,
+                    checksum: 0,
+                    mark: None,
+                    counter: None,
+                    status,
+                    payload: (),
+                };
                 self.readouts[unit].handle_command(Time::ZERO, ReadoutCommand::Fragment(fragment));
             }
         }

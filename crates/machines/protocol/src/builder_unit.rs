@@ -71,6 +71,8 @@ pub enum BuilderCommand<B> {
 pub struct Built<B> {
     /// The event.
     pub event: EventId,
+    /// The time at which the builder heard of the event: of its grant, or of its first fragment if that came before.
+    pub opened: Time,
     /// True if every fragment that was asked for is there and good.
     pub complete: bool,
     /// The readout units that were asked.
@@ -172,7 +174,8 @@ struct Building<B> {
     marked: bool,
     /// A time limit ended the event or one of its phases.
     cut: bool,
-    /// Start of the current phase.
+    /// Start of the construction, and of the current phase.
+    opened: Time,
     since: Time,
     fragments: Vec<Option<Fragment<B>>>,
     /// The sources whose fragments are there. With many events and sources it stays in a cache, and `fragments` do not.
@@ -208,7 +211,8 @@ impl<B> Building<B> {
     fn into_built(self, event: EventId, sets: &mut Vec<BitSet>) -> Built<B> {
         sets.push(self.there);
         let asked = if self.phase == EventPhase::Rest { Region::ALL } else { self.first };
-        let mut built = Built { event, complete: false, asked, fragments: self.fragments };
+        let (opened, complete) = (self.opened, false);
+        let mut built = Built { event, opened, complete, asked, fragments: self.fragments };
         built.complete = self.good && built.wanted().all(|(_, fragment)| fragment.is_some());
         built
     }
@@ -351,6 +355,7 @@ impl<B> BuilderMachine<B> {
             good: true,
             marked: false,
             cut: false,
+            opened: self.now,
             since: self.now,
             fragments,
             there,

@@ -46,6 +46,7 @@
 //!             length: 0,
 //!             checksum: checksum(b""),
 //!             mark: None,
+//!             counter: None,
 //!             status: FragmentStatus::Good,
 //!             payload: (),
 //!         };

@@ -2,7 +2,7 @@
 
 use crate::wire::{Body, Field, HEAD_BYTES, Head, Layout, WireError};
 use alloc::{boxed::Box, sync::Arc, vec::Vec};
-use evb_core::{EventId, FragmentStatus, Mark, NodeId, Sighting, SourceId, Time};
+use evb_core::{Counter, EventId, FragmentStatus, Mark, NodeId, Sighting, SourceId, Time};
 
 /// One source's part of one event, or the statement that the source has none.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,6 +17,8 @@ pub struct Fragment<B> {
     pub checksum: u32,
     /// The mark of the fragment, if it carries one.
     pub mark: Option<Mark>,
+    /// The number that the source gave the fragment, if the source numbers its fragments by itself.
+    pub counter: Option<Counter>,
     /// The status of the payload.
     pub status: FragmentStatus,
     /// The handle of the payload; only the driver looks into it.

@@ -8,7 +8,7 @@ use crate::shaper::Shaper;
 use crate::{Assigned, Config, Fault, FaultCounts, Fragment, FragmentStatus, Message, Protocol, Timer, Trigger};
 use alloc::{collections::VecDeque, vec::Vec};
 use asked::{Asker, LastTransmission};
-use evb_core::{EventCounter, EventId, MAX_GAP, Machine, Mark, NodeId, Recording, SourceId, Time, Transmit};
+use evb_core::{Counter, EventCounter, EventId, MAX_GAP, Machine, Mark, NodeId, Recording, SourceId, Time, Transmit};
 use events::EventTable;
 pub use identity::Identity;
 use stream::LiveStream;
@@ -53,6 +53,8 @@ pub struct Arrival<B> {
     pub number: u64,
     /// The front end announces that its counter restarted.
     pub restarted: bool,
+    /// Time of its arrival at the node.
+    pub arrived: Time,
     /// Payload length in bytes.
     pub length: u32,
     /// CRC-32C of the payload.
@@ -145,9 +147,32 @@ impl ReadoutCounts {
     }
 }
 
+/// A fragment that is held. Its event is known by its place, and its source is the unit.
+#[derive(Clone)]
+struct HeldFragment<B> {
+    length: u32,
+    checksum: u32,
+    mark: Option<Mark>,
+    counter: Option<Counter>,
+    status: FragmentStatus,
+    payload: B,
+}
+
+impl<B> HeldFragment<B> {
+    fn of(fragment: Fragment<B>) -> Self {
+        let Fragment { length, checksum, mark, counter, status, payload, .. } = fragment;
+        Self { length, checksum, mark, counter, status, payload }
+    }
+
+    fn with(self, event: EventId, source: SourceId) -> Fragment<B> {
+        let Self { length, checksum, mark, counter, status, payload } = self;
+        Fragment { event, source, length, checksum, mark, counter, status, payload }
+    }
+}
+
 /// The state of one event.
 struct HeldEvent<B> {
-    fragment: Option<Fragment<B>>,
+    fragment: Option<HeldFragment<B>>,
     /// The driver was asked to read the fragment.
     asked: bool,
     /// The fragment will be read when the buffer has room.
@@ -381,7 +406,7 @@ impl<B: Clone + Default> ReadoutMachine<B> {
 
     /// Sends an event's fragment to the builder that waits for it. The original stays until the event is cleared.
     fn send(&mut self, event: EventId) {
-        let now = self.now;
+        let (now, source) = (self.now, self.source);
         let Some(held) = self.entry(event) else { return };
         let (Some(fragment), Some(to)) = (held.fragment.clone(), held.wanted_by.take()) else { return };
         let was_early = core::mem::take(&mut held.early);
@@ -394,7 +419,7 @@ impl<B: Clone + Default> ReadoutMachine<B> {
         }
         self.counts.sent += 1;
         self.counts.sent_bytes += u64::from(fragment.length);
-        self.shaper.push(now, builder, fragment);
+        self.shaper.push(now, builder, fragment.with(event, source));
     }
 
     /// Takes the answer to [`ReadoutEvent::Read`].
@@ -421,7 +446,7 @@ impl<B: Clone + Default> ReadoutMachine<B> {
             self.counts.faults.count(Fault::Duplicate);
             return Some((fragment, Fault::Duplicate));
         }
-        held.fragment = Some(fragment);
+        held.fragment = Some(HeldFragment::of(fragment));
         held.early = true;
         // What was asked for has its place already.
         let asked = core::mem::replace(&mut held.asked, true);

@@ -9,7 +9,10 @@
 //! | 8..16 | event |
 //! | 16..20 | CRC-32C of the payload |
 //! | 20..24 | mark of a fragment, 0 for none |
-//! | 24..32 | a second event: a claim, or the last one before a segment; for a piece, the bytes before it |
+//! | 24..32 | counter of a fragment plus 1, 0 for none; for a piece, the bytes before it; else a second event: a claim, or the last one before a segment |
+//!
+//! The first piece of a fragment has no bytes before it. It has the counter instead, if there is one, and its flag has
+//! bit 7 set then.
 //!
 //! All numbers are little-endian. The body of a fragment is its payload. The body of a list is its entries: events
 //! as 8 bytes each, assignments as 8 bytes of event and 2 of builder, completions as 8 bytes of event and 1 of
@@ -207,7 +210,7 @@ mod tests {
         #[test]
         fn every_message_survives_the_wire(
             kind in prop::sample::select(MessageKind::ALL),
-            flag in 0_u8..5,
+            flag in prop_oneof![0_u8..5, 128_u8..133],
             rest in any::<[u8; 22]>(),
             second in prop_oneof![any::<u64>(), 0_u64..100],
             body in prop_oneof![vec(any::<u8>(), 0..100), vec(1_u8..3, 0..100)],

@@ -30,7 +30,8 @@ fn asked(unit: &mut ReadoutMachine<()>) -> Vec<u64> {
 fn deliver(unit: &mut ReadoutMachine<()>, event: u64) {
     let (event, source) = (EventId(event), SourceId(1));
     let status = FragmentStatus::Good;
-    let fragment = Fragment { event, source, length: FRAGMENT, checksum: 0, mark: None, status, payload: () };
+    let fragment =
+        Fragment { event, source, length: FRAGMENT, checksum: 0, mark: None, counter: None, status, payload: () };
     unit.handle_command(Time::ZERO, ReadoutCommand::Fragment(fragment));
 }
 

@@ -194,6 +194,7 @@ fn arrival(sent: Sent) -> ReadoutCommand<Trigger> {
     ReadoutCommand::Arrived(Arrival {
         number: sent.number,
         restarted: sent.restarted,
+        arrived: Time::ZERO,
         length: 8,
         checksum: sent.trigger as u32,
         mark: sent.mark.map(Mark::new),

@@ -43,7 +43,8 @@ impl Bench {
 
     fn send_with(&mut self, source: u16, event: u64, status: FragmentStatus) {
         let (source, event) = (SourceId(source), EventId(event));
-        let fragment = Fragment { event, source, length: 0, checksum: 0, mark: None, status, payload: () };
+        let fragment =
+            Fragment { event, source, length: 0, checksum: 0, mark: None, counter: None, status, payload: () };
         self.builder.handle_message(self.now, NodeId(1 + source.0), Message::Fragment(fragment));
         self.settle();
     }

@@ -2,7 +2,7 @@
 
 mod wire_check;
 
-use evb_core::{EventId, Mark, NodeId, Sighting, SourceId, Time};
+use evb_core::{Counter, EventId, Mark, NodeId, Sighting, SourceId, Time};
 use evb_protocol::{
     Assigned, BlockSize, Completion, Ending, Fragment, FragmentStatus, Message, Piece, Sighted,
     wire::{Body, HEAD_BYTES, MessageKind, WireError, decode, encode},
@@ -38,6 +38,7 @@ fn good() -> Vec<(&'static str, Vec<u8>)> {
             length: payload.len() as u32,
             checksum: 0xe306_9283,
             mark: Some(Mark::new(3563)),
+            counter: Some(Counter::new(0x1112_1314_1516_1718)),
             status,
             payload: payload.to_vec(),
         })

@@ -122,6 +122,7 @@ kinds! {
     LostFilterUnits "lost_filter_units" Remark "Filter units of other machines were lost or failed, and their events were given to others"
     NoMulticast "no_multicast" Remark "Broadcasts should have used multicast, and a node sent copies"
     DeadLink "dead_link" Remark "A link between nodes died, and their messages went over the others"
+    ApartLost "apart_lost" Remark "Live fragments that belong to no event could not be stored in their file"
     Reassigned "reassigned" Remark "Events were given to another builder unit because theirs died"
 }
 

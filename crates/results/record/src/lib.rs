@@ -287,6 +287,15 @@ pub struct ReadoutRecord {
     /// Fragments that belong to no event.
     #[serde(default)]
     pub apart: u64,
+    /// Live fragments that belong to no event, by reason: the name of a fault.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub apart_by_reason: BTreeMap<String, u64>,
+    /// The files with these fragments.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub apart_files: Vec<String>,
+    /// Fragments of them that are not in the files: the files have reached `storage.apart`, or could not be written.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub apart_unstored: u64,
     /// The source id that recorded fragments carry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source_id: Option<u32>,

@@ -73,6 +73,9 @@ fn alone() -> Record {
         readouts: vec![ReadoutRecord {
             came: 1,
             apart: 0,
+            apart_by_reason: BTreeMap::from([("early".into(), 1)]),
+            apart_files: vec!["a-1-ru0.apart.evb".into()],
+            apart_unstored: 1,
             source_id: Some(841),
             fragments: 1,
             bytes: 1,
@@ -199,6 +202,7 @@ fn paths(value: &Value, path: &str, found: &mut BTreeSet<String>) {
         ("items", Value::Object(_)) => drop(found.insert("items.ITEM[]".into())),
         ("counters[]", _) => drop(found.insert("counters[].COUNTER".into())),
         ("faults", _) => drop(found.insert("faults.KIND".into())),
+        ("readouts[].apart_by_reason", _) => drop(found.insert("readouts[].apart_by_reason.REASON".into())),
         ("placement", _) => drop(found.insert("placement.NODE".into())),
         ("bundles.faults", _) => drop(found.insert("bundles.faults.SOURCE.KIND".into())),
         ("taken_from", Value::Object(origins)) => paths(&origins["latency_us"], "taken_from.NAME", found),

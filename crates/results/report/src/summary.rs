@@ -8,8 +8,8 @@ use crate::{
     text::{aligned, hanging, metric},
     verdict::verdict,
 };
-use evb_record::{Broadcast, Record, Stream};
-use std::{collections::BTreeMap, fmt::Write as _};
+use evb_record::{Broadcast, ReadoutRecord, Record, Stream};
+use std::{collections::BTreeMap, fmt::Write as _, path::Path};
 
 /// The summary of a run: a table of the builders, or of the event builders of two stages, totals, faults and the verdict.
 /// Traffic without builders has the summary of its simulation.
@@ -110,12 +110,31 @@ fn totals(record: &Record, width: usize) -> String {
     if !record.placement.is_empty() {
         rows.push(("placement", placement(&record.placement)));
     }
+    rows.extend(set_apart(record));
     if let Some(first) = record.builders.iter().flat_map(|builder| &builder.files).next() {
         let files: u64 = record.builders.iter().map(|builder| builder.file_count.max(builder.files.len() as u64)).sum();
         let more = if files > 1 { format!(" and {} more", files - 1) } else { String::new() };
         rows.push(("files", format!("{first}{more}")));
     }
     aligned(&rows, width)
+}
+
+/// The live fragments that belong to no event: how many of each readout unit, why, and where they are.
+fn set_apart(record: &Record) -> Option<(&'static str, String)> {
+    let of_unit = |(index, readout): (usize, &ReadoutRecord)| {
+        let reason = |(reason, count): (&String, &u64)| format!("{count} {}", reason.replace('_', " "));
+        let reasons = readout.apart_by_reason.iter().map(reason).collect::<Vec<_>>().join(", ");
+        let files = readout.apart_files.iter().filter_map(|file| Path::new(file).file_name()?.to_str());
+        let files = files.collect::<Vec<_>>().join(", ");
+        let place = match (files.is_empty(), readout.apart_unstored) {
+            (true, _) => "not stored".to_owned(),
+            (false, 0) => files,
+            (false, unstored) => format!("{files}, {unstored} not stored"),
+        };
+        (!reasons.is_empty()).then(|| format!("ru{index} {reasons} ({place})"))
+    };
+    let units: Vec<_> = record.readouts.iter().enumerate().filter_map(of_unit).collect();
+    (!units.is_empty()).then(|| ("set apart", units.join("; ")))
 }
 
 /// The nodes of each core, where nodes are bound.

@@ -50,20 +50,24 @@ pub(crate) struct ExportArgs {
     /// The event files; give all files of a run together
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// What to write: the fragments of each source as they came, or a table of all headers
+    /// What to write: the fragments of each source, or the headers of all events
     #[arg(long, value_enum, default_value_t = Format::Raw)]
     format: Format,
-    /// Folder of the raw files, or file of the table; the table goes to standard output by default
+    /// Folder of the raw files, or file of the headers; headers go to standard output by default
     #[arg(long, short, value_name = "PATH")]
     output: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Format {
-    /// `source-NNN.raw` for each source, fragments back to back in the order of events
+    /// `source-NNN.raw` for each source, with a record for each event: a header, and the payload if there is one
     Raw,
-    /// One line per fragment
+    /// `source-NNN.raw` for each source, payloads back to back; a missing fragment leaves no trace
+    Payloads,
+    /// A table, one line per fragment
     Csv,
+    /// One JSON object per event and line
+    Json,
 }
 
 pub(crate) fn run(command: &EventsCommand) -> Result<Outcome, Failure> {
@@ -94,6 +98,13 @@ fn print_verification(found: &Verification) {
     let of_status: Vec<_> = statuses(found).map(|(name, count)| format!("{count} {name}")).collect();
     println!("{}, {} bytes, {}", count(found.files, "file"), found.bytes, count(found.events, "event"));
     println!("fragments: {}", of_status.join(", "));
+    if found.apart + found.apart_unstored > 0 {
+        let unstored = match found.apart_unstored {
+            0 => String::new(),
+            unstored => format!(", and {unstored} more that were not stored"),
+        };
+        println!("set apart: {}{unstored}", count(found.apart, "fragment"));
+    }
     println!(
         "{} complete, {} incomplete, {} damaged, {} stored twice",
         found.complete, found.incomplete, found.damaged, found.duplicates
@@ -130,6 +141,7 @@ fn verification_json(found: &Verification) -> serde_json::Value {
     json!({
         "kind": "verification", "files": found.files, "bytes": found.bytes, "events": found.events,
         "complete": found.complete, "incomplete": found.incomplete, "damaged": found.damaged,
+        "apart": found.apart, "apart_unstored": found.apart_unstored,
         "duplicates": found.duplicates, "absent": found.absent, "unclosed": found.unclosed,
         "fragments": statuses(found).collect::<std::collections::BTreeMap<_, _>>(),
         "findings": found.findings.iter().map(finding).collect::<Vec<_>>(),
@@ -147,44 +159,63 @@ fn show(args: &ShowArgs) -> Result<Outcome, Failure> {
 
 fn print_summary(summary: &FileSummary, with_experiment: bool) {
     println!("{}", summary.path.display());
-    let range = summary.range.map_or(String::new(), |(first, last)| format!(", ids {first} to {last}"));
+    let readout = summary.metadata.as_ref().and_then(|metadata| metadata.readout);
+    let range = summary.range.filter(|_| readout.is_none());
+    let range = range.map_or(String::new(), |(first, last)| format!(", ids {first} to {last}"));
+    let content = if readout.is_some() { "records" } else { "events" };
     let state = match (summary.closed_cleanly, summary.tail_bytes) {
         (true, _) => "closed".to_owned(),
         (false, 0) => "not closed; it ends with a whole event".to_owned(),
         (false, bytes) => format!("not closed; {bytes} bytes of an event that was cut off"),
     };
     let rows =
-        [("events", format!("{}{range}", summary.events)), ("bytes", summary.bytes.to_string()), ("state", state)];
+        [(content, format!("{}{range}", summary.events)), ("bytes", summary.bytes.to_string()), ("state", state)];
     rows.iter().for_each(|(name, value)| println!("  {name:<12}{value}"));
     let Some(metadata) = &summary.metadata else {
         println!("  the part that tells of the run is damaged");
         return;
     };
-    let rows = [
+    let writer = match metadata.readout {
+        Some(unit) => ("readout", format!("ru{unit}, fragments that belong to no event")),
+        None => ("builder", format!("bu{}, file {}", metadata.builder, metadata.file)),
+    };
+    let mut rows = vec![
         ("experiment", metadata.experiment.clone()),
         ("run", metadata.run.to_string()),
-        ("builder", format!("bu{}, file {}", metadata.builder, metadata.file)),
+        writer,
         ("seed", metadata.seed.to_string()),
         ("version", format!("evb {}", metadata.version)),
         ("sources", metadata.sources.join(" ")),
     ];
+    rows.extend(summary.version.map(|version| ("format", format!("version {version}"))));
+    rows.extend((metadata.start > 0).then(|| ("start", utc(metadata.start))));
+    rows.extend(summary.times.map(|(first, last)| ("times", format!("{} to {}", utc(first), utc(last)))));
+    let texts = [("type", &metadata.run_type), ("comment", &metadata.comment), ("clock", &metadata.clock)];
+    rows.extend(texts.into_iter().filter(|(_, text)| !text.is_empty()).map(|(name, text)| (name, text.clone())));
     rows.iter().for_each(|(name, value)| println!("  {name:<12}{value}"));
     if with_experiment {
         println!("\n{}", metadata.text);
     }
 }
 
+/// A time in nanoseconds since 1970-01-01 UTC as a date.
+fn utc(time: u64) -> String {
+    let (seconds, nanoseconds) = ((time / 1_000_000_000).cast_signed(), (time % 1_000_000_000) as i32);
+    jiff::Timestamp::new(seconds, nanoseconds).map_or_else(|_| format!("{time} ns"), |at| format!("{at:.9}"))
+}
+
 fn export(args: &ExportArgs) -> Result<Outcome, Failure> {
     let summary = match (args.format, &args.output) {
         (Format::Raw, Some(directory)) => evb_events::export_raw(&args.files, directory),
-        (Format::Raw, None) => {
+        (Format::Payloads, Some(directory)) => evb_events::export_payloads(&args.files, directory),
+        (Format::Raw | Format::Payloads, None) => {
             return Err(Failure::with_hint("raw files need a folder", "give it with `--output DIR`"));
         }
-        (Format::Csv, Some(path)) => {
+        (Format::Csv | Format::Json, Some(path)) => {
             let file = File::create_new(path).map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
             write_table(args, BufWriter::new(file))
         }
-        (Format::Csv, None) => match write_table(args, BufWriter::new(Output)) {
+        (Format::Csv | Format::Json, None) => match write_table(args, BufWriter::new(Output)) {
             // The end of the command tells why, unless the reader has what it wanted.
             Err(ExportError::Table(_)) => return output::check().map(|()| Outcome::Good),
             written => written,
@@ -195,6 +226,15 @@ fn export(args: &ExportArgs) -> Result<Outcome, Failure> {
         "evb: exported {} events, {} fragments, {} payload bytes",
         summary.events, summary.fragments, summary.payload_bytes
     );
+    if summary.apart > 0 {
+        eprintln!("evb: and {} that belong to no event", count(summary.apart, "fragment"));
+    }
+    if summary.left_out > 0 {
+        let files = count(summary.left_out, "file");
+        eprintln!(
+            "evb: {files} of fragments that belong to no event left out; export them with `--format csv` or `json`"
+        );
+    }
     if summary.damaged + summary.lost > 0 {
         eprintln!(
             "evb: {} events are damaged and {} are left out; `evb events verify` tells which",
@@ -208,7 +248,10 @@ fn write_table(
     args: &ExportArgs,
     mut output: impl Write,
 ) -> Result<evb_events::ExportSummary, evb_events::ExportError> {
-    let summary = evb_events::export_csv(&args.files, &mut output)?;
+    let summary = match args.format {
+        Format::Json => evb_events::export_json(&args.files, &mut output)?,
+        _ => evb_events::export_csv(&args.files, &mut output)?,
+    };
     output.flush().map_err(evb_events::ExportError::Table)?;
     Ok(summary)
 }

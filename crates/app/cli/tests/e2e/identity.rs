@@ -157,14 +157,19 @@ fn no_damage_to_recordings_mixes_triggers() {
 }
 
 /// What a board sends: its counter from here on, and the triggers.
-type Sent = (u64, RangeInclusive<u64>);
+pub(crate) type Sent = (u64, RangeInclusive<u64>);
 
 /// Builds events of boards that send by hand; `marks` says whether frames carry one.
 fn boards(sent: &[Vec<Sent>], marks: bool) -> (Lab, Outcome) {
+    boards_with(sent, marks, "")
+}
+
+/// The same with more sections of the file.
+pub(crate) fn boards_with(sent: &[Vec<Sent>], marks: bool, sections: &str) -> (Lab, Outcome) {
     let ports: Vec<_> = sent.iter().map(|_| free_tcp_port()).collect();
     let unit = |port: &u16| format!("[[readout.unit]]\nsource = {{ type = \"tcp\", listen = \"127.0.0.1:{port}\" }}\n");
     let units: String = ports.iter().map(unit).collect();
-    let lab = Lab::with(&format!("{units}[builder]\nunits = 2\n"));
+    let lab = Lab::with(&format!("{units}[builder]\nunits = 2\n{sections}"));
     let run = lab.run(THREADS).start();
     thread::scope(|scope| {
         for (source, (port, sent)) in ports.iter().zip(sent).enumerate() {
@@ -175,12 +180,17 @@ fn boards(sent: &[Vec<Sent>], marks: bool) -> (Lab, Outcome) {
     (lab, outcome)
 }
 
+/// The mark of a trigger.
+pub(crate) fn mark_of(trigger: u64) -> u32 {
+    trigger.wrapping_mul(0x9e37_79b9) as u32
+}
+
 fn send(source: u16, port: u16, sent: &[Sent], marks: bool) {
     let mut stream = wait_until("the source listens", || TcpStream::connect(("127.0.0.1", port)).ok());
     let mut count = 0;
     for (first, triggers) in sent {
         for (counter, trigger) in (*first..).zip(triggers.clone()) {
-            let mark = marks.then(|| trigger.wrapping_mul(0x9e37_79b9) as u32);
+            let mark = marks.then(|| mark_of(trigger));
             let payload = trigger.to_le_bytes();
             let (end_of_run, resynchronised, good) = (false, false, true);
             let counter = counter & 0xffff_ffff;

@@ -32,6 +32,7 @@ mod replay;
 mod sequences;
 mod serving;
 mod sessions;
+mod set_apart;
 mod simulating;
 mod simulation_results;
 mod slices;

@@ -137,7 +137,8 @@ fn replay_whole(data: &Path, events: u64, mode: &[&str]) {
 
 /// What is exported is what was replayed.
 fn check_export(lab: &Lab, data: &Path) {
-    let export = lab.evb(&["events", "export", "--output", "exported"]).paths(&lab.stored_files());
+    let export =
+        lab.evb(&["events", "export", "--format", "payloads", "--output", "exported"]).paths(&lab.stored_files());
     let outcome = export.run();
     assert_eq!(outcome.code(), Some(0), "{outcome}");
     for (exported, file) in ["source-000.raw", "source-001.raw"].into_iter().zip(FILES) {

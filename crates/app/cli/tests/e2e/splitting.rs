@@ -139,6 +139,13 @@ fn the_registry_has_each_of_the_runs() {
     assert_eq!(kinds, [of("test", ""), of("test", ""), of("cosmics", "new shift")]);
     let records: Vec<Record> = runs.iter().map(|run| serde_json::from_value(run["record"].clone()).unwrap()).collect();
     check_runs(&lab, &records, 1);
+    for (run, kind, comment) in [(1, "test", ""), (2, "test", ""), (3, "cosmics", "new shift")] {
+        for file in lab.files_of(run) {
+            let reader = Reader::open(&file).expect("an event file");
+            let metadata = reader.metadata().expect("metadata");
+            assert_eq!((metadata.run_type.as_str(), metadata.comment.as_str()), (kind, comment), "{}", file.display());
+        }
+    }
     assert_eq!(service.command("split").status, 409);
 }
 

@@ -72,7 +72,8 @@ fn the_seed_decides_every_byte() {
     let exported = |mode: &[&str], seed: &[&str]| {
         let lab = Lab::with(&SWEPT.split_once("[sweep]").unwrap().0.replace("\"none\"", "\"all\""));
         let record = good(&lab.run(mode).args(seed).run());
-        let export = lab.evb(&["events", "export", "-o", "out"]).paths(&lab.stored_files()).run();
+        let export =
+            lab.evb(&["events", "export", "--format", "payloads", "-o", "out"]).paths(&lab.stored_files()).run();
         assert_eq!(export.code(), Some(0), "{export}");
         let files = ["source-000.raw", "source-001.raw"];
         (record.seed, files.map(|file| fs::read(lab.path("out").join(file)).unwrap()))

@@ -100,6 +100,7 @@ fn steady_word(word: &str, unit: &str) -> String {
         _ if is_number && varies => "#".into(),
         bare if bare.ends_with("Hz") || bare.ends_with("B/s") => word.trim_start_matches(['k', 'M', 'G']).into(),
         bare if bare.chars().all(|c| "─═".contains(c)) && !bare.is_empty() => "─".into(),
+        bare if bare.ends_with('Z') && bare.contains('T') => "TIME".into(),
         _ => word.into(),
     }
 }

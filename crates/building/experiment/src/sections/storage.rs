@@ -27,6 +27,13 @@ pub(super) const STORAGE: &[Key] = &[
         KeyDefault::Text("2 GB"),
         "size at which a new event file is begun",
     ),
+    key(
+        "apart",
+        bytes(0, MAX_FILE_SIZE),
+        KeyDefault::Text("64 MB"),
+        "largest size of the file with the live fragments of a readout unit that belong to no event; further ones are only \
+         counted, and with \"0 B\" all",
+    ),
 ];
 
 /// The words that `keep` takes.
@@ -40,6 +47,7 @@ pub(super) fn plan(view: View<'_>) -> StoragePlan {
         keep: keep(view),
         directory: view.path("storage.directory"),
         file_size: view.quantity("storage.file_size"),
+        apart: view.quantity("storage.apart"),
     }
 }
 

@@ -3,8 +3,8 @@
 use crate::error::NodeError;
 use crate::pool::{Extent, Pool};
 use bytes::Bytes;
-use evb_core::{EventId, Recording, SourceId};
-use evb_protocol::{Fragment, FragmentStatus};
+use evb_core::{Counter, EventId, Recording, SourceId};
+use evb_protocol::{Arrival, Fault, Fragment, FragmentStatus};
 use evb_sources::{FedFile, Feed, LiveSource, ReadOutcome, Source};
 use evb_unit::{FragmentSource, bundle::Writer};
 
@@ -12,6 +12,8 @@ use evb_unit::{FragmentSource, bundle::Writer};
 pub(super) struct Input {
     pub(super) origin: Origin,
     pub(super) pool: Pool,
+    /// Fragments that were set apart, with the reason, until the node takes them.
+    pub(super) apart: Vec<(Arrival<Bytes>, Fault)>,
 }
 
 pub(super) enum Origin {
@@ -20,6 +22,10 @@ pub(super) enum Origin {
 }
 
 impl Input {
+    pub(super) const fn new(origin: Origin, pool: Pool) -> Self {
+        Self { origin, pool, apart: Vec::new() }
+    }
+
     pub(super) fn recorded(&self) -> Option<&FedFile> {
         match &self.origin {
             Origin::OnDemand(source) => source.recorded(),
@@ -68,11 +74,16 @@ impl FragmentSource<Bytes> for Input {
         let status = status(outcome);
         let payload = draft.finish();
         let (length, checksum) = (payload.len() as u32, evb_core::checksum(&payload));
-        Ok(Fragment { event, source: unit, length, checksum, mark: source.mark(at), status, payload })
+        let (mark, counter) = (source.mark(at), source.counter(at).map(Counter::new));
+        Ok(Fragment { event, source: unit, length, checksum, mark, counter, status, payload })
     }
 
     fn release(&mut self, payload: Bytes) {
         self.pool.give(payload);
+    }
+
+    fn set_apart(&mut self, arrival: Arrival<Bytes>, reason: Fault) {
+        self.apart.push((arrival, reason));
     }
 }
 

@@ -5,6 +5,7 @@ use crate::{
     error::NodeError,
     node_group::{Blueprint, NodeGroup},
     outcome::Outcome,
+    run_info::RunInfo,
 };
 use evb_control::{Command, Config, Control, Notice as ControlNotice, RunState};
 use evb_core::{NodeId, Span, Time};
@@ -22,10 +23,10 @@ pub(super) struct Configuration {
     pub(super) control: Control,
     /// The nodes' reports and the findings of the latest run.
     pub(super) outcome: Outcome,
-    /// Number of the prepared or current run.
-    pub(super) number: Option<u64>,
-    /// Number of the run that is to follow without a stop.
-    pub(super) next: Option<u64>,
+    /// The prepared or current run.
+    pub(super) run: Option<RunInfo>,
+    /// The run that is to follow without a stop.
+    pub(super) next: Option<RunInfo>,
     /// Time for which triggers were turned away before the current run, if it has followed another without a stop.
     pub(super) switched: Option<Span>,
     /// A run is in progress.
@@ -52,12 +53,17 @@ impl Configuration {
             blueprint,
             control,
             outcome,
-            number: None,
+            run: None,
             next: None,
             switched: None,
             is_running: false,
             has_shut_down: false,
         }
+    }
+
+    /// Number of the prepared or current run.
+    pub(super) fn number(&self) -> Option<u64> {
+        self.run.as_ref().map(|run| run.number)
     }
 
     pub(super) fn has(&self, plan: &Plan, text: &str) -> bool {
@@ -134,7 +140,7 @@ impl Configuration {
             }
             RunState::Stopped | RunState::Failed if self.is_running => Entered::End,
             RunState::Initial | RunState::Failed if !self.has_shut_down => {
-                self.number = None;
+                self.run = None;
                 Entered::NoRun(self.outcome.take_error().unwrap_or_else(NodeError::stopped))
             }
             _ => Entered::Other,
@@ -153,17 +159,17 @@ impl Configuration {
 
     pub(super) fn record(&mut self, now: Time, nodes: &dyn NodeGroup) -> Record {
         self.is_running = false;
-        self.number = None;
+        self.run = None;
         self.close(self.control.elapsed(now), nodes)
     }
 
     /// Goes on with the next run. Returns the record of the one before.
     pub(super) fn go_over(&mut self, elapsed: Span, switched: Span, nodes: &dyn NodeGroup) -> Record {
         let record = self.close(elapsed, nodes);
-        self.number = self.next.take();
+        self.run = self.next.take();
         self.switched = Some(switched);
         self.outcome.begin_next(&self.blueprint.plan, &self.control.lost());
-        tracing::info!(run = self.number, switched_ms = switched.as_secs_f64() * 1e3, "next run");
+        tracing::info!(run = self.number(), switched_ms = switched.as_secs_f64() * 1e3, "next run");
         record
     }
 

@@ -32,7 +32,7 @@ impl NodeGroup for AnsweringNodes {
         nodes.map(|node| blueprint.plan.building.node_name(node)).collect()
     }
 
-    fn order(&mut self, _: NodeId, _: Order, _: u64) -> Result<(), NodeError> {
+    fn order(&mut self, _: NodeId, _: Order, _: Option<&crate::run_info::RunInfo>) -> Result<(), NodeError> {
         Ok(())
     }
 

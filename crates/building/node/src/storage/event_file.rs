@@ -1,8 +1,8 @@
 //! The destination of the events of one builder.
 
-use crate::{error::NodeError, fragment_ref::fragment_ref, limits};
+use crate::{error::NodeError, fragment_ref::fragment_ref, limits, run_info::HostClock};
 use bytes::Bytes;
-use evb_events::{WriteError, WriteSummary, Writer};
+use evb_events::{EventInfo, WriteError, WriteSummary, Writer};
 use evb_filter::{Route, StreamId};
 use evb_protocol::Built;
 use std::io::ErrorKind;
@@ -28,9 +28,10 @@ pub(super) trait EventFile: Send + Sized + 'static {
 }
 
 /// Appends an event to the files of one stream.
-pub(super) fn append(file: &mut Writer, event: &Built<Bytes>) -> Result<(), WriteError> {
+pub(super) fn append(file: &mut Writer, event: &Built<Bytes>, clock: HostClock) -> Result<(), WriteError> {
     let fragments: Vec<_> = event.wanted().map(fragment_ref).collect();
-    file.append(event.event, &fragments)
+    let triggered = Some(clock.at(event.opened));
+    file.append(EventInfo { id: event.event, triggered, source_time: None }, &fragments)
 }
 
 /// The error of a builder whose events cannot be stored, with advice.

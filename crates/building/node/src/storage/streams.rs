@@ -1,6 +1,7 @@
 //! The event files of a builder by stream. The default stream has files from the start, any other from its first event.
 
 use super::event_file::{EventFile, append};
+use crate::run_info::HostClock;
 use bytes::Bytes;
 use evb_events::{Metadata, Place, WriteError, WriteSummary, Writer, WriterOptions};
 use evb_filter::StreamId;
@@ -13,6 +14,7 @@ pub(super) struct Streams {
     files: Vec<Stream>,
     /// Number of streams that get no copies: the first ones.
     own: usize,
+    clock: HostClock,
 }
 
 /// The files of one stream.
@@ -23,9 +25,13 @@ struct Stream {
 
 impl Streams {
     /// Creates the first file of the default stream. `names` are the streams by id; the first `own` get no copies.
-    pub(super) fn create(options: WriterOptions, names: &[String], own: usize) -> Result<Self, WriteError> {
+    pub(super) fn create(
+        options: WriterOptions,
+        (names, own): (&[String], usize),
+        clock: HostClock,
+    ) -> Result<Self, WriteError> {
         let stream = |name: &String| Stream { name: name.clone(), file: None };
-        let mut all = Self { options, files: names.iter().map(stream).collect(), own };
+        let mut all = Self { options, files: names.iter().map(stream).collect(), own, clock };
         all.open(StreamId::PHYSICS)?;
         Ok(all)
     }
@@ -64,7 +70,8 @@ impl EventFile for Streams {
     type Place = Vec<Option<Place>>;
 
     fn append(&mut self, stream: StreamId, event: &Built<Bytes>) -> Result<(), WriteError> {
-        append(self.open(stream)?, event)
+        let clock = self.clock;
+        append(self.open(stream)?, event, clock)
     }
 
     fn flush(&mut self) -> Result<(), WriteError> {

@@ -148,7 +148,7 @@ fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
 fn store(storage: &mut Storage, events: std::ops::RangeInclusive<u64>) {
     for event in events {
         let fragments = Vec::<Option<Fragment<Bytes>>>::new();
-        let event = Built { event: EventId(event), complete: true, asked: Region::ALL, fragments };
+        let event = Built { event: EventId(event), opened: Time::ZERO, complete: true, asked: Region::ALL, fragments };
         assert_eq!(storage.store(Time::ZERO, Route::default(), event), None);
     }
     storage.hand_over();

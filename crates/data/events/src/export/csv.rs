@@ -1,66 +1,62 @@
 //! The table of fragment headers.
 
-use super::{ExportSummary, merge};
-use crate::{ExportError, layout::padded, scan::Head};
+use super::{
+    ExportSummary,
+    table::{EventFileRef, fragments, visit_heads},
+};
+use crate::{ExportError, scan::Head};
+use evb_core::Mark;
 use std::{
     borrow::Cow,
+    fmt::Display,
     io::{self, BufWriter, Write},
     path::Path,
 };
 
-/// Writes a table of all fragment headers, ordered by event and source:
-/// `event,builder,source,status,bytes,checksum,file,offset`.
+/// The names of the columns.
+const COLUMNS: &str = "event,builder,source,status,bytes,checksum,file,offset,triggered,source_time,counter,mark,apart";
+
+/// Writes a table of all fragment headers, ordered by event and source, with these columns:
+/// `event,builder,source,status,bytes,checksum,file,offset,triggered,source_time,counter,mark,apart`.
 ///
 /// `checksum` is the CRC-32C that came with the fragment, in hexadecimal; `offset` is where its payload begins in
-/// `file`. `builder` is empty when the file's metadata are damaged. Every copy of an event that is stored more than
-/// once has its rows. Payloads are not read, and so not checked.
+/// `file`. `builder` is empty when the file's metadata are damaged. `triggered` is the time of the trigger in
+/// nanoseconds since 1970-01-01 UTC, `counter` the number that the source gave the fragment. A value that is not known is
+/// empty. Every copy of an event that is stored more than once has its rows. Payloads are not read, and so not checked.
+///
+/// Fragments that were set apart follow, with an empty `event`, their time of arrival as `triggered`, and the reason as
+/// `apart`. A row with the status `missing` among them has the number of fragments that were not stored as `counter`.
 ///
 /// # Errors
 /// [`ExportError::Read`] and [`ExportError::Table`].
 pub fn export_csv<P: AsRef<Path>>(paths: &[P], writer: impl Write) -> Result<ExportSummary, ExportError> {
     let mut writer = BufWriter::new(writer);
-    let (mut merge, mut summary) = (merge(paths)?, ExportSummary::default());
-    writeln!(writer, "event,builder,source,status,bytes,checksum,file,offset").map_err(ExportError::Table)?;
-    let mut previous = None;
-    while let Some(located) = merge.next()? {
-        summary.duplicates += u64::from(previous.replace(located.id) == Some(located.id));
-        let reader = merge.reader(located);
-        let head = reader.head_at(located.offset).map_err(|error| reader.error(error))?;
-        let Some(head) = head.filter(|head| head.id == located.id) else {
-            summary.lost += 1;
-            continue;
-        };
-        let builder = reader.metadata().map(|metadata| metadata.builder.to_string()).unwrap_or_default();
-        let file = reader.path().display().to_string();
-        write_rows(&mut writer, &head, &builder, &quoted(&file), &mut summary).map_err(ExportError::Table)?;
-    }
+    writeln!(writer, "{COLUMNS}").map_err(ExportError::Table)?;
+    let summary = visit_heads(paths, |head, file| write_rows(&mut writer, head, file).map_err(ExportError::Table))?;
     writer.flush().map_err(ExportError::Table)?;
     Ok(summary)
 }
 
-fn write_rows(
-    writer: &mut impl Write,
-    head: &Head,
-    builder: &str,
-    file: &str,
-    summary: &mut ExportSummary,
-) -> io::Result<()> {
-    let mut offset = head.payload_offset();
-    let mut rows = Vec::with_capacity(head.fragments.len());
-    for fragment in &head.fragments {
-        rows.push((fragment, offset));
-        offset += padded(u64::from(fragment.length));
-        summary.payload_bytes += u64::from(fragment.length);
+fn write_rows(writer: &mut impl Write, head: &Head, file: &EventFileRef<'_>) -> io::Result<()> {
+    let (event, builder) = (text((!file.is_apart).then_some(head.event.id)), text(file.builder));
+    let (triggered, source_time) = (text(head.event.triggered), text(head.event.source_time));
+    let name = quoted(&file.file);
+    for (fragment, offset) in fragments(head) {
+        let (source, status, bytes, checksum) = (fragment.source, fragment.status, fragment.length, fragment.checksum);
+        let (counter, mark) = (text(fragment.counter), text(fragment.mark.map(Mark::value)));
+        let apart = fragment.apart.map_or("", |reason| reason.name());
+        writeln!(
+            writer,
+            "{event},{builder},{source},{status},{bytes},{checksum:08x},{name},{offset},{triggered},{source_time},\
+             {counter},{mark},{apart}"
+        )?;
     }
-    rows.sort_by_key(|(fragment, _)| fragment.source);
-    for (fragment, offset) in rows {
-        let (event, source, status) = (head.id, fragment.source, fragment.status);
-        let (bytes, checksum) = (fragment.length, fragment.checksum);
-        writeln!(writer, "{event},{builder},{source},{status},{bytes},{checksum:08x},{file},{offset}")?;
-        summary.fragments += 1;
-    }
-    summary.events += 1;
     Ok(())
+}
+
+/// A value, or nothing if it is not known.
+fn text(value: Option<impl Display>) -> String {
+    value.map(|value| value.to_string()).unwrap_or_default()
 }
 
 /// A text as a field of a CSV table (RFC 4180).

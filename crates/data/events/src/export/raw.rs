@@ -1,10 +1,10 @@
-//! Export of the payload bytes of each source.
+//! Export of the fragments of each source, record by record, so that the files of all sources are in line.
 
-use super::{ExportSummary, merge};
-use crate::{Event, ExportError, Found, Status};
-use evb_core::{EventId, SourceId};
+use super::{ExportFiles, ExportSummary, merge};
+use crate::{Event, ExportError, Found, Fragment, Reader, layout::identity_flags, scan::Step};
+use evb_core::{EventId, Mark, SourceId};
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs::{self, OpenOptions},
     io::{self, Write},
     path::{Path, PathBuf},
@@ -14,39 +14,121 @@ use std::{
 /// thousands of sources do not need thousands of open files.
 const BUFFER_BYTES: usize = 32 << 20;
 
-/// Writes the payloads of each source in the order of event ids, back to back, to `source-NNN.raw` in `directory`,
-/// which is created if it does not exist.
+/// Bytes of the header of a record.
+pub const RAW_HEADER_BYTES: usize = 40;
+
+/// The status of a source that was not asked for a fragment of the event.
+const NOT_ASKED: u8 = 255;
+
+/// Writes the fragments of each source in the order of event ids to `source-NNN.raw` in `directory`, which is created if
+/// it does not exist.
 ///
-/// The bytes are those that arrived: corrupted and truncated fragments are included, missing ones left out. Of an event
-/// that is stored more than once the best copy is taken.
+/// Each event has one record in the file of every source: a header of [`RAW_HEADER_BYTES`] and the payload as it arrived.
+/// A missing fragment has a record without payload. So record n of all files belongs to the same event. The header is
+/// described in `docs/reference/event-file.md`. Of an event that is stored more than once the best copy is taken. Files of
+/// fragments that were set apart are left out.
 ///
 /// # Errors
 /// [`ExportError::Exists`] before anything is overwritten, and any error of reading and writing.
 pub fn export_raw<P: AsRef<Path>>(paths: &[P], directory: impl AsRef<Path>) -> Result<ExportSummary, ExportError> {
-    let mut output = RawOutput::new(directory.as_ref())?;
-    let mut merge = merge(paths)?;
+    let files = ExportFiles::sort(paths)?;
+    let sources = sources(&files.events)?;
+    let mut output = SourceFiles::new(directory.as_ref())?;
+    let mut summary = best_copies(&files.events, |id, event, summary| {
+        let by_source = event.fragments.iter().map(|fragment| (fragment.source, fragment));
+        let fragments: BTreeMap<_, _> = by_source.collect();
+        for &source in &sources {
+            let fragment = fragments.get(&source).copied();
+            let bytes = fragment.map(|fragment| &fragment.bytes[..]).unwrap_or_default();
+            output.put(source, &[&header(id, event, source, fragment), bytes]);
+            summary.fragments += u64::from(fragment.is_some());
+            summary.payload_bytes += bytes.len() as u64;
+        }
+        output.spill_if_full()
+    })?;
+    output.spill()?;
+    summary.left_out = files.apart.len() as u64;
+    Ok(summary)
+}
+
+/// The header of the record of one source.
+fn header(id: EventId, event: &Event, source: SourceId, fragment: Option<&Fragment>) -> [u8; RAW_HEADER_BYTES] {
+    let (counter, mark) = fragment.map(|fragment| (fragment.counter, fragment.mark)).unwrap_or_default();
+    let length = fragment.map_or(0, |fragment| fragment.bytes.len() as u32);
+    let mut bytes = [0; RAW_HEADER_BYTES];
+    bytes[..8].copy_from_slice(&id.0.to_le_bytes());
+    bytes[8..16].copy_from_slice(&event.triggered.unwrap_or(0).to_le_bytes());
+    bytes[16..24].copy_from_slice(&counter.unwrap_or(0).to_le_bytes());
+    bytes[24..28].copy_from_slice(&mark.map_or(0, Mark::value).to_le_bytes());
+    bytes[28..32].copy_from_slice(&length.to_le_bytes());
+    bytes[32..34].copy_from_slice(&source.0.to_le_bytes());
+    bytes[34] = fragment.map_or(NOT_ASKED, |fragment| fragment.status as u8);
+    bytes[35] = identity_flags(counter, mark);
+    bytes
+}
+
+/// All sources that any event has a fragment of, present or missing.
+fn sources(paths: &[PathBuf]) -> Result<BTreeSet<SourceId>, ExportError> {
+    let mut sources = BTreeSet::new();
+    for path in paths {
+        let mut reader = Reader::open(path)?;
+        let mut offset = reader.start;
+        while let Some(step) = reader.step(offset).map_err(|error| reader.error(error))? {
+            offset = step.end();
+            if let Step::Event(head) = step {
+                sources.extend(head.fragments.iter().map(|fragment| fragment.source));
+            }
+        }
+    }
+    Ok(sources)
+}
+
+/// Calls `put` with each event in the order of ids; of copies with the best one.
+pub(super) fn best_copies<P: AsRef<Path>>(
+    paths: &[P],
+    mut put: impl FnMut(EventId, &Event, &mut ExportSummary) -> Result<(), ExportError>,
+) -> Result<ExportSummary, ExportError> {
+    let (files, mut summary) = (ExportFiles::sort(paths)?, ExportSummary::default());
+    let mut merge = merge(&files.events)?;
     let mut best: Option<(EventId, Found)> = None;
     while let Some(located) = merge.next()? {
         let found = merge.reader(located).event_at(located.offset, located.id)?;
         match &mut best {
             Some((id, other)) if *id == located.id => {
-                output.summary.duplicates += 1;
+                summary.duplicates += 1;
                 if worth(&found) > worth(other) {
                     *other = found;
                 }
             }
             _ => {
-                if let Some((_, event)) = best.replace((located.id, found)) {
-                    output.put(&event)?;
+                if let Some(ended) = best.replace((located.id, found)) {
+                    put_best(ended, &mut summary, &mut put)?;
                 }
             }
         }
     }
-    if let Some((_, event)) = best {
-        output.put(&event)?;
+    if let Some(last) = best {
+        put_best(last, &mut summary, &mut put)?;
     }
-    output.spill()?;
-    Ok(output.summary)
+    Ok(summary)
+}
+
+fn put_best(
+    (id, found): (EventId, Found),
+    summary: &mut ExportSummary,
+    put: &mut impl FnMut(EventId, &Event, &mut ExportSummary) -> Result<(), ExportError>,
+) -> Result<(), ExportError> {
+    let (event, is_damaged) = match found {
+        Found::Event(event) => (event, false),
+        Found::Damaged { event, .. } => (event, true),
+        Found::Lost(_) => {
+            summary.lost += 1;
+            return Ok(());
+        }
+    };
+    summary.events += 1;
+    summary.damaged += u64::from(is_damaged);
+    put(id, &event, summary)
 }
 
 /// Rank of a copy of an event among its copies.
@@ -59,53 +141,41 @@ fn worth(found: &Found) -> u8 {
     }
 }
 
-struct RawOutput {
+/// The output files, one for each source.
+pub(super) struct SourceFiles {
     directory: PathBuf,
-    sources: BTreeMap<SourceId, RawSource>,
+    sources: BTreeMap<SourceId, SourceFile>,
     buffered: usize,
-    summary: ExportSummary,
 }
 
 #[derive(Default)]
-struct RawSource {
+struct SourceFile {
     buffer: Vec<u8>,
     created: bool,
 }
 
-impl RawOutput {
-    fn new(directory: &Path) -> Result<Self, ExportError> {
+impl SourceFiles {
+    pub(super) fn new(directory: &Path) -> Result<Self, ExportError> {
         let directory = directory.to_path_buf();
         fs::create_dir_all(&directory).map_err(|source| ExportError::Write { path: directory.clone(), source })?;
-        Ok(Self { directory, sources: BTreeMap::new(), buffered: 0, summary: ExportSummary::default() })
+        Ok(Self { directory, sources: BTreeMap::new(), buffered: 0 })
     }
 
-    fn put(&mut self, found: &Found) -> Result<(), ExportError> {
-        match found {
-            Found::Event(event) => self.put_event(event),
-            Found::Damaged { event, .. } => {
-                self.summary.damaged += 1;
-                self.put_event(event)
-            }
-            Found::Lost(_) => {
-                self.summary.lost += 1;
-                Ok(())
-            }
+    /// Appends bytes to the file of a source.
+    pub(super) fn put(&mut self, source: SourceId, parts: &[&[u8]]) {
+        let file = self.sources.entry(source).or_default();
+        for part in parts {
+            file.buffer.extend_from_slice(part);
+            self.buffered += part.len();
         }
     }
 
-    fn put_event(&mut self, event: &Event) -> Result<(), ExportError> {
-        self.summary.events += 1;
-        for fragment in event.fragments.iter().filter(|fragment| fragment.status != Status::Missing) {
-            self.sources.entry(fragment.source).or_default().buffer.extend_from_slice(&fragment.bytes);
-            self.buffered += fragment.bytes.len();
-            self.summary.fragments += 1;
-            self.summary.payload_bytes += fragment.bytes.len() as u64;
-        }
+    pub(super) fn spill_if_full(&mut self) -> Result<(), ExportError> {
         if self.buffered >= BUFFER_BYTES { self.spill() } else { Ok(()) }
     }
 
     /// Writes the waiting bytes to the files.
-    fn spill(&mut self) -> Result<(), ExportError> {
+    pub(super) fn spill(&mut self) -> Result<(), ExportError> {
         self.buffered = 0;
         for (id, source) in &mut self.sources {
             let path = self.directory.join(format!("source-{:03}.raw", id.0));
@@ -118,7 +188,7 @@ impl RawOutput {
     }
 }
 
-impl RawSource {
+impl SourceFile {
     fn spill(&mut self, path: &Path) -> io::Result<()> {
         let mut options = OpenOptions::new();
         let mut file = options.append(true).create_new(!self.created).open(path)?;

@@ -2,9 +2,9 @@
 
 use super::{Finding, FindingKind, MAX_FINDINGS, Verification};
 use crate::{
-    Event, Found, LostRange, ReadError, Reader,
+    Event, Found, LostRange, ReadError, Reader, Status,
     index::Index,
-    layout::{EVENT_HEADER_BYTES, FRAGMENT_HEADER_BYTES, padded},
+    layout::padded,
     merge::{Merge, MergeInput},
 };
 use evb_core::{EventId, SourceId};
@@ -77,12 +77,28 @@ impl Verification {
     }
 
     fn add_whole(&mut self, event: &Event) {
+        if event.is_apart() {
+            return self.add_apart(event);
+        }
         self.events += 1;
         self.complete += u64::from(event.complete);
         self.incomplete += u64::from(!event.complete);
         self.payload_bytes += event.payload_bytes();
         for fragment in &event.fragments {
             self.fragments[fragment.status as usize] += 1;
+        }
+    }
+
+    /// Counts the record of a fragment that was set apart. One without a payload says how many were not stored.
+    fn add_apart(&mut self, event: &Event) {
+        self.payload_bytes += event.payload_bytes();
+        for fragment in &event.fragments {
+            match fragment.status {
+                Status::Missing => {
+                    self.apart_unstored = self.apart_unstored.saturating_add(fragment.counter.unwrap_or(0))
+                }
+                _ => self.apart += 1,
+            }
         }
     }
 }
@@ -123,8 +139,7 @@ impl Pass<'_> {
 
     fn damaged(&mut self, event: &Event, sources: &[SourceId]) {
         self.verification.damaged += 1;
-        let head = EVENT_HEADER_BYTES + event.fragments.len() * FRAGMENT_HEADER_BYTES;
-        let mut offset = event.offset + head as u64;
+        let mut offset = event.payload_offset;
         for fragment in &event.fragments {
             let length = fragment.bytes.len() as u64;
             if sources.contains(&fragment.source) {

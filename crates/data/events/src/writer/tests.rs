@@ -3,7 +3,7 @@
 use super::*;
 use crate::{Found, Reader, Status, checksum, sink::Sink};
 use bytes::Bytes;
-use evb_core::SourceId;
+use evb_core::{EventId, SourceId};
 use std::{
     collections::BTreeMap,
     io::{self, Cursor, IoSlice},
@@ -107,7 +107,7 @@ fn append_bytes(writer: &mut Writer, id: u64, payloads: &[Bytes]) -> Result<(), 
 }
 
 fn good((source, bytes): (usize, &Bytes)) -> FragmentRef<'_> {
-    FragmentRef { source: SourceId(source as u16), status: Status::Good, checksum: checksum(bytes), bytes }
+    FragmentRef::new(SourceId(source as u16), Status::Good, checksum(bytes), bytes)
 }
 
 /// The ids of the events of a file, every one of which must be whole, and whether the file was closed.

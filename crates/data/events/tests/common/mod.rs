@@ -3,8 +3,8 @@
 
 use bytes::Bytes;
 use evb_core::checksum;
-use evb_core::{EventId, SourceId};
-use evb_events::{Event, Found, FragmentRef, Metadata, Reader, Status, WriteSummary, Writer, WriterOptions};
+use evb_core::{EventId, Mark, SourceId};
+use evb_events::{Event, EventInfo, Found, FragmentRef, Metadata, Reader, Status, WriteSummary, Writer, WriterOptions};
 use std::{
     fs,
     io::Cursor,
@@ -26,6 +26,26 @@ pub(crate) fn sample(id: u64) -> Sample {
     Sample { id, fragments: vec![(0, Status::Good, bytes(0, 3 + id % 6)), (1, status, second)] }
 }
 
+/// Time of the trigger of an event: known for two of three events.
+pub(crate) fn triggered(id: u64) -> Option<u64> {
+    (!id.is_multiple_of(3)).then_some(1_700_000_000_000_000_000 + id % 1000 * 1_000_003)
+}
+
+/// Time of the sources: known for one of four events.
+pub(crate) fn source_time(id: u64) -> Option<u64> {
+    id.is_multiple_of(4).then_some(id % 1000 * 40 + 7)
+}
+
+/// The number that a source gives its fragment: the first two sources number theirs.
+pub(crate) fn counter(id: u64, source: u16) -> Option<u64> {
+    (source < 2).then(|| id.wrapping_mul(u64::from(source) + 1).wrapping_sub(1))
+}
+
+/// The mark of a fragment: odd sources have one.
+pub(crate) fn mark(id: u64, source: u16) -> Option<Mark> {
+    (source % 2 == 1).then(|| Mark::new(id as u32 % 3564))
+}
+
 /// The checksum that comes with a fragment: for a corrupted one it does not fit the bytes.
 pub(crate) fn handed_in(status: Status, bytes: &[u8]) -> u32 {
     checksum(bytes) ^ u32::from(status == Status::Corrupted)
@@ -39,6 +59,10 @@ pub(crate) fn metadata() -> Metadata {
         experiment: "sample".into(),
         sources: vec!["fixed 2 kB".into(), "fixed 3 kB".into()],
         text: "name = \"sample\"\n".into(),
+        start: 1_700_000_000_000_000_000,
+        run_type: "physics".into(),
+        comment: "lights, \"camera\"".into(),
+        clock: "host".into(),
         ..Metadata::default()
     }
 }
@@ -63,10 +87,14 @@ pub(crate) fn append(writer: &mut Writer, sample: &Sample) {
             source: SourceId(*source),
             status: *status,
             checksum: handed_in(*status, bytes),
+            counter: counter(sample.id, *source),
+            mark: mark(sample.id, *source),
+            apart: None,
             bytes,
         })
         .collect();
-    writer.append(EventId(sample.id), &fragments).unwrap();
+    let (id, triggered, source_time) = (EventId(sample.id), triggered(sample.id), source_time(sample.id));
+    writer.append(EventInfo { id, triggered, source_time }, &fragments).unwrap();
 }
 
 /// Writes one builder's events and gives its files in order.
@@ -91,9 +119,14 @@ pub(crate) fn closed_file(events: u64) -> Vec<u8> {
     fs::read(&files[0]).unwrap()
 }
 
-/// The event as a test describes it. Checksum and completeness must follow from that.
+/// The event as a test describes it. Times, identity, checksum and completeness must follow from that.
 pub(crate) fn described(event: &Event) -> Sample {
+    let id = event.id.0;
+    assert_eq!((event.triggered, event.source_time), (triggered(id), source_time(id)), "event {id}");
     for fragment in &event.fragments {
+        let source = fragment.source.0;
+        assert_eq!((fragment.counter, fragment.mark), (counter(id, source), mark(id, source)), "event {id}");
+        assert_eq!(fragment.apart, None);
         assert_eq!(fragment.checksum, handed_in(fragment.status, &fragment.bytes), "event {}", event.id);
     }
     assert_eq!(event.complete, event.fragments.iter().all(|fragment| fragment.status == Status::Good));

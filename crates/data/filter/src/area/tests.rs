@@ -3,7 +3,7 @@
 use super::*;
 use crate::units::spawn;
 use crate::wire::{HEAD, Hello, decode_event, encode_hello};
-use evb_core::{EventId, SourceId};
+use evb_core::{EventId, SourceId, Time};
 use evb_protocol::{Fragment, FragmentStatus, Region as Asked};
 use proptest::prelude::*;
 use std::{
@@ -22,11 +22,18 @@ pub(crate) fn event(number: u64, lengths: &[usize]) -> Built<Bytes> {
             length: length as u32,
             checksum: 0,
             mark: None,
+            counter: None,
             status: FragmentStatus::Good,
             payload: vec![number as u8; length].into(),
         })
     };
-    Built { event, complete: true, asked: Asked::ALL, fragments: (0..).zip(lengths).map(fragment).collect() }
+    Built {
+        event,
+        opened: Time::ZERO,
+        complete: true,
+        asked: Asked::ALL,
+        fragments: (0..).zip(lengths).map(fragment).collect(),
+    }
 }
 
 /// An area of this size, marked, and the body of its hello.

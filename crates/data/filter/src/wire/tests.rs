@@ -20,11 +20,18 @@ fn built() -> impl Strategy<Value = Built<Bytes>> {
                 length: payload.len() as u32,
                 checksum: 0,
                 mark: None,
+                counter: None,
                 status: FragmentStatus::Oversized,
                 payload: payload.into(),
             })
         };
-        Built { event, complete, asked: Region::ALL, fragments: (0..).zip(payloads).map(fragment).collect() }
+        Built {
+            event,
+            opened: evb_core::Time::ZERO,
+            complete,
+            asked: Region::ALL,
+            fragments: (0..).zip(payloads).map(fragment).collect(),
+        }
     })
 }
 

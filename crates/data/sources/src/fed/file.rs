@@ -121,6 +121,11 @@ impl FedFile {
         entry.fault.is_none().then(|| Mark::new(entry.bunch_crossing.into()))
     }
 
+    /// The level-1 id in the header of the fragment of `event`.
+    pub fn counter(&self, event: u64) -> Option<u64> {
+        Some(self.entries[self.find(event)?].level1_id.into())
+    }
+
     /// The extent and first fragments of the recording.
     pub fn recording(&self) -> Recording {
         let sighting = |(event, entry): (u64, &FedEntry)| Sighting {

@@ -90,6 +90,7 @@ mod tests {
             length: 0,
             checksum: 0,
             mark: value.map(Mark::new),
+            counter: None,
             status: Good,
             payload: (),
         };

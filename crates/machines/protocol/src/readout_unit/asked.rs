@@ -105,8 +105,8 @@ impl<B: Clone + Default> ReadoutMachine<B> {
 
     /// The statement that the source has no fragment of an event.
     pub(super) fn missing(&self, event: EventId) -> Fragment<B> {
-        let (source, payload) = (self.source, B::default());
-        Fragment { event, source, length: 0, checksum: 0, mark: None, status: FragmentStatus::Missing, payload }
+        let (source, status, payload) = (self.source, FragmentStatus::Missing, B::default());
+        Fragment { event, source, length: 0, checksum: 0, mark: None, counter: None, status, payload }
     }
 
     /// Joins the present run after a restart of this unit: earlier events are over.

@@ -9,8 +9,8 @@ use super::{Arrival, ReadoutEvent, ReadoutMachine};
 use crate::{Config, Fault, Fragment, Message, Sighted};
 use alloc::{collections::VecDeque, sync::Arc};
 use evb_core::{
-    Apart, EventCounter, EventId, FirstCounter, Numbered, Numbering, NumberingEvent, Recording, Sighting, Span, Time,
-    Transmit,
+    Apart, Counter, EventCounter, EventId, FirstCounter, Numbered, Numbering, NumberingEvent, Recording, Sighting,
+    Span, Time, Transmit,
 };
 
 /// Most fragments in one message to the event manager.
@@ -297,10 +297,11 @@ impl<B: Clone + Default> ReadoutMachine<B> {
             stream.last = event;
             stream.last_number = Some(arrival.number);
         }
-        let Arrival { number, restarted, length, checksum, mark, status, payload } = arrival;
-        let refused = self.take(Fragment { event, source: self.source, length, checksum, mark, status, payload });
+        let Arrival { number, restarted, arrived, length, checksum, mark, status, payload } = arrival;
+        let (source, counter) = (self.source, Some(Counter::new(number)));
+        let refused = self.take(Fragment { event, source, length, checksum, mark, counter, status, payload });
         if let Some((Fragment { payload, .. }, reason)) = refused {
-            self.hand_out(Arrival { number, restarted, length, checksum, mark, status, payload }, reason);
+            self.hand_out(Arrival { number, restarted, arrived, length, checksum, mark, status, payload }, reason);
         }
     }
 

@@ -3,11 +3,14 @@
 use super::{Body, Head, Layout, WireError};
 use crate::{Fragment, Piece, Sighted};
 use alloc::{boxed::Box, sync::Arc};
-use evb_core::{EventId, FragmentStatus, Mark, SourceId};
+use evb_core::{Counter, EventId, FragmentStatus, Mark, SourceId};
 
 /// Flags of [`Sighted`].
 const DECLARED: u8 = 1;
 const LAST: u8 = 2;
+
+/// Flag of a piece: the first one of a fragment, with the counter in the second event.
+const FIRST: u8 = 0x80;
 
 impl<B> Fragment<B> {
     #[inline]
@@ -18,6 +21,7 @@ impl<B> Fragment<B> {
             length: head.length.get(),
             checksum: head.checksum.get(),
             mark: Mark::from_bits(head.mark.get()),
+            counter: Counter::from_bits(head.second.get()),
             status: FragmentStatus::from_byte(head.flag).ok_or(head.bad_flag())?,
             payload,
         })
@@ -35,7 +39,7 @@ impl<B> Layout<B> for Fragment<B> {
             event: self.event.0.into(),
             checksum: self.checksum.into(),
             mark: Mark::to_bits(self.mark).into(),
-            second: 0.into(),
+            second: Counter::to_bits(self.counter).into(),
         };
         Body::Payload(self.payload)
     }
@@ -60,8 +64,13 @@ impl<B> Layout<B> for Fragment<B> {
 
 impl<B> Layout<B> for Box<Piece<B>> {
     fn write(self, head: &mut Head) -> Body<B> {
+        let is_first = self.offset == 0 && self.of.counter.is_some();
         let body = self.of.write(head);
-        head.second = u64::from(self.offset).into();
+        if is_first {
+            head.flag |= FIRST;
+        } else {
+            head.second = u64::from(self.offset).into();
+        }
         body
     }
 
@@ -70,10 +79,13 @@ impl<B> Layout<B> for Box<Piece<B>> {
         B: AsRef<[u8]>,
     {
         let (length, actual) = (u64::from(head.length.get()), body.as_ref().len());
-        let offset =
-            u32::try_from(head.second.get()).ok().filter(|&offset| u64::from(offset) + actual as u64 <= length);
+        let is_first = head.flag & FIRST != 0;
+        let before = if is_first { 0 } else { head.second.get() };
+        let offset = u32::try_from(before).ok().filter(|&offset| u64::from(offset) + actual as u64 <= length);
         let offset = offset.ok_or(WireError::WrongLength { kind: head.kind, announced: length, actual })?;
-        Ok(Self::new(Piece { offset, bytes: actual as u32, of: Fragment::from_head(head, body)? }))
+        let counter = if is_first { head.second } else { 0.into() };
+        let head = Head { flag: head.flag & !FIRST, second: counter, ..*head };
+        Ok(Self::new(Piece { offset, bytes: actual as u32, of: Fragment::from_head(&head, body)? }))
     }
 
     fn body_bytes(&self) -> u64 {

@@ -75,7 +75,8 @@ impl Simulation<'_> {
         self.pass_to(now);
         let command = match input {
             Ok((number, Fragment { length, checksum, mark, status, payload, .. })) => {
-                ReadoutCommand::Arrived(Arrival { number, restarted: false, length, checksum, mark, status, payload })
+                let (restarted, arrived) = (false, now);
+                ReadoutCommand::Arrived(Arrival { number, restarted, arrived, length, checksum, mark, status, payload })
             }
             Err(last) => ReadoutCommand::EndOfData { last: Some(last) },
         };

@@ -20,6 +20,19 @@ fn summaries() {
     snapshot("gathering", &simulation_summary(&gathering, NARROW));
 }
 
+#[test]
+fn a_summary_says_how_many_fragments_belong_to_no_event_and_where_they_are() {
+    let mut record = samples::run();
+    assert!(!run_summary(&record, NARROW).contains("set apart"));
+    record.readouts[0].apart_by_reason = [("early".to_owned(), 3)].into();
+    record.readouts[1].apart_by_reason = [("duplicate".to_owned(), 2), ("out_of_step".to_owned(), 38)].into();
+    record.readouts[1].apart_files = vec!["evb-data/lab-7-ru1.apart.evb".to_owned()];
+    let summary = run_summary(&record, 200);
+    let row = summary.lines().find(|line| line.trim_start().starts_with("set apart")).expect("a row");
+    let text = "ru0 3 early (not stored); ru1 2 duplicate, 38 out of step (lab-7-ru1.apart.evb)";
+    assert!(row.ends_with(text), "{row}");
+}
+
 /// A record of phased building, in which most events were rejected.
 fn phased(record: Record) -> Record {
     let events = Events { triggered: 10_000, built: 2000, rejected: 8000, ..Events::default() };

@@ -10,11 +10,28 @@ use std::{
 
 /// The event files of a folder, in order of their names.
 pub(crate) fn stored_files(folder: &Path) -> Vec<PathBuf> {
+    let mut files = files_of(folder);
+    files.retain(|path| !is_apart(path));
+    files
+}
+
+/// The files of fragments that belong to no event, in order of their names.
+pub(crate) fn apart_files(folder: &Path) -> Vec<PathBuf> {
+    let mut files = files_of(folder);
+    files.retain(|path| is_apart(path));
+    files
+}
+
+fn files_of(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten();
     let mut files: Vec<_> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
     files.retain(|path| path.extension().is_some_and(|extension| extension == "evb"));
     files.sort();
     files
+}
+
+fn is_apart(path: &Path) -> bool {
+    path.to_string_lossy().ends_with(".apart.evb")
 }
 
 /// All events of some files.

@@ -66,12 +66,13 @@ impl Plain {
 
 fn put_event(bytes: &mut Vec<u8>, tag: Tag, id: u64, lengths: &[usize]) {
     let (payloads, at) = (event_payloads(id, lengths), bytes.len());
-    let length = 32 + 16 * lengths.len() as u64 + lengths.iter().map(|l| padded(*l as u64)).sum::<u64>();
-    EventHeader::encode(EventId(id), length, tag, lengths.len() as u16, true, bytes);
+    let length = 48 + 32 * lengths.len() as u64 + lengths.iter().map(|l| padded(*l as u64)).sum::<u64>();
+    EventHeader::encode(EventId(id).into(), length, tag, lengths.len() as u16, true, bytes);
     for (source, bytes_of) in payloads.iter().enumerate() {
         let (source, checksum) = (SourceId(source as u16), checksum(bytes_of));
         let (length, stored_checksum) = (bytes_of.len() as u32, checksum);
-        FragmentHeader { source, status: Status::Good, length, checksum, stored_checksum }.encode(bytes);
+        let (status, counter, mark, apart) = (Status::Good, None, None, None);
+        FragmentHeader { source, status, length, checksum, stored_checksum, counter, mark, apart }.encode(bytes);
     }
     seal_event_head(&mut bytes[at..]);
     for payload in &payloads {

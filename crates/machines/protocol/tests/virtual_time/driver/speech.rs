@@ -81,7 +81,8 @@ impl Driver {
                 };
                 let length = if status == FragmentStatus::Missing { 0 } else { FRAGMENT };
                 let payload = Some((self.slots[id.index()].run, event.0, source.0));
-                let fragment = Fragment { event, source, length, checksum: 0, mark: None, status, payload };
+                let fragment =
+                    Fragment { event, source, length, checksum: 0, mark: None, counter: None, status, payload };
                 let at = self.held_up(id) + self.span(Span(self.scenario.delay.0 / 4));
                 self.plan(at, id, What::Readout(ReadoutCommand::Fragment(fragment)));
             }
