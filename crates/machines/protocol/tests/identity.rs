@@ -39,6 +39,9 @@ struct Result {
 /// Turns without any progress after which a run hangs; nodes run out of patience several times before.
 const PATIENCE: u32 = 4000;
 
+/// A time at which all patience is over.
+const LATE: Time = Time(u64::MAX / 2);
+
 struct Bench {
     manager: ManagerMachine<Trigger>,
     readouts: Vec<ReadoutMachine<Trigger>>,
@@ -88,6 +91,7 @@ impl Bench {
             idle += 1;
             if idle % (PATIENCE / 8) == 0 {
                 // No node can continue: they give up what they wait for.
+                self.readouts.iter_mut().for_each(|unit| unit.handle_timeout(LATE));
                 self.give_up();
             }
             if ended[unit] || !self.readouts[unit].has_room() {
@@ -123,9 +127,7 @@ impl Bench {
     }
 
     fn give_up(&mut self) {
-        let late = Time(u64::MAX / 2);
-        self.builder.handle_timeout(late);
-        self.readouts.iter_mut().for_each(|unit| unit.handle_timeout(late));
+        self.builder.handle_timeout(LATE);
         self.settle();
     }
 

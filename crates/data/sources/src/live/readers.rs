@@ -17,6 +17,10 @@ use std::{
 /// Most front ends that may be connected at a time. When there are as many, a new one replaces the oldest that has sent no
 /// frame yet.
 const MAX_CONNECTIONS: usize = 16;
+/// Reads without data after which a connection has nothing under way.
+const SILENT_READS: u64 = 2;
+/// Bytes that can be under way in a connection, in the buffers of both ends: above it, two front ends send at once.
+const MOST_UNDER_WAY: u64 = 64 << 20;
 /// Interval at which a waiting thread checks for a stop.
 pub(super) const POLL: Duration = Duration::from_millis(50);
 /// Longest wait of a new connection.
@@ -65,28 +69,30 @@ struct ReaderState {
     is_known: AtomicBool,
     /// It has to go.
     is_dismissed: AtomicBool,
-    /// How often it had delivered all that it had received.
-    emptied: AtomicU64,
+    /// Bytes that it has delivered.
+    delivered: AtomicU64,
+    /// Reads in a row that found nothing.
+    silent: AtomicU64,
     /// It has ended.
     has_ended: AtomicBool,
 }
 
-/// An earlier connection, as it was when a later one came.
+/// An earlier connection, and the bytes that it had delivered when a later one came.
 struct Earlier {
     state: Arc<ReaderState>,
-    emptied: u64,
+    delivered: u64,
 }
 
 impl Earlier {
     fn new(reader: &Reader) -> Self {
-        Self { state: reader.state.clone(), emptied: reader.state.emptied.load(Ordering::Acquire) }
+        Self { state: reader.state.clone(), delivered: reader.state.delivered.load(Ordering::Acquire) }
     }
 
-    /// Returns true if the connection may have fragments that came before the later connection. What it is delivering now
-    /// may have been read before, so it must have been emptied once more.
+    /// Returns true if the connection may have fragments that came before the later connection.
     fn is_awaited(&self) -> bool {
-        let emptied = self.state.emptied.load(Ordering::Acquire) - self.emptied;
-        emptied < 2 && !self.state.has_ended.load(Ordering::Acquire)
+        let state = &self.state;
+        let is_open = !state.has_ended.load(Ordering::Acquire) && state.silent.load(Ordering::Acquire) < SILENT_READS;
+        is_open && state.delivered.load(Ordering::Acquire) - self.delivered < MOST_UNDER_WAY
     }
 }
 
@@ -122,7 +128,7 @@ fn make_room(readers: &mut Vec<Reader>, shared: &Shared) -> bool {
 }
 
 /// Reads a connection to its end. A front end that connects again may still have fragments in its connection before: the
-/// new one waits until what the old ones had received is delivered.
+/// new one waits until the old ones have ended or are silent.
 fn read_stream(
     mut stream: &TcpStream,
     peer: SocketAddr,
@@ -137,6 +143,7 @@ fn read_stream(
     while !shared.stopped() && !state.is_dismissed.load(Ordering::Relaxed) {
         match stream.read(&mut bytes) {
             Ok(read) if read > 0 => {
+                state.silent.store(0, Ordering::Release);
                 while earlier.iter().any(Earlier::is_awaited) {
                     if shared.stopped() || state.is_dismissed.load(Ordering::Relaxed) {
                         return;
@@ -150,10 +157,9 @@ fn read_stream(
                 if !alive {
                     return;
                 }
-                // A short read has taken all that there was.
-                state.emptied.fetch_add(u64::from(read < READ_SIZE), Ordering::Release);
+                state.delivered.fetch_add(read as u64, Ordering::Release);
             }
-            Err(error) if passes(&error) => _ = state.emptied.fetch_add(1, Ordering::Release),
+            Err(error) if passes(&error) => _ = state.silent.fetch_add(1, Ordering::Release),
             _ => {
                 if !parser.is_at_boundary() {
                     shared.reject(RejectKind::CutOff, peer, parser.unfinished());

@@ -317,7 +317,12 @@ impl Alignment {
                 others().any(has_passed) || is_behind && others().all(|other| other.last || is_waiting(other))
             }
             true => {
-                source.last && (source.seen.len() < WITNESSES || source.is_long() || others().all(|other| other.last))
+                let reach = source.after.0 + source.capacity as u64;
+                let is_full =
+                    |other: &SourceAlignment| self.through.get(&other.unit).is_some_and(|last| last.0 >= reach);
+                // It holds up the others, so that no further marks can come.
+                let holds_up = || source.ahead == 0 && (source.is_long() || others().any(is_full));
+                source.last && (source.seen.len() < WITNESSES || holds_up() || others().all(|other| other.last))
             }
         }
     }

@@ -6,6 +6,8 @@ use evb_core::Mark;
 
 /// Fragments per mismatch, at least, for marks to prove anything.
 const CONTRADICTED: u64 = 20;
+/// Numbers after a wrap that may be lost before the first that counts.
+const NEAR_ZERO: u64 = 64;
 /// Changes of the mark that prove an alignment, if no mark contradicts it.
 const TELLING_CHANGES: u64 = 4;
 
@@ -43,7 +45,7 @@ impl Identity {
     /// smaller width.
     pub fn narrower(&self, bits: u8) -> Option<u8> {
         let (from, to) = self.last_turn?;
-        let range = from.checked_add(1).filter(|range| range.is_power_of_two() && to <= 1)?;
+        let range = from.checked_add(1).filter(|range| range.is_power_of_two() && to < NEAR_ZERO)?;
         let width = range.trailing_zeros() as u8;
         (1..bits).contains(&width).then_some(width)
     }
