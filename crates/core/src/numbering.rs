@@ -254,6 +254,13 @@ impl<T> Numbering<T> {
         self.early.len() + self.strays.len()
     }
 
+    /// Number of fragments that [`pop`](Self::pop) has not returned.
+    pub fn waiting(&self) -> usize {
+        let is_fragment =
+            |step: &&NumberingEvent<T>| matches!(step, NumberingEvent::Placed { .. } | NumberingEvent::Apart { .. });
+        self.held() + self.steps.iter().filter(is_fragment).count()
+    }
+
     /// Number of events from one number to another, if the second is ahead of the first by value by at most half the
     /// range.
     pub const fn ahead(&self, from: u64, to: u64) -> Option<u64> {

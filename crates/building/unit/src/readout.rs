@@ -152,6 +152,8 @@ pub struct ReadoutUnit<B, S> {
     apart: FaultCounts,
     /// The counts of the machine at the end of the run before, if this one followed it without a stop.
     before: ReadoutCounts,
+    /// Fragments of a live source that waited for their event at the start of this run.
+    waited: u64,
 }
 
 impl<B: Payload, S: FragmentSource<B>> ReadoutUnit<B, S> {
@@ -167,6 +169,7 @@ impl<B: Payload, S: FragmentSource<B>> ReadoutUnit<B, S> {
             meter: Meter::default(),
             apart: FaultCounts::default(),
             before: ReadoutCounts::default(),
+            waited: 0,
         }
     }
 
@@ -252,14 +255,16 @@ impl<B: Payload, S: FragmentSource<B>> ReadoutUnit<B, S> {
         }
     }
 
-    /// The counts of this run.
+    /// The counts of this run. Fragments that waited at its start count as those that came.
     pub fn counts(&self) -> ReadoutCounts {
-        self.machine.counts().since(&self.before)
+        let counts = self.machine.counts().since(&self.before);
+        ReadoutCounts { came: counts.came + self.waited, ..counts }
     }
 
     /// Begins the account of the next run. Machine and source go on where they are.
     pub fn next_run(&mut self, now: Time) {
         self.before = *self.machine.counts();
+        self.waited = self.machine.waiting();
         self.apart = FaultCounts::default();
         self.meter.start(now, &[0]);
     }
@@ -268,6 +273,7 @@ impl<B: Payload, S: FragmentSource<B>> ReadoutUnit<B, S> {
     pub fn report(&self, now: Time) -> ReadoutReport {
         let counts = self.counts();
         let mut report = ReadoutReport::of(&counts);
+        report.counts.waiting = self.machine.waiting();
         report.counts.apart_by_reason =
             self.apart.seen().map(|(reason, count)| (reason.name().into(), count)).collect();
         let through = |counts: &ReadoutCounts| self.source.events_through(counts.through);

@@ -201,6 +201,7 @@ impl ReadoutReport {
         let of_unit = evb_record::ReadoutRecord {
             came: counts.came,
             apart: counts.apart,
+            waiting: 0,
             apart_by_reason: BTreeMap::new(),
             apart_files: Vec::new(),
             apart_unstored: 0,

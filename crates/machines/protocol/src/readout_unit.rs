@@ -284,6 +284,11 @@ impl<B: Clone + Default> ReadoutMachine<B> {
         (self.reserved, self.bytes_held)
     }
 
+    /// Number of fragments of a live source that wait for their event.
+    pub fn waiting(&self) -> u64 {
+        self.stream.as_ref().map_or(0, |stream| stream.unplaced() as u64)
+    }
+
     /// Number of events before the first one of a recording; negative if the recording has fragments from before the
     /// first event.
     pub const fn events_before(&self) -> i64 {

@@ -133,6 +133,7 @@ impl Record {
     pub fn judged(mut self) -> Self {
         let derived = self.derived_findings();
         self.findings.extend(derived);
+        self.findings.extend(self.open_accounts());
         self.findings.sort_by_key(|finding| finding.kind);
         let outcome = Outcome::worst(self.findings.iter().map(|finding| finding.kind.effect().outcome()));
         self.good = outcome == Outcome::Good;

@@ -2,6 +2,7 @@
 //!
 //! The field names are a contract with the readers of records. A dot in the documentation means a nested object.
 
+mod account;
 mod benchmark;
 mod broadcast;
 mod bundles;
@@ -280,13 +281,16 @@ pub struct BuilderRecord {
 /// Counts of one readout unit.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ReadoutRecord {
-    /// Fragments of the source: `came = fragments + apart`, except for those that wait at the end of the run. 0 for
-    /// generated fragments.
+    /// Fragments of the source, with those that waited at the start of the run. For live ones `came = fragments + apart +
+    /// waiting`. 0 for generated fragments.
     #[serde(default)]
     pub came: u64,
     /// Fragments that belong to no event.
     #[serde(default)]
     pub apart: u64,
+    /// Live fragments that wait for their event at the end of the run.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub waiting: u64,
     /// Live fragments that belong to no event, by reason: the name of a fault.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub apart_by_reason: BTreeMap<String, u64>,

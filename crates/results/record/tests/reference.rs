@@ -73,6 +73,7 @@ fn alone() -> Record {
         readouts: vec![ReadoutRecord {
             came: 1,
             apart: 0,
+            waiting: 1,
             apart_by_reason: BTreeMap::from([("early".into(), 1)]),
             apart_files: vec!["a-1-ru0.apart.evb".into()],
             apart_unstored: 1,

@@ -215,8 +215,8 @@ fn a_window_of_bursts_has_whole_bursts_only() {
         let steady = Steady::find(&series, None, end);
         let interval = steady.rate_hz().unwrap_or_else(|| panic!("{count}: {:?}", steady.finding()));
         let [ended, work] = [evb_record::steady::ENDED, RATES].map(|which| series.rate(steady.window, which));
-        assert!((ended / work - 1.0).abs() < 0.02, "{count}: {ended} ended of {work} worked");
-        assert!(interval.high - interval.low < 0.05 * ended, "{count}: {interval:?}");
+        assert!((ended / work - 1.0).abs() < 0.03, "{count}: {ended} ended of {work} worked");
+        assert!(interval.high - interval.low < 0.2 * ended, "{count}: {interval:?}");
     }
 }
 

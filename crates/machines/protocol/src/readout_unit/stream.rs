@@ -117,6 +117,11 @@ impl<B> LiveStream<B> {
         (self.last.0, self.has_ended())
     }
 
+    /// Number of fragments that came and have neither an event nor been set apart.
+    pub(super) fn unplaced(&self) -> usize {
+        self.waiting.len() + self.numbering.waiting()
+    }
+
     /// Returns true if the source has ended without a word.
     pub(super) fn is_gone(&self) -> bool {
         self.gone && self.has_ended()

@@ -1,7 +1,7 @@
 //! The mappers of a source-routed network: their maps are the network, and traffic continues by them after a failure.
 
 use crate::support::{assert_between, network, run_with};
-use evb_record::{KnownMap, Record};
+use evb_record::{FindingKind, KnownMap, Record};
 
 /// Eight hosts on two leaves with two spines; 80 messages of one packet in each millisecond.
 const CLOS: &str = r#"
@@ -91,8 +91,14 @@ fn another_host_leads_when_the_leader_is_cut_off() {
 #[test]
 fn events_are_built_while_a_spine_fails() {
     let building = ["workload={type=\"event-building\"}", "readout.units=4", "builder.units=3", "network.placement={}"];
-    let record = run(&fails("spine0"), &[&building[..], &["trigger.type=\"rate\"", "trigger.rate=\"2 kHz\""]].concat());
+    let trigger = ["trigger.type=\"rate\"", "trigger.rate=\"2 kHz\""];
+    let record = run(&fails("spine0"), &[&building[..], &trigger].concat());
     assert!(network(&record).lost_packets > 0, "{record:#?}");
+    // The events wait for the next map, and the rate is not kept.
+    let kinds: Vec<_> = record.findings.iter().map(|finding| finding.kind).collect();
+    assert!(kinds.contains(&FindingKind::RateNotKept) && record.events.lost == 0, "{:?}", record.findings);
+    let accepting = [&building[..], &trigger, &["trigger.accept_loss=100"]].concat();
+    let record = run(&fails("spine0"), &accepting);
     assert!(record.good && record.events.built > 300, "{:?} {:?}", record.events, record.findings);
 }
 

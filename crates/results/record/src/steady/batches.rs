@@ -24,10 +24,10 @@ pub(crate) struct Mean {
     pub(crate) half_width: f64,
 }
 
-/// Mean and interval of the steps; `None` if even long batches are correlated, so that the steps still drift. There
-/// must be as many steps as batches.
+/// Mean and interval of the steps; `None` if even long batches are correlated, so that the steps still drift, or if there are
+/// fewer steps than batches.
 pub(crate) fn mean(steps: &[f64]) -> Option<Mean> {
-    TRIES.iter().find_map(|attempt| {
+    TRIES.iter().filter(|attempt| attempt.batches <= steps.len()).find_map(|attempt| {
         let batches = batches(steps, attempt.batches);
         let result = interval(&batches, attempt.student);
         let is_flat = batches.iter().all(|batch| (batch - result.mean).abs() <= MARGIN * result.mean.abs());

@@ -3,7 +3,7 @@
 //! A window that begins or ends within a burst counts events whose data came before it, or the other way round. So its ends
 //! are those of bursts.
 
-/// Part of the steps without an end from which on ends come in bursts. A step has five events on average: by chance one of 150
+/// Part of the later steps without an end from which on ends come in bursts. A step has five events on average: by chance one of 150
 /// steps of a Poisson process has none.
 const EMPTY: f64 = 0.2;
 /// The same for two bursts, which may also be a run with a long pause.
@@ -17,7 +17,9 @@ pub(crate) fn ends(counts: &[u64]) -> Option<Vec<usize>> {
     let within = &is_empty[first..=last];
     let ends: Vec<_> = (1..is_empty.len()).filter(|&step| is_empty[step] && !is_empty[step - 1]).collect();
     let bursts = within.windows(2).filter(|pair| pair[0] && !pair[1]).count() + 1;
-    let empty = within.iter().filter(|empty| **empty).count() as f64 / within.len() as f64;
+    // Senders that begin together have bursts at first, which wear off.
+    let later = &within[within.len() / 2..];
+    let empty = later.iter().filter(|empty| **empty).count() as f64 / later.len() as f64;
     let is_bursty = match bursts {
         1 => false,
         2 => empty > EMPTY_OF_TWO,

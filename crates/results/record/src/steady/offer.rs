@@ -76,7 +76,8 @@ impl Offer {
     fn over_all(&self, backlog: &Backlog) -> Option<Finding> {
         let (accepted, wanted) = (self.accepted(), 1.0 - self.accepted_loss);
         let is_done = accepted * (1.0 - backlog.left) >= CARRIED * wanted;
-        if is_done && backlog.drain_s <= (1.0 - CARRIED) * backlog.offered_s {
+        let is_soon_over = backlog.drain_s <= (1.0 - CARRIED) * backlog.offered_s;
+        if is_done && (is_soon_over || self.accepted_loss > 0.0) {
             return None;
         }
         let is_short = LATENCIES * self.longest_s > backlog.offered_s;

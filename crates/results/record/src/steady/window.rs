@@ -14,6 +14,8 @@ const FEWEST_STEPS: usize = 40;
 const EVENTS_PER_STEP: u64 = 5;
 /// Fewest bursts in which a window is searched: half of them must be enough for ten batches.
 const FEWEST_BURSTS: usize = 20;
+/// Width of an interval, relative to its middle, above which whole bursts are looked for.
+const WIDEST: f64 = 0.2;
 /// Factor by which a longer run is proposed for a series that did not settle.
 const LONGER: f64 = 4.0;
 
@@ -41,6 +43,14 @@ pub(crate) struct Settled {
     pub(crate) behind_hz: Bounds,
 }
 
+impl Settled {
+    /// True if the rate is known well.
+    fn is_narrow(&self) -> bool {
+        let Bounds { low, high } = self.rate_hz;
+        high - low <= WIDEST * f64::midpoint(low, high)
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Unsettled {
     TooFew,
@@ -52,8 +62,9 @@ enum Unsettled {
 
 impl Steady {
     /// Finds the steady window of a series that has ended at `end`. The window ends with the trigger, since draining is
-    /// no steady state, or of events that end in bursts with the last of them. It begins at the end of the warm-up, or at `from` if the user has set it; then the end of a
-    /// trigger that ended by number is kept. Without a steady state, the window goes from its begin to `end`.
+    /// no steady state. It begins at the end of the warm-up, or at `from` if the user has set it; then the end of a
+    /// trigger that ended by number is kept. If events end in bursts so that their rate is uncertain, the window has whole
+    /// bursts. Without a steady state, the window goes from its begin to `end`.
     pub fn find(series: &Series, from: Option<Time>, end: Time) -> Self {
         let whole = (from.unwrap_or(series.start()), end);
         match settle(series, from, end) {
@@ -103,17 +114,30 @@ fn settle(series: &Series, from: Option<Time>, whole: Time) -> Result<((Time, Ti
     let marks = steps(last - first, ended).map(|step| (first..=last).rev().step_by(step).collect::<Vec<_>>());
     let mut marks = marks.ok_or(Unsettled::TooFew)?;
     marks.reverse();
+    let plain = settle_in(series, &marks, (from.unwrap_or(series.start()), end), from.is_some());
+    let is_narrow = plain.is_ok_and(|(_, settled)| settled.is_narrow());
     let counts: Vec<_> = marks.iter().map(|&mark| series.counted(mark, ENDED)).collect();
-    let bursts = bursts::ends(&counts).map(|ends| ends.into_iter().map(|step| marks[step]).collect::<Vec<_>>());
-    let (begin, end) = match &bursts {
-        Some(ends) if ends.len() <= FEWEST_BURSTS => return Err(Unsettled::FewBursts(ends.len())),
-        Some(ends) => (series.time(ends[0]), series.time(ends[ends.len() - 1])),
-        None => (from.unwrap_or(series.start()), end),
-    };
-    let marks = bursts.unwrap_or(marks);
-    let of = |count: usize| rates(series, &marks, count);
+    // A window that the user has set is kept.
+    let ends = if is_narrow || from.is_some() { None } else { bursts::ends(&counts) };
+    let Some(ends) = ends else { return plain };
+    if ends.len() <= FEWEST_BURSTS {
+        return Err(Unsettled::FewBursts(ends.len()));
+    }
+    let marks: Vec<_> = ends.into_iter().map(|step| marks[step]).collect();
+    let whole = (series.time(marks[0]), series.time(marks[marks.len() - 1]));
+    settle_in(series, &marks, whole, false)
+}
+
+/// The steady part of the steps between these marks, in a window that goes from `begin` to `end` if none of them is warm-up.
+fn settle_in(
+    series: &Series,
+    marks: &[usize],
+    (begin, end): (Time, Time),
+    is_set: bool,
+) -> Result<((Time, Time), Settled), Unsettled> {
+    let of = |count: usize| rates(series, marks, count);
     let rates = of(ENDED);
-    let left_out = if from.is_some() { 0 } else { warmup(&rates).ok_or(Unsettled::WarmingUp)? };
+    let left_out = if is_set { 0 } else { warmup(&rates).ok_or(Unsettled::WarmingUp)? };
     let start = if left_out == 0 { begin } else { series.time(marks[left_out]) };
     let mean = batches::mean(&rates[left_out..]).ok_or(Unsettled::Drifting)?;
     let behind: Vec<_> = of(OFFERED).iter().zip(of(DONE)).map(|(offered, done)| offered - done).collect();
