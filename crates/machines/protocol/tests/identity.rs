@@ -344,7 +344,8 @@ fn a_long_gap_is_closed_by_value() {
     let complete = bench.result.complete();
     assert_eq!(complete[..100], (1..=100).collect::<Vec<_>>());
     assert_eq!(complete.last(), Some(&6200));
-    assert!(complete.len() > 100 + 150, "{}", complete.len());
+    // Builders gave up what the witnesses of the gap belong to.
+    assert!(complete.len() > 100 + 140, "{}", complete.len());
 }
 
 /// The result of boards whose fragments come in turn, at the pace of their triggers.
@@ -656,7 +657,7 @@ fn complete_events_are_right_or_not_confirmed() {
             let first_number = |sent: &Sent| (first + sent.trigger - 1) & (u64::MAX >> (64 - bits));
             sent.first().is_none_or(|sent| sent.number == first_number(sent))
         };
-        let is_declared = alike && seed % 2 == 0 && boards.iter().all(begins_right);
+        let is_declared = alike && seed.is_multiple_of(2) && boards.iter().all(begins_right);
         let is_confirmed = result
             .readouts
             .iter()
