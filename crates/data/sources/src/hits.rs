@@ -157,6 +157,14 @@ impl Hits {
         }
     }
 
+    /// Number of hits before the first slice; generated ones do not count.
+    pub(crate) const fn early(&self) -> u64 {
+        match &self.origin {
+            Origin::Generated(_) => 0,
+            Origin::File { slices, .. } => slices.early,
+        }
+    }
+
     /// The extent of the hits.
     pub(crate) fn feed(&self) -> Feed {
         match &self.origin {
@@ -264,6 +272,8 @@ impl Generator {
 struct Slices {
     starts: Vec<u64>,
     ends: Vec<u64>,
+    /// Hits before the first slice.
+    early: u64,
 }
 
 impl Slices {
@@ -285,6 +295,7 @@ impl Slices {
                 return Err(bad(HitsError::Order { hit, time, before }));
             }
             before = time;
+            slices.early += u64::from(time < slicing.from_ns);
             slices.add(hit, time, slicing).map_err(bad)?;
         }
         slices.ends.resize(slices.starts.len(), length / size);
@@ -387,7 +398,7 @@ mod tests {
         let all = check(&spec(16), last);
         assert_eq!(all.len(), times.iter().filter(|time| **time >= SLICING.from_ns).count());
         let mut hits = Hits::open(&spec(16), &options(1 << 20)).unwrap().unwrap();
-        assert_eq!(hits.feed(), Feed::Finite { events: last });
+        assert_eq!((hits.feed(), hits.early()), (Feed::Finite { events: last }, 38));
         assert_eq!(slice(&mut hits, last + 1), (ReadOutcome::Missing, Vec::new()));
         let error = Hits::open(&spec(24), &options(1 << 20)).unwrap_err().to_string();
         assert!(error.ends_with("its length is not a multiple of the 24 bytes of a hit"), "{error}");

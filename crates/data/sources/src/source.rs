@@ -124,6 +124,14 @@ impl Source {
         self.recorded()?.counter(event.0)
     }
 
+    /// Number of recorded hits before the first slice: they belong to no event.
+    pub const fn early_hits(&self) -> u64 {
+        match &self.0 {
+            Kind::Hits(hits) => hits.early(),
+            _ => 0,
+        }
+    }
+
     /// The recorded file behind the source, if it is one.
     pub const fn recorded(&self) -> Option<&FedFile> {
         match &self.0 {

@@ -114,7 +114,7 @@ kinds! {
     NoSteadyState "no_steady_state" Remark "Rates did not settle: no steady window was found, and the figures are those of the whole time"
     Lengthened "lengthened" Remark "Messages of the traffic were shorter than a message can be in a real run, and were sent with the shortest length"
     NotModelled "not_modelled" Remark "Something that costs time in a real run is not in this simulation"
-    Early "early" Remark "Live fragments belong to times before the first event that all sources had, and were set aside"
+    Early "early" Remark "Live fragments belong to times before the first event that all sources had, or recorded hits to times before the first slice, and were set aside"
     Repeated "repeated" Remark "A source sent fragments again: the copies were set aside"
     Refused "refused" Remark "Bytes that a source received are not fragments for it, and were refused"
     NoSecondIdentity "no_second_identity" Remark "Sources carry only one event counter, so that a source out of step cannot recover"

@@ -4,7 +4,7 @@ use super::{Input, Origin, ReadoutNode};
 use evb_core::FirstCounter;
 use evb_protocol::Fault;
 use evb_record::{Finding, FindingKind};
-use evb_sources::{FedEntry, FedFault, FedFile, FilePadding, Refused, RejectKind};
+use evb_sources::{FedEntry, FedFault, FedFile, FilePadding, Refused, RejectKind, Source};
 use evb_unit::SourceIdentity;
 use std::collections::BTreeMap;
 
@@ -27,7 +27,11 @@ impl ReadoutNode {
     pub(super) fn findings(&self, came: u64, apart: u64) -> Vec<Finding> {
         let mut found: Vec<_> = self.refusals.0.iter().map(|(kind, refused)| self.refused(*kind, *refused)).collect();
         found.extend(match self.unit.source.only().map(|only| &only.origin) {
-            Some(Origin::OnDemand(_)) => self.of_recorded(came, apart),
+            Some(Origin::OnDemand(source)) => {
+                let mut found = self.of_recorded(came, apart);
+                found.extend(self.of_hits(source));
+                found
+            }
             Some(Origin::Live(_)) => self.of_live(came),
             // Sources in bundles are generated.
             None => Vec::new(),
@@ -117,6 +121,14 @@ impl ReadoutNode {
             _ => "fragments that carry a mark beside the counter bring a source back by themselves: see the framing"
                 .into(),
         }
+    }
+
+    /// The finding about hits before the first slice.
+    fn of_hits(&self, source: &Source) -> Option<Finding> {
+        let early = source.early_hits();
+        let message = format!("has {early} hits from before the first slice, which belong to no event");
+        let hint = "`readout.slices_from` is the time of the first slice";
+        (early > 0).then(|| self.finding(FindingKind::Early, &message).hint(hint))
     }
 
     fn of_recorded(&self, came: u64, apart: u64) -> Vec<Finding> {
