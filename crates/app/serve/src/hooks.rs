@@ -1,7 +1,9 @@
 //! Hooks: programs that run before a run starts and after it has ended.
 
+use rustix::process::{Pid, Signal, kill_process_group};
 use std::{
     io,
+    os::unix::process::CommandExt as _,
     path::PathBuf,
     process::{Child, Command, Stdio},
     time::{Duration, Instant},
@@ -31,7 +33,8 @@ impl Hook {
     pub(crate) fn start(program: &PathBuf, variables: &[(&str, String)], timeout: Duration) -> Result<Self, String> {
         let name = program.display().to_string();
         let mut command = Command::new(program);
-        command.stdin(Stdio::null()).stdout(io::stderr());
+        // What it starts ends with it.
+        command.stdin(Stdio::null()).stdout(io::stderr()).process_group(0);
         command.envs(variables.iter().map(|(name, value)| (name, value)));
         let child = command.spawn().map_err(|error| format!("the hook {name} cannot start: {error}"))?;
         Ok(Self { child, name, deadline: Instant::now() + timeout, timeout })
@@ -49,11 +52,13 @@ impl Hook {
     }
 }
 
-/// A hook does not outlive the wait for it.
+/// Neither a hook nor what it has started outlives the wait for it.
 impl Drop for Hook {
     fn drop(&mut self) {
         if matches!(self.child.try_wait(), Ok(None)) {
-            let _gone = self.child.kill();
+            if let Some(group) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
+                let _gone = kill_process_group(group, Signal::KILL);
+            }
             let _reaped = self.child.wait();
         }
     }
@@ -76,11 +81,38 @@ mod tests {
 
     /// A script that sleeps.
     fn sleeper(folder: &std::path::Path) -> String {
+        script(folder, "exec sleep 60")
+    }
+
+    fn script(folder: &std::path::Path, text: &str) -> String {
         use std::os::unix::fs::PermissionsExt as _;
-        let path = folder.join("sleeper");
-        std::fs::write(&path, "#!/bin/sh\nexec sleep 60\n").unwrap();
+        let path = folder.join("script");
+        std::fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
         path.display().to_string()
+    }
+
+    /// A hook that does not end takes the programs that it has started with it.
+    #[test]
+    fn what_a_hook_has_started_ends_with_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let noted = folder.path().join("child");
+        let path =
+            script(folder.path(), &format!("sleep 60 & echo $! > {0}.new; mv {0}.new {0}; wait", noted.display()));
+        let mut hook = Hook::start(&path.into(), &[], Duration::from_secs(60)).unwrap();
+        let child = loop {
+            assert!(hook.outcome().is_none());
+            match std::fs::read_to_string(&noted) {
+                Ok(child) => break child.trim().to_owned(),
+                Err(_) => thread::sleep(Duration::from_millis(2)),
+            }
+        };
+        drop(hook);
+        let state = || std::fs::read_to_string(format!("/proc/{child}/stat")).unwrap_or_default();
+        // An orphan may wait for its new parent.
+        while state().rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z')) {
+            thread::sleep(Duration::from_millis(2));
+        }
     }
 
     #[test]
