@@ -7,16 +7,18 @@ use rustix::{
     process::{Resource, getrlimit},
 };
 use std::{
-    io,
+    fs, io,
     thread::{self, ScopedJoinHandle},
 };
 
 /// Number of files that any process of a run has open in addition to those counted: its standard streams, and the files
 /// for listening, waiting and waking.
 const OWN_FILES: u64 = 5;
-/// Number of files that a node has open in addition to those of its peers, such as its connection to run control in
-/// both directions.
-const NODE_FILES: u64 = OWN_FILES + 5;
+/// Number of files that a node opens in addition to those of its peers and those that it has when it knows the plan: for
+/// waiting and waking, and those that peers pass on while they connect.
+const NODE_FILES: u64 = 10;
+/// Number of files that a node has when it knows the plan, if the system does not say it.
+const FIRST_FILES: u64 = OWN_FILES;
 
 /// Advice if the system has no more threads or processes.
 pub const MORE_THREADS: &str = "the system has no more threads or processes: raise the limit (`ulimit -u`, or the limit \
@@ -38,13 +40,19 @@ pub(crate) fn check_for_run_control(plan: &Plan) -> Result<(), NodeError> {
 /// Checks that a node may have a connection to each of its peers.
 pub(crate) fn check_for_node(plan: &Plan, name: &str) -> Result<(), NodeError> {
     let transports = 1 + u64::from(plan.control.is_some());
-    check(name, NODE_FILES + filter_files(plan) + transports * u64::from(plan.building.nodes() - 1))
+    check(name, open_files() + NODE_FILES + filter_files(plan) + transports * u64::from(plan.building.nodes() - 1))
 }
 
 /// Number of files that a builder has open for its filter units: two pipes of each, and its memory; and the place where
 /// others join.
 fn filter_files(plan: &Plan) -> u64 {
     plan.filter.units.as_ref().map_or(0, |units| 3 * u64::from(units.units) + u64::from(units.listen.is_some()))
+}
+
+/// Number of files that this process has open, those that it has inherited included.
+fn open_files() -> u64 {
+    // The folder itself is open while it is read.
+    fs::read_dir("/proc/self/fd").map_or(FIRST_FILES, |files| files.count() as u64 - 1)
 }
 
 fn check(who: &str, needed: u64) -> Result<(), NodeError> {

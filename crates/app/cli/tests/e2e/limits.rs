@@ -43,6 +43,18 @@ fn the_limit_of_open_files_is_told() {
     }
 }
 
+/// The same for few nodes, whose own files are the most.
+#[test]
+fn the_limit_of_open_files_of_a_node_is_told() {
+    let lab = Lab::with(SMALL);
+    for files in 12..24 {
+        let two = ["--processes", "--set", "readout.units=1", "--set", "builder.units=1"];
+        let outcome = limited(lab.run(&two), &format!("ulimit -n {files}"));
+        let is_told = outcome.stderr.contains("open files") && outcome.stderr.contains("ulimit -n");
+        assert!(outcome.code() == Some(0) || is_told, "{files}: {outcome}");
+    }
+}
+
 /// The limit that a shell has set for old programs does not limit evb.
 #[test]
 fn the_soft_limit_of_open_files_is_raised() {
