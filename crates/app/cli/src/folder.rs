@@ -6,12 +6,28 @@ use std::{
     path::Path,
 };
 
-/// Makes the folder, and checks that this file in it can be written before the long work begins.
+/// Makes the folder, and checks that this file in it can be written before the long work begins. An earlier file gets
+/// another name: records can be drawn again, but not made again without the work.
 pub(crate) fn prepare(folder: &Path, file: &str) -> Result<(), Failure> {
     fs::create_dir_all(folder).map_err(|error| unwritable(folder, &error))?;
     let path = folder.join(file);
-    let opened = OpenOptions::new().append(true).create(true).open(&path);
-    opened.map(drop).map_err(|error| unwritable(&path, &error))
+    if fs::metadata(&path).is_ok_and(|found| found.is_file() && found.len() > 0) {
+        let free = (1_u64..).map(|number| folder.join(format!("{file}.{number}"))).find(|kept| !kept.exists());
+        let kept = free.unwrap_or_else(|| path.clone());
+        fs::rename(&path, &kept).map_err(|error| unwritable(&kept, &error))?;
+    }
+    open(&path)
+}
+
+/// The same for a file that can be made again.
+pub(crate) fn prepare_again(folder: &Path, file: &str) -> Result<(), Failure> {
+    fs::create_dir_all(folder).map_err(|error| unwritable(folder, &error))?;
+    open(&folder.join(file))
+}
+
+fn open(path: &Path) -> Result<(), Failure> {
+    let opened = OpenOptions::new().append(true).create(true).open(path);
+    opened.map(drop).map_err(|error| unwritable(path, &error))
 }
 
 /// The failure to write a file or folder.

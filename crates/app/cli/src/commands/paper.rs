@@ -2,7 +2,7 @@
 
 use crate::{
     failure::Failure,
-    folder::{prepare, unwritable},
+    folder::{prepare_again, unwritable},
     signals::stop_on_signals,
     simulations::HowArgs,
     terminal::{show as show_text, width},
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &PaperArgs) -> Result<Outcome, Failure> {
     }
     let reproduction = Reproduction::new(&args.slugs, &seed(args))?;
     if let Some(folder) = &args.html {
-        prepare(folder, PAGE)?;
+        prepare_again(folder, PAGE)?;
     }
     let reports = reproduction.reports(simulate(args, reproduction.plans())?)?;
     show(&reports, args.how.json)?;
