@@ -2,6 +2,7 @@
 
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
+use std::borrow::Cow;
 
 /// Largest number of columns of a table, however wide the terminal is.
 const WIDEST: usize = 1000;
@@ -24,8 +25,18 @@ pub(crate) fn width() -> usize {
     columns.clamp(evb_report::NARROW, WIDEST)
 }
 
+/// The text without characters that command a terminal: comments come from other people.
+fn harmless(text: &str) -> Cow<'_, str> {
+    let is_command = |letter: char| letter.is_control() && !matches!(letter, '\n' | '\t');
+    if !text.contains(is_command) {
+        return text.into();
+    }
+    text.chars().map(|letter| if is_command(letter) { char::REPLACEMENT_CHARACTER } else { letter }).collect()
+}
+
 /// Writes a text to standard output. Verdicts are coloured on a terminal with colours, unless `NO_COLOR` is set.
 pub(crate) fn show(text: &str) {
+    let text = &*harmless(text);
     match AutoStream::choice(&std::io::stdout()) {
         ColorChoice::Never => print!("{text}"),
         _ => print!("{}", text.split_inclusive('\n').map(coloured).collect::<String>()),
@@ -45,6 +56,12 @@ fn coloured(line: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_text_cannot_command_the_terminal() {
+        assert_eq!(harmless("1 \u{1b}[31mred\u{7}\u{9b}2J\tend\n"), "1 \u{fffd}[31mred\u{fffd}\u{fffd}2J\tend\n");
+        assert!(matches!(harmless("good: all\n"), Cow::Borrowed(_)));
+    }
 
     #[test]
     fn verdicts_have_colours_and_nothing_else_has() {
