@@ -127,7 +127,12 @@ impl ExperimentArgs {
     }
 
     fn load(&self) -> Result<evb::Experiment, Failure> {
-        let experiment = evb::Experiment::load(&self.file, &self.overrides())?;
+        self.parse(&evb::Experiment::read(&self.file)?)
+    }
+
+    /// The experiment with this text, which was read from the file.
+    fn parse(&self, text: &str) -> Result<evb::Experiment, Failure> {
+        let experiment = evb::Experiment::parse(text, &self.file.to_string_lossy(), &self.overrides())?;
         tracing::info!(file = %self.file.display(), points = experiment.plans().len(), "experiment loaded");
         Ok(experiment)
     }

@@ -7,7 +7,7 @@ use crate::{
     log,
     token::{self, TOKEN_VARIABLE},
 };
-use clap::Args;
+use clap::{ArgGroup, Args};
 use evb::{NodeId, OpenSession, Plan, ProcessOptions, Session, Start, Token, launched};
 use std::{
     net::{Ipv4Addr, SocketAddr},
@@ -16,7 +16,11 @@ use std::{
     time::Duration,
 };
 
+/// Longest wait for nodes that people start, by default.
+const PATIENCE: Duration = Duration::from_secs(300);
+
 #[derive(Args, Clone)]
+#[command(group(ArgGroup::new("remote").args(["listen", "hosts"]).multiple(true)))]
 pub(crate) struct NodeArgs {
     /// Start one process per node; they talk through shared memory, unless the experiment names another transport. One that
     /// does is run in processes anyway
@@ -26,9 +30,10 @@ pub(crate) struct NodeArgs {
     /// listens for the nodes that it starts
     #[arg(long, value_name = "HOST:PORT", value_parser = address, conflicts_with = "processes")]
     listen: Option<SocketAddr>,
-    /// Longest wait for nodes that are started with `evb node`, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 300, requires = "listen")]
-    patience: u64,
+    /// Longest wait for nodes on other machines, in seconds: by default 300 for those that are started with `evb node`, and
+    /// 10 more than `run.peer_timeout` for those of --hosts
+    #[arg(long, value_name = "SECONDS", requires = "remote")]
+    patience: Option<u64>,
     #[command(flatten)]
     hosts: HostArgs,
 }
@@ -89,10 +94,11 @@ impl NodeArgs {
             None => Ok(node_command(&program, role, control, &token)),
         };
         let timeouts = plans.iter().map(|plan| plan.run.peer_timeout.as_duration());
-        let patience = match self.by_hand() {
-            true => Duration::from_secs(self.patience),
+        let usual = match self.by_hand() {
+            true => PATIENCE,
             false => timeouts.max().unwrap_or_default() + Duration::from_secs(10),
         };
+        let patience = self.patience.map_or(usual, Duration::from_secs);
         let local = || self.listen.unwrap_or_else(|| (Ipv4Addr::LOCALHOST, 0).into());
         let listen = hosts.as_ref().map_or_else(local, |hosts| hosts.listen);
         work(&|| {

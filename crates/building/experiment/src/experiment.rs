@@ -30,7 +30,15 @@ impl Experiment {
     /// # Errors
     /// The file cannot be read, is not UTF-8, or is not a good experiment.
     pub fn load(path: impl AsRef<Path>, overrides: &[String]) -> Result<Self, Diagnostics> {
-        Self::parse(&read(path.as_ref())?, &path.as_ref().to_string_lossy(), overrides)
+        Self::parse(&Self::read(path.as_ref())?, &path.as_ref().to_string_lossy(), overrides)
+    }
+
+    /// Reads the text of an experiment file, for [`parse`](Self::parse). A pipe can be read only once.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is not UTF-8.
+    pub fn read(path: impl AsRef<Path>) -> Result<String, Diagnostics> {
+        read(path.as_ref())
     }
 
     /// Reads an experiment file, and the network from another file. It replaces the network of the experiment, except

@@ -38,8 +38,7 @@ pub(crate) struct RunArgs {
 }
 
 pub(crate) fn run(args: &RunArgs) -> Result<Outcome, Failure> {
-    let args = &in_processes(args)?;
-    let experiment = args.experiment.load()?;
+    let (args, experiment) = &load(args)?;
     check_runnable(experiment.plans())?;
     if args.operator && experiment.plans().len() > 1 {
         return Err(Failure::with_hint(
@@ -47,12 +46,12 @@ pub(crate) fn run(args: &RunArgs) -> Result<Outcome, Failure> {
             "choose one point: remove `[sweep]` and set its keys with `--set`",
         ));
     }
-    refuse_for_traffic(args, &experiment)?;
+    refuse_for_traffic(args, experiment)?;
     if launched().is_some() {
-        return run_as_rank(args, &experiment);
+        return run_as_rank(args, experiment);
     }
     let signals = Signals::listen()?;
-    args.nodes.with_sessions(experiment.plans(), &mut |open| build(args, &experiment, open, &signals))
+    args.nodes.with_sessions(experiment.plans(), &mut |open| build(args, experiment, open, &signals))
 }
 
 /// Refuses what traffic without an event manager cannot do.
@@ -196,10 +195,14 @@ fn run_as_rank(args: &RunArgs, experiment: &Experiment) -> Result<Outcome, Failu
     }
 }
 
-/// The arguments with the transport that nodes in processes need.
-fn in_processes(args: &RunArgs) -> Result<RunArgs, Failure> {
+/// The experiment, and the arguments with the transport that nodes in processes need. The file is read once: it may be a
+/// pipe.
+fn load(args: &RunArgs) -> Result<(RunArgs, Experiment), Failure> {
     let mut args = args.clone();
-    let transport = args.nodes.transport(args.experiment.load()?.plans());
-    args.experiment.set.extend(transport);
-    Ok(args)
+    let text = Experiment::read(&args.experiment.file)?;
+    let experiment = args.experiment.parse(&text)?;
+    let Some(transport) = args.nodes.transport(experiment.plans()) else { return Ok((args, experiment)) };
+    args.experiment.set.push(transport);
+    let experiment = args.experiment.parse(&text)?;
+    Ok((args, experiment))
 }

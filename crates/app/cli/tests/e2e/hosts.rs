@@ -26,7 +26,11 @@ units = 2
 
 fn run_on(text: &str, hosts: &str, more: &[&str]) -> Outcome {
     let lab = Lab::with(text);
-    lab.write("shell", "host=$1; shift; echo $host >> started; test \"$host\" != broken || exit 7; exec \"$@\"\n");
+    lab.write(
+        "shell",
+        "host=$1; shift; echo $host >> started; test \"$host\" != broken || exit 7; \
+         test \"$host\" != asleep || exec sleep 100; exec \"$@\"\n",
+    );
     let there = ["--hosts", hosts, "--shell", "sh shell", "--listen", "127.0.0.1:0", "--json"];
     let mut outcome = lab.evb(&["run", "experiment.toml"]).args(&there).args(more).run();
     let started = std::fs::read_to_string(lab.path("started")).unwrap_or_default();
@@ -61,4 +65,12 @@ fn hosts_that_cannot_work_are_told() {
         let outcome = run_on(text, hosts, more);
         assert!(outcome.code() == Some(2) && outcome.stderr.contains(what), "{what}: {outcome}");
     }
+}
+
+/// `--patience` holds for machines, too.
+#[test]
+fn the_wait_for_hosts_has_a_limit_that_can_be_set() {
+    let outcome = run_on(BUILDING, "a,asleep", &["--patience", "1", "--set", "run.peer_timeout=\"100 s\""]);
+    assert!(outcome.code() == Some(2) && outcome.stderr.contains("not all nodes have joined"), "{outcome}");
+    assert!(outcome.seconds < 60.0, "{outcome}");
 }

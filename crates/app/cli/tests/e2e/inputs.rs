@@ -217,3 +217,20 @@ fn a_closed_standard_error_does_not_end_a_run() {
         assert_eq!(not_good(&outcome).lost_nodes, ["ru1"], "{outcome}");
     }
 }
+
+/// An experiment may come through a pipe, which can be read only once.
+#[test]
+fn an_experiment_comes_from_standard_input_or_a_pipe() {
+    let text = "trigger.events = 50\nreadout.units = 2\nreadout.source = { type = 'fixed', size = '1 kB' }\n\
+                builder.units = 1\nstorage.keep = 'none'\n";
+    for (file, given) in [
+        ("/dev/stdin", "exec \"$0\" \"$@\" < experiment.toml"),
+        ("pipe", "mkfifo pipe; cat experiment.toml > pipe & exec \"$0\" \"$@\""),
+    ] {
+        for mode in [&[][..], &["--processes"]] {
+            let lab = Lab::with(text);
+            let outcome = lab.evb(&["run", "--json", file]).args(mode).under(&["bash", "-c", given]).run();
+            assert_eq!(crate::support::good(&outcome).events.built, 50, "{file}: {outcome}");
+        }
+    }
+}
