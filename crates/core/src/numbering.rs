@@ -14,7 +14,8 @@
 //! | behind, taken, another content | set apart as disputed, unless the counter restarted |
 //! | anything else | set apart as misnumbered, unless the counter restarted or leapt |
 //!
-//! Two fragments that claim a number ahead are both set apart, since nothing tells which of them is right. An open number
+//! Of two fragments that claim a number ahead the first is set apart, and the second unless the next fragment counts on from
+//! it. An open number
 //! is given up when [`REACH`] later ones have been placed. The counter restarted or leapt, which is called a *turn*, if
 //! [`WITNESSES`] fragments in a row count on from each other and not from the front; a turn that the source announced
 //! needs three. The numbers alone do not tell the events after a turn.
@@ -151,6 +152,8 @@ pub struct Numbering<T> {
     early: Vec<Numbered<T>>,
     /// The number of the last fragment within reach, if it was held.
     last_ahead: Option<u64>,
+    /// A number ahead of the front that two fragments claim: the second is right if the next fragment counts on from it.
+    contested: Option<u64>,
     /// Numbers ahead of the front that several fragments claim.
     disputed: Vec<u64>,
     /// Fragments that may follow a turn, and the number of fragments since then that fit without one.
@@ -169,6 +172,7 @@ impl<T> Numbering<T> {
             open: 0,
             early: Vec::new(),
             last_ahead: None,
+            contested: None,
             disputed: Vec::new(),
             strays: Vec::new(),
             fitting: 0,
@@ -199,7 +203,11 @@ impl<T> Numbering<T> {
     /// Takes the next fragment.
     pub fn push(&mut self, fragment: Numbered<T>) {
         let fragment = Numbered { number: fragment.number & self.mask, ..fragment };
-        let Some((_, front)) = self.front else { return self.place(0, fragment) };
+        if self.front.is_none() {
+            return self.place(0, fragment);
+        }
+        self.settle_contested(Some(fragment.number));
+        let front = self.front.map_or(0, |(_, front)| front);
         let (ahead, behind) = (self.distance(front, fragment.number), self.distance(fragment.number, front));
         if fragment.declared || self.counts_on_from_strays(fragment.number) {
             self.stray(fragment, Apart::Misnumbered);
@@ -224,6 +232,7 @@ impl<T> Numbering<T> {
 
     /// Ends the numbering. `last` is the number of the last fragment, if the source has reported it.
     pub fn end(&mut self, last: Option<u64>) {
+        self.settle_contested(None);
         self.refute();
         let most = last.zip(self.front).map(|(last, (_, front))| self.distance(front, last & self.mask));
         while let Some(next) = self.next_early() {
@@ -352,16 +361,27 @@ impl<T> Numbering<T> {
         }
     }
 
-    /// Sets two fragments apart that claim the same number, unless the second repeats the first.
+    /// Sets a fragment apart whose number another one claims, unless that repeats it.
     fn dispute(&mut self, rival: usize, fragment: Numbered<T>) {
         if self.early[rival].digest == fragment.digest {
             return self.set_apart(fragment, Apart::Repeated);
         }
         self.last_ahead = None;
-        self.disputed.push(fragment.number);
-        let rival = self.early.remove(rival);
-        self.set_apart(rival, Apart::Disputed);
-        self.set_apart(fragment, Apart::Disputed);
+        self.contested = Some(fragment.number);
+        let first = core::mem::replace(&mut self.early[rival], fragment);
+        self.set_apart(first, Apart::Disputed);
+    }
+
+    /// Decides about a contested number by the one that came next.
+    fn settle_contested(&mut self, next: Option<u64>) {
+        let Some(number) = self.contested.take() else { return };
+        if next.is_some_and(|next| self.distance(number, next) == 1) {
+            return;
+        }
+        let Some(claimant) = self.early.iter().position(|early| early.number == number) else { return };
+        self.disputed.push(number);
+        let claimant = self.early.remove(claimant);
+        self.set_apart(claimant, Apart::Disputed);
         self.pass_disputed();
     }
 
@@ -526,6 +546,7 @@ impl<T> Numbering<T> {
             self.set_apart(fragment, Apart::Misnumbered);
         }
         self.give_up_from(0);
+        self.contested = None;
         self.disputed.clear();
         self.recent.clear();
         self.last_ahead = None;
@@ -616,9 +637,9 @@ mod tests {
     #[test]
     fn one_wild_number_is_set_apart() {
         assert_eq!(follow(24, &[1, 2, 4006, 4, 5]), "1@0 2@1 4@3 5@4 4006! -1");
-        assert_eq!(follow_distinct(24, &[1, 2, 4, 4, 5]), "1@0 2@1 4? 4? -1 5@4 -1", "nothing tells which is right");
+        assert_eq!(follow_distinct(24, &[1, 2, 4, 4, 5]), "1@0 2@1 4? 4@3 5@4 -1", "the first 4 was a 3");
         let said = follow_distinct(24, &[1, 2, 9, 3, 4, 5, 6, 7, 8, 9, 10]);
-        assert_eq!(said, "1@0 2@1 3@2 4@3 5@4 6@5 7@6 8@7 9? 9? -1 10@9");
+        assert_eq!(said, "1@0 2@1 3@2 4@3 5@4 6@5 7@6 8@7 9? 9@8 10@9");
     }
 
     #[test]

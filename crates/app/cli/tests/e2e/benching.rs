@@ -269,7 +269,7 @@ fn files_that_cannot_be_compared_say_where() {
         let outcome = lab.evb(&["compare", "good.jsonl", "good.jsonl", &option]).run();
         assert_eq!(outcome.code(), Some(2), "{tolerance}: {outcome}");
     }
-    assert_eq!(lab.evb(&["compare", "good.jsonl", "good.jsonl"]).run().code(), Some(0));
+    assert_eq!(lab.evb(&["compare", "good.jsonl", "good.jsonl"]).run().code(), Some(3));
 }
 
 /// Six runs of an experiment against its simulation, which needs one.
@@ -297,7 +297,7 @@ fn runs_are_compared_with_simulations() {
             && row.difference.new.is_some()));
     }
     let outcome = compare(&["simulation.jsonl", "simulation.jsonl"]);
-    assert_eq!(outcome.code(), Some(0), "{outcome}");
+    assert_eq!(outcome.code(), Some(3), "{outcome}");
     let outcome = compare(&["runs.jsonl", "benchmark.jsonl"]);
     assert!(
         outcome.code() == Some(2) && outcome.stderr.contains("benchmarks cannot be compared with runs"),

@@ -107,8 +107,10 @@ fn a_lost_bundle_is_sent_again() {
 fn triggers_fill_blocks() {
     let lab = Lab::with(FEW);
     let rate = "trigger={type=\"rate\",rate=\"20 kHz\",events=1200,block=100}";
-    let record = good(&lab.run(THREADS).set(rate).run());
-    assert_eq!((record.events.triggered, record.trigger.offered), (1200, 1200));
+    // On a busy machine the run may be too short to tell whether the rate was kept.
+    let record = lab.run(THREADS).set(rate).run().record();
+    check_accounts(&record);
+    assert_eq!((record.events.built, record.trigger.offered), (1200, 1200));
     let duration = "trigger={type=\"rate\",rate=\"2 kHz\",duration=\"0.31 s\",block=100}";
     let outcome = lab.run(THREADS).set(duration).run();
     let record = outcome.record();

@@ -42,9 +42,9 @@ impl Listening {
         let experiment = format!(
             r#"
             [[readout.unit]]
-            source = {{ type = "tcp", listen = "127.0.0.1:{tcp}", counter_bits = {bits} }}
+            source = {{ type = "tcp", listen = "127.0.0.1:{tcp}", counter_bits = {bits}, first_counter = 1 }}
             [[readout.unit]]
-            source = {{ type = "{second}", listen = "127.0.0.1:{udp}", counter_bits = {bits} }}
+            source = {{ type = "{second}", listen = "127.0.0.1:{udp}", counter_bits = {bits}, first_counter = 1 }}
             [builder]
             units = 2
             [run]

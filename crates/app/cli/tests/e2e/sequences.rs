@@ -42,8 +42,8 @@ fn sequence_faults_are_counted_and_merge_nothing() {
     let events = (record.events.triggered, record.events.built, record.events.incomplete, record.events.lost);
     assert_eq!(events, (30, 27, 3, 0), "{outcome}");
     let count = |kind: &str| record.faults.get(kind).copied().unwrap_or(0);
-    // The gap; and the repeated fragment, and one that says that its counter started again and finds no successor.
-    assert_eq!((count("out_of_sequence"), count("duplicate")), (1, 2), "{outcome}");
+    // The gap, and a fragment that says that its counter started again and finds no successor; and the repeated one.
+    assert_eq!((count("out_of_sequence"), count("duplicate")), (2, 1), "{outcome}");
     assert_eq!((count("missing"), count("corrupted")), (2, 1), "{outcome}");
     assert_eq!((record.readouts[0].came, record.readouts[0].apart), (30, 2), "{outcome}");
     for event in &read_all(&lab.stored_files()).events {

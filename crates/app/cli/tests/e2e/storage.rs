@@ -61,7 +61,7 @@ fn a_full_disk_stops_the_run_and_keeps_stored_events() {
         let files = stored_files(&lab.path("copied"));
         let stored = read_all(&files);
         stored.check_generated(record.seed, 2);
-        assert!(!stored.events.is_empty(), "{outcome}");
+        assert!(stored.events.len() as u64 >= record.events.built, "{outcome}");
         let found = lab.verify(&files).json();
         assert_eq!((&found["intact"], &found["damaged"]), (&true.into(), &0.into()), "{found}");
     }

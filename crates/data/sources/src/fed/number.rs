@@ -6,6 +6,7 @@
 
 use super::{FedEntry, FedFault};
 use evb_core::{Apart, Numbered, Numbering, NumberingEvent};
+use std::collections::BTreeSet;
 
 /// Bits of a level-1 id.
 pub(crate) const ID_BITS: u8 = 24;
@@ -91,18 +92,19 @@ impl Segments {
 
 /// Assigns events to damaged fragments between good ones, before the first and after the last.
 fn number_damaged(entries: &mut [FedEntry]) {
+    let taken: BTreeSet<u64> = entries.iter().filter_map(|entry| entry.event).collect();
     let mut at = 0;
     while at < entries.len() {
         let run = entries[at..].iter().take_while(|entry| entry.event.is_none()).count();
         let before = at.checked_sub(1).and_then(|before| entries[before].event);
         let after = entries.get(at + run).and_then(|entry| entry.event);
-        fill(&mut entries[at..at + run], before, after);
+        fill(&mut entries[at..at + run], before, after, &taken);
         at += run + 1;
     }
 }
 
 /// Gives a run of fragments without events those between `before` and `after`, if the damaged ones fit exactly.
-fn fill(run: &mut [FedEntry], before: Option<u64>, after: Option<u64>) {
+fn fill(run: &mut [FedEntry], before: Option<u64>, after: Option<u64>, taken: &BTreeSet<u64>) {
     let damaged = run.iter().filter(|entry| entry.fault.is_some_and(FedFault::is_damage)).count() as u64;
     let first = match (before, after) {
         (Some(before), Some(after)) if after > before && after - before - 1 == damaged => before + 1,
@@ -110,6 +112,10 @@ fn fill(run: &mut [FedEntry], before: Option<u64>, after: Option<u64>) {
         (Some(before), None) => before + 1,
         _ => return,
     };
+    // A fragment that came late may have one of these events.
+    if taken.range(first..first + damaged).next().is_some() {
+        return;
+    }
     let damaged = run.iter_mut().filter(|entry| entry.fault.is_some_and(FedFault::is_damage));
     damaged.zip(first..).for_each(|(entry, event)| entry.event = Some(event));
 }

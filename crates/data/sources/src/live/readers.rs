@@ -128,7 +128,7 @@ fn make_room(readers: &mut Vec<Reader>, shared: &Shared) -> bool {
 }
 
 /// Reads a connection to its end. A front end that connects again may still have fragments in its connection before: the
-/// new one waits until the old ones have ended or are silent.
+/// new one delivers its first when the old ones have ended or are silent.
 fn read_stream(
     mut stream: &TcpStream,
     peer: SocketAddr,
@@ -144,15 +144,8 @@ fn read_stream(
         match stream.read(&mut bytes) {
             Ok(read) if read > 0 => {
                 state.silent.store(0, Ordering::Release);
-                while earlier.iter().any(Earlier::is_awaited) {
-                    if shared.stopped() || state.is_dismissed.load(Ordering::Relaxed) {
-                        return;
-                    }
-                    thread::park_timeout(ACCEPT_POLL);
-                }
-                earlier.clear();
                 parser.push(&bytes[..read]);
-                let alive = drain(&mut parser, peer, &bytes[..read], shared, state);
+                let alive = drain(&mut parser, peer, &bytes[..read], shared, (state, &mut earlier));
                 shared.wake();
                 if !alive {
                     return;
@@ -171,12 +164,21 @@ fn read_stream(
 }
 
 /// Delivers all whole frames; returns false if the stream cannot be used any more. `read` is the last input.
-fn drain(parser: &mut FrameParser, peer: SocketAddr, read: &[u8], shared: &Shared, state: &ReaderState) -> bool {
+fn drain(
+    parser: &mut FrameParser,
+    peer: SocketAddr,
+    read: &[u8],
+    shared: &Shared,
+    (state, earlier): (&ReaderState, &mut Vec<Earlier>),
+) -> bool {
     loop {
         match parser.pop() {
             Ok(None) => return true,
             Ok(Some(frame)) => {
                 state.is_known.fetch_or(frame.source == shared.unit, Ordering::Relaxed);
+                if frame.source == shared.unit && !let_pass(earlier, shared, state) {
+                    return false;
+                }
                 if !take(frame, peer, shared) {
                     return false;
                 }
@@ -189,6 +191,18 @@ fn drain(parser: &mut FrameParser, peer: SocketAddr, read: &[u8], shared: &Share
             }
         }
     }
+}
+
+/// Waits until no earlier connection may have fragments that came before; returns false if the connection has to go.
+fn let_pass(earlier: &mut Vec<Earlier>, shared: &Shared, state: &ReaderState) -> bool {
+    while earlier.iter().any(Earlier::is_awaited) {
+        if shared.stopped() || state.is_dismissed.load(Ordering::Relaxed) {
+            return false;
+        }
+        thread::park_timeout(ACCEPT_POLL);
+    }
+    earlier.clear();
+    true
 }
 
 /// Receives datagrams until the source stops.

@@ -100,6 +100,30 @@ fn tcp_fragments_come_in_order_with_their_counter_cut() {
     assert_eq!(live.next(), LiveItem::EndOfRun { counter: Some(1), sent: None });
 }
 
+/// A front end closes its connection and connects again while the queue is full: its fragments come in order.
+#[test]
+fn fragments_of_a_later_connection_come_after_those_of_the_earlier() {
+    // With large fragments the queue is short, so that most of them wait in the connections.
+    let live = Listening::start(&tcp(64), 4 << 20);
+    let payload = vec![7; 100_000];
+    let address = live.address();
+    let front_end = std::thread::spawn(move || {
+        for numbers in [1..=60, 61..=90, 91..=100] {
+            let mut connection = TcpStream::connect(&address).unwrap();
+            numbers.for_each(|number| connection.write_all(&encoded(&frame(number, &payload))).unwrap());
+        }
+        let mut connection = TcpStream::connect(&address).unwrap();
+        connection.write_all(&end_of_run(100)).unwrap();
+    });
+    let (fragments, _) = live.run();
+    let counters = fragments.iter().filter_map(|item| match item {
+        LiveItem::Fragment { counter, .. } => Some(*counter),
+        _ => None,
+    });
+    assert!(counters.eq(1..=100));
+    front_end.join().unwrap();
+}
+
 #[test]
 fn tcp_garbage_is_counted_and_disturbs_nobody() {
     let live = Listening::start(&tcp(64), 100);
