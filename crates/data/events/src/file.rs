@@ -5,10 +5,11 @@ use crate::{
     index::Index,
     layout::{
         EVENT_HEADER_BYTES, EventHeader, FILE_HEADER_BYTES, FRAGMENT_HEADER_BYTES, FileHeader, Footer, FragmentHeader,
-        MAX_EVENTS_PER_FILE, MAX_FRAGMENTS, Tag, closing_bytes, padded, padding, seal_event_head,
+        FragmentIdentity, MAX_EVENTS_PER_FILE, MAX_FRAGMENTS, Tag, closing_bytes, encode_trailer, padded, padding,
+        seal_event_head, trailer_bytes,
     },
     sink::{Sink, Storage, write_all},
-    waiting::{BUFFER_BYTES, MOST_BYTES, Waiting},
+    waiting::{BUFFER_BYTES, Waiting},
 };
 use bytes::Bytes;
 use std::{
@@ -16,7 +17,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-const _: () = assert!(MOST_BYTES >= EVENT_HEADER_BYTES + MAX_FRAGMENTS * FRAGMENT_HEADER_BYTES);
+// The longest head and the longest trailer each fit into the empty buffer.
+const _: () = assert!(BUFFER_BYTES >= EVENT_HEADER_BYTES + MAX_FRAGMENTS * FRAGMENT_HEADER_BYTES);
+const _: () = assert!(BUFFER_BYTES >= trailer_bytes(MAX_FRAGMENTS));
 
 /// One file under construction.
 pub(crate) struct OpenFile {
@@ -182,14 +185,18 @@ impl OpenFile {
         let complete = fragments.iter().all(|fragment| fragment.status == Status::Good && fragment.apart.is_none());
         let own = self.waiting.own();
         let at = own.len();
-        EventHeader::encode(event, length, self.tag, fragments.len() as u16, complete, own);
+        EventHeader::encode(event.id, length, self.tag, fragments.len() as u16, complete, own);
         for fragment in fragments {
             fragment_header(fragment).encode(own);
         }
-        seal_event_head(&mut own[at..]);
+        let head_checksum = seal_event_head(&mut own[at..]);
         for fragment in fragments {
             self.put(fragment.bytes)?;
         }
+        if !self.waiting.has_room_for(trailer_bytes(fragments.len()) as u64) {
+            self.hand_over()?;
+        }
+        encode_trailer(event, head_checksum, fragments.iter().map(fragment_identity), self.waiting.own());
         // A part of such an event is in the file already: the rest does not wait for other events.
         if length > BUFFER_BYTES as u64 { self.hand_over() } else { Ok(()) }
     }
@@ -237,7 +244,8 @@ impl OpenFile {
 /// Bytes of an event's record.
 pub(crate) fn record_bytes(fragments: &[FragmentRef<'_>]) -> u64 {
     let payload: u64 = fragments.iter().map(|fragment| padded(fragment.bytes.len() as u64)).sum();
-    (EVENT_HEADER_BYTES + fragments.len() * FRAGMENT_HEADER_BYTES) as u64 + payload
+    let head = EVENT_HEADER_BYTES + fragments.len() * FRAGMENT_HEADER_BYTES;
+    (head + trailer_bytes(fragments.len())) as u64 + payload
 }
 
 fn fragment_header(fragment: &FragmentRef<'_>) -> FragmentHeader {
@@ -252,10 +260,11 @@ fn fragment_header(fragment: &FragmentRef<'_>) -> FragmentHeader {
         length: fragment.bytes.len() as u32,
         checksum: fragment.checksum,
         stored_checksum,
-        counter: fragment.counter,
-        mark: fragment.mark,
-        apart: fragment.apart,
     }
+}
+
+const fn fragment_identity(fragment: &FragmentRef<'_>) -> FragmentIdentity {
+    FragmentIdentity { counter: fragment.counter, mark: fragment.mark, apart: fragment.apart }
 }
 
 fn create_error(path: &Path, source: io::Error) -> WriteError {

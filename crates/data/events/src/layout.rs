@@ -3,8 +3,12 @@
 //! This module encodes and decodes the fixed parts; it reads and writes no file. The format is described in
 //! `docs/reference/event-file.md`.
 
-use crate::{ApartReason, EventInfo, Status, checksum};
-use evb_core::{EventId, Mark, SourceId};
+mod trailer;
+
+pub(crate) use trailer::{FragmentIdentity, decode_trailer, encode_trailer, identity_flags, trailer_bytes};
+
+use crate::{Status, checksum};
+use evb_core::{EventId, SourceId};
 
 /// Version of the format that this crate writes.
 pub const FORMAT_VERSION: u32 = 2;
@@ -22,32 +26,24 @@ pub const MAX_METADATA_BYTES: usize = 16 << 20;
 /// Magic number. The first byte is not ASCII, and line ends and an end-of-text character follow, so that a transfer as
 /// text is detected at once.
 pub(crate) const FILE_MAGIC: [u8; 8] = *b"\x89EVB\r\n\x1a\n";
-pub(crate) const EVENT_MAGIC: [u8; 4] = *b"\xE5EV2";
-/// Events of version 1. The magic number of an event, not that of its file, says how long its headers are: a file whose
-/// header is damaged can then be read.
-pub(crate) const EVENT_MAGIC_1: [u8; 4] = *b"\xE5EVT";
+pub(crate) const EVENT_MAGIC: [u8; 4] = *b"\xE5EVT";
 pub(crate) const INDEX_MAGIC: [u8; 4] = *b"\xE5IDX";
 pub(crate) const FOOTER_MAGIC: [u8; 4] = *b"\xE5END";
 
 /// Alignment of every block.
 pub(crate) const ALIGNMENT: u64 = 8;
 pub(crate) const FILE_HEADER_BYTES: usize = 24;
-pub(crate) const EVENT_HEADER_BYTES: usize = 48;
-pub(crate) const FRAGMENT_HEADER_BYTES: usize = 32;
-/// The part of an event header that all versions have alike.
-pub(crate) const EVENT_START_BYTES: usize = 32;
-const FRAGMENT_HEADER_BYTES_1: usize = 16;
-/// Bytes of a record of one fragment beside its payload: its headers, and its entry in the index.
-pub const FRAGMENT_RECORD_BYTES: usize = EVENT_HEADER_BYTES + FRAGMENT_HEADER_BYTES + INDEX_ENTRY_BYTES;
+pub(crate) const EVENT_HEADER_BYTES: usize = 32;
+pub(crate) const FRAGMENT_HEADER_BYTES: usize = 16;
+/// Bytes of a record of one fragment beside its payload: its headers, its trailer, and its entry in the index.
+pub const FRAGMENT_RECORD_BYTES: usize =
+    EVENT_HEADER_BYTES + FRAGMENT_HEADER_BYTES + trailer_bytes(1) + INDEX_ENTRY_BYTES;
 pub(crate) const INDEX_HEADER_BYTES: usize = 24;
 pub(crate) const INDEX_ENTRY_BYTES: usize = 16;
 pub(crate) const FOOTER_BYTES: usize = 24;
 
 /// Flag of an event.
 const COMPLETE: u8 = 1;
-/// Flags of a fragment.
-const HAS_COUNTER: u8 = 1;
-const HAS_MARK: u8 = 2;
 
 /// `length` rounded up to the alignment.
 pub(crate) const fn padded(length: u64) -> u64 {
@@ -102,42 +98,36 @@ impl FileHeader {
     }
 }
 
-/// The start of an event's head, as all versions have it. The times and the fragment headers follow, then the payloads.
+/// The start of an event's head. The fragment headers follow, then the payloads, then the trailer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EventHeader {
     pub(crate) id: EventId,
-    /// The event was written in version 1: without times, and with shorter fragment headers.
-    is_version_1: bool,
     /// Bytes of the whole record.
     pub(crate) length: u64,
     pub(crate) tag: Tag,
     pub(crate) fragments: u16,
     pub(crate) complete: bool,
-    checksum: u32,
+    /// Checksum of the head.
+    pub(crate) checksum: u32,
 }
 
 impl EventHeader {
     /// Appends the header without its checksum, which [`seal_event_head`] fills in.
-    pub(crate) fn encode(event: EventInfo, length: u64, tag: Tag, fragments: u16, complete: bool, out: &mut Vec<u8>) {
+    pub(crate) fn encode(id: EventId, length: u64, tag: Tag, fragments: u16, complete: bool, out: &mut Vec<u8>) {
         let mut bytes = [0; EVENT_HEADER_BYTES];
         bytes[..4].copy_from_slice(&EVENT_MAGIC);
-        put_u64(&mut bytes, 8, event.id.0);
+        put_u64(&mut bytes, 8, id.0);
         put_u64(&mut bytes, 16, length);
         put_u32(&mut bytes, 24, tag);
         bytes[28..30].copy_from_slice(&fragments.to_le_bytes());
         bytes[30] = if complete { COMPLETE } else { 0 };
-        put_u64(&mut bytes, 32, event.triggered.unwrap_or(0));
-        put_u64(&mut bytes, 40, event.source_time.unwrap_or(0));
         out.extend_from_slice(&bytes);
     }
 
-    /// Decodes the start of a header; `None` if the magic is wrong or the length impossible. The checksum is not
-    /// compared yet.
-    pub(crate) fn decode(bytes: &[u8; EVENT_START_BYTES]) -> Option<Self> {
-        let is_version_1 = bytes[..4] == EVENT_MAGIC_1;
+    /// Decodes a header; `None` if the magic is wrong or the length impossible. The checksum is not compared yet.
+    pub(crate) fn decode(bytes: &[u8; EVENT_HEADER_BYTES]) -> Option<Self> {
         let header = Self {
             id: EventId(u64_at(bytes, 8)),
-            is_version_1,
             length: u64_at(bytes, 16),
             tag: u32_at(bytes, 24),
             fragments: u16::from_le_bytes([bytes[28], bytes[29]]),
@@ -145,36 +135,25 @@ impl EventHeader {
             checksum: u32_at(bytes, 4),
         };
         let possible = header.head_bytes() as u64 <= header.length && header.length <= MAX_EVENT_BYTES;
-        ((is_version_1 || bytes[..4] == EVENT_MAGIC) && possible).then_some(header)
-    }
-
-    /// Bytes of the event header and of a fragment header.
-    const fn sizes(&self) -> (usize, usize) {
-        match self.is_version_1 {
-            true => (EVENT_START_BYTES, FRAGMENT_HEADER_BYTES_1),
-            false => (EVENT_HEADER_BYTES, FRAGMENT_HEADER_BYTES),
-        }
+        (bytes[..4] == EVENT_MAGIC && possible).then_some(header)
     }
 
     /// Bytes of this header and its fragment headers.
     pub(crate) const fn head_bytes(&self) -> usize {
-        let (own, each) = self.sizes();
-        own + self.fragments as usize * each
+        EVENT_HEADER_BYTES + self.fragments as usize * FRAGMENT_HEADER_BYTES
     }
 
-    /// Id and times of the event with this head.
-    pub(crate) fn info(&self, head: &[u8]) -> EventInfo {
-        let time = |at| Some(u64_at(head, at)).filter(|&time| time > 0);
-        match self.is_version_1 {
-            true => self.id.into(),
-            false => EventInfo { id: self.id, triggered: time(32), source_time: time(40) },
-        }
+    /// Bytes of the trailer of a record with this length of payloads, padding included: 0 in version 1, which has no
+    /// trailer. `None` if the length of the record is wrong.
+    pub(crate) fn trailer_bytes(&self, payload: u64) -> Option<usize> {
+        let bytes = self.length.checked_sub(self.head_bytes() as u64 + payload)?;
+        let expected = trailer_bytes(self.fragments as usize);
+        (bytes == 0 || bytes == expected as u64).then_some(bytes as usize)
     }
 
     /// The fragment headers in this head; `None` if a status does not exist.
     pub(crate) fn fragments(&self, head: &[u8]) -> Option<Vec<FragmentHeader>> {
-        let (own, each) = self.sizes();
-        head[own..].chunks_exact(each).map(FragmentHeader::decode).collect()
+        head[EVENT_HEADER_BYTES..].chunks_exact(FRAGMENT_HEADER_BYTES).map(FragmentHeader::decode).collect()
     }
 
     /// Returns true if `head`, this header and its fragment headers, has the right checksum.
@@ -183,10 +162,11 @@ impl EventHeader {
     }
 }
 
-/// Fills in the checksum of a head: everything after the checksum itself.
-pub(crate) fn seal_event_head(head: &mut [u8]) {
+/// Fills in the checksum of a head, which covers everything after it, and returns it.
+pub(crate) fn seal_event_head(head: &mut [u8]) -> u32 {
     let sum = checksum(&head[8..]);
     put_u32(head, 4, sum);
+    sum
 }
 
 /// One fragment's part of an event's head.
@@ -200,9 +180,6 @@ pub(crate) struct FragmentHeader {
     /// Checksum of the stored bytes. It differs from `checksum` only if the fragment arrived corrupted or was
     /// truncated.
     pub(crate) stored_checksum: u32,
-    pub(crate) counter: Option<u64>,
-    pub(crate) mark: Option<Mark>,
-    pub(crate) apart: Option<ApartReason>,
 }
 
 impl FragmentHeader {
@@ -210,36 +187,22 @@ impl FragmentHeader {
         let mut bytes = [0; FRAGMENT_HEADER_BYTES];
         bytes[..2].copy_from_slice(&self.source.0.to_le_bytes());
         bytes[2] = self.status as u8;
-        bytes[3] = identity_flags(self.counter, self.mark);
         put_u32(&mut bytes, 4, self.length);
         put_u32(&mut bytes, 8, self.checksum);
         put_u32(&mut bytes, 12, self.stored_checksum);
-        put_u64(&mut bytes, 16, self.counter.unwrap_or(0));
-        put_u32(&mut bytes, 24, self.mark.map_or(0, Mark::value));
-        bytes[28] = self.apart.map_or(0, |reason| reason as u8);
         out.extend_from_slice(&bytes);
     }
 
-    /// Decodes a header of any version, whose length shows its version; `None` if the status does not exist.
+    /// Decodes a header; `None` if the status does not exist.
     fn decode(bytes: &[u8]) -> Option<Self> {
-        let is_version_1 = bytes.len() == FRAGMENT_HEADER_BYTES_1;
-        let has = |flag: u8| !is_version_1 && bytes[3] & flag != 0;
         Some(Self {
             source: SourceId(u16::from_le_bytes([bytes[0], bytes[1]])),
             status: Status::from_byte(bytes[2])?,
             length: u32_at(bytes, 4),
             checksum: u32_at(bytes, 8),
             stored_checksum: u32_at(bytes, 12),
-            counter: has(HAS_COUNTER).then(|| u64_at(bytes, 16)),
-            mark: has(HAS_MARK).then(|| Mark::new(u32_at(bytes, 24))),
-            apart: if is_version_1 { None } else { ApartReason::from_byte(bytes[28]) },
         })
     }
-}
-
-/// The flags of a fragment for counter and mark.
-pub(crate) fn identity_flags(counter: Option<u64>, mark: Option<Mark>) -> u8 {
-    (if counter.is_some() { HAS_COUNTER } else { 0 }) | if mark.is_some() { HAS_MARK } else { 0 }
 }
 
 /// The start of the index; its entries follow.
@@ -319,11 +282,11 @@ mod tests {
 
     #[test]
     fn a_record_above_the_limit_is_rejected_even_with_a_right_checksum() {
-        for (length, known) in [(MAX_EVENT_BYTES, true), (MAX_EVENT_BYTES + 1, false), (47, false)] {
+        for (length, known) in [(MAX_EVENT_BYTES, true), (MAX_EVENT_BYTES + 1, false), (31, false)] {
             let mut head = Vec::new();
-            EventHeader::encode(EventId(1).into(), length, 7, 0, true, &mut head);
+            EventHeader::encode(EventId(1), length, 7, 0, true, &mut head);
             seal_event_head(&mut head);
-            let start = head[..EVENT_START_BYTES].try_into().expect("a header");
+            let start = head[..EVENT_HEADER_BYTES].try_into().expect("a header");
             assert_eq!(EventHeader::decode(&start).is_some(), known, "{length} bytes");
         }
     }

@@ -40,7 +40,7 @@ pub use metadata::Metadata;
 pub use reader::{Events, Reader};
 pub use show::{FileSummary, show};
 pub use verify::{Finding, FindingKind, MAX_FINDINGS, Verification, verify, verify_with};
-pub use waiting::MOST_BYTES as WRITER_BUFFER_BYTES;
+pub use waiting::BUFFER_BYTES as WRITER_BUFFER_BYTES;
 pub use writer::{Place, WriteSummary, Writer, WriterOptions};
 
 pub use evb_core::FragmentStatus as Status;

@@ -3,7 +3,8 @@
 use crate::{
     Event, EventInfo, Found, Fragment, LostRange, Reader,
     layout::{
-        ALIGNMENT, EVENT_MAGIC, EVENT_MAGIC_1, EVENT_START_BYTES, EventHeader, FragmentHeader, INDEX_MAGIC, padded,
+        ALIGNMENT, EVENT_HEADER_BYTES, EVENT_MAGIC, EventHeader, FragmentHeader, FragmentIdentity, INDEX_MAGIC,
+        decode_trailer, padded,
     },
 };
 use bytes::{Bytes, BytesMut};
@@ -18,9 +19,11 @@ pub(crate) struct Head {
     pub(crate) offset: u64,
     /// Offset of the payloads.
     pub(crate) payload_offset: u64,
+    /// Bytes of the payloads, padding included.
+    payload_bytes: u64,
     /// Bytes of the record.
     pub(crate) length: u64,
-    pub(crate) fragments: Vec<FragmentHeader>,
+    pub(crate) fragments: Vec<(FragmentHeader, FragmentIdentity)>,
 }
 
 /// One step through a file.
@@ -57,7 +60,7 @@ impl<R: Read + Seek> Reader<R> {
 
     /// The first offset in `from..to` where an event begins, or the index of a file without a footer.
     pub(crate) fn next_block(&mut self, mut from: u64, to: u64) -> io::Result<Option<u64>> {
-        while let Some(offset) = self.input.search(from, to, &[EVENT_MAGIC, EVENT_MAGIC_1, INDEX_MAGIC])? {
+        while let Some(offset) = self.input.search(from, to, &[EVENT_MAGIC, INDEX_MAGIC])? {
             if self.head_at(offset)?.is_some() || self.ends_at(offset)? {
                 return Ok(Some(offset));
             }
@@ -66,9 +69,10 @@ impl<R: Read + Seek> Reader<R> {
         Ok(None)
     }
 
-    /// The head at `offset`, if it is one of this file, undamaged, and its record fits into the file.
+    /// The head and the trailer of the event at `offset`, if it is one of this file, they are undamaged, and its record
+    /// fits into the file.
     pub(crate) fn head_at(&mut self, offset: u64) -> io::Result<Option<Head>> {
-        let Some(start) = self.input.array_at::<EVENT_START_BYTES>(offset)? else { return Ok(None) };
+        let Some(start) = self.input.array_at::<EVENT_HEADER_BYTES>(offset)? else { return Ok(None) };
         let Some(header) = EventHeader::decode(&start) else { return Ok(None) };
         if self.tag.is_some_and(|tag| tag != header.tag) || header.length > self.end.saturating_sub(offset) {
             return Ok(None);
@@ -79,25 +83,42 @@ impl<R: Read + Seek> Reader<R> {
             return Ok(None);
         }
         let Some(fragments) = header.fragments(&bytes) else { return Ok(None) };
-        let payload: u64 = fragments.iter().map(|fragment| padded(u64::from(fragment.length))).sum();
-        if bytes.len() as u64 + payload != header.length {
-            return Ok(None);
-        }
-        self.tag = Some(header.tag);
+        let payload_bytes = fragments.iter().map(|fragment| padded(u64::from(fragment.length))).sum();
+        let Some(trailer_bytes) = header.trailer_bytes(payload_bytes) else { return Ok(None) };
         let payload_offset = offset + bytes.len() as u64;
-        let (event, complete, length) = (header.info(&bytes), header.complete, header.length);
-        Ok(Some(Head { event, complete, offset, payload_offset, length, fragments }))
+        let trailer = self.trailer_at(payload_offset + payload_bytes, trailer_bytes, &header)?;
+        let Some((event, identities)) = trailer else { return Ok(None) };
+        self.tag = Some(header.tag);
+        let fragments = fragments.into_iter().zip(identities).collect();
+        let (complete, length) = (header.complete, header.length);
+        Ok(Some(Head { event, complete, offset, payload_offset, payload_bytes, length, fragments }))
+    }
+
+    /// Times and identities of the event with this header: from the trailer at `offset`, or none in version 1, without
+    /// trailer.
+    fn trailer_at(
+        &mut self,
+        offset: u64,
+        length: usize,
+        header: &EventHeader,
+    ) -> io::Result<Option<(EventInfo, Vec<FragmentIdentity>)>> {
+        if length == 0 {
+            return Ok(Some((header.id.into(), vec![FragmentIdentity::default(); header.fragments as usize])));
+        }
+        let mut bytes = vec![0; length];
+        self.input.read_at(offset, &mut bytes)?;
+        let decoded = decode_trailer(header.id, header.checksum, &bytes);
+        Ok(decoded.map(|(event, identities)| (event, identities.collect())))
     }
 
     /// Reads and checks the payloads.
     pub(crate) fn read_payload(&mut self, head: Head) -> io::Result<Found> {
-        let start = head.payload_offset;
-        let mut payload = BytesMut::zeroed((head.offset + head.length - start) as usize);
-        self.input.read_at(start, &mut payload)?;
+        let mut payload = BytesMut::zeroed(head.payload_bytes as usize);
+        self.input.read_at(head.payload_offset, &mut payload)?;
         let mut payload = payload.freeze();
         let (mut fragments, mut sources) = (Vec::with_capacity(head.fragments.len()), Vec::new());
-        for header in &head.fragments {
-            let (fragment, intact) = split_fragment(header, &mut payload);
+        for (header, identity) in &head.fragments {
+            let (fragment, intact) = split_fragment(header, identity, &mut payload);
             if !intact {
                 sources.push(header.source);
             }
@@ -120,10 +141,11 @@ fn found(event: Event, sources: Vec<SourceId>) -> Found {
 }
 
 /// Takes one fragment off the front of `payload`; the flag is true if bytes and padding are intact.
-fn split_fragment(header: &FragmentHeader, payload: &mut Bytes) -> (Fragment, bool) {
+fn split_fragment(header: &FragmentHeader, identity: &FragmentIdentity, payload: &mut Bytes) -> (Fragment, bool) {
     let mut bytes = payload.split_to(padded(u64::from(header.length)) as usize);
     let padding = bytes.split_off(header.length as usize);
     let intact = crate::checksum(&bytes) == header.stored_checksum && padding.iter().all(|&byte| byte == 0);
-    let FragmentHeader { source, status, checksum, counter, mark, apart, .. } = *header;
+    let FragmentHeader { source, status, checksum, .. } = *header;
+    let FragmentIdentity { counter, mark, apart } = *identity;
     (Fragment { source, status, checksum, counter, mark, apart, bytes }, intact)
 }

@@ -25,7 +25,7 @@ pub enum FindingKind {
     Start,
     /// The payload of one source changed.
     Payload,
-    /// The headers of an event changed: the data that belong to it are unknown.
+    /// The headers or the trailer of an event changed: the data that belong to it are unknown.
     Head,
     /// The file ends within an event, as after a crash.
     Tail,
@@ -44,7 +44,7 @@ impl FindingKind {
             Self::Header => "file header or metadata damaged",
             Self::Start => "file ends before its first event",
             Self::Payload => "payload damaged",
-            Self::Head => "event header damaged",
+            Self::Head => "event header or trailer damaged",
             Self::Tail => "file ends within an event",
             Self::Index => "index or footer damaged",
             Self::Unclosed => "file was not closed",

@@ -8,12 +8,8 @@
 use bytes::Bytes;
 use std::io::IoSlice;
 
-/// Bytes that wait to be handed to the kernel: about 1 MiB.
-pub(crate) const BUFFER_BYTES: usize = (1 << 20) + (1 << 12);
-
-/// Most memory of what waits, beside large fragments: an event with very many fragments has a head that is longer than
-/// the buffer, which then grows once.
-pub const MOST_BYTES: usize = 2 * BUFFER_BYTES;
+/// Bytes that wait to be handed to the kernel: about 1 MiB, and at least the longest head of an event.
+pub const BUFFER_BYTES: usize = (1 << 20) + (1 << 12);
 
 /// Smallest fragment that is not copied.
 pub(crate) const SHARED_BYTES: usize = 8 << 10;

@@ -8,7 +8,7 @@ use std::{env, fs, path::PathBuf};
 /// Every seed by name, made from one valid file.
 fn seeds() -> Vec<(&'static str, Vec<u8>)> {
     let valid = closed_file(3);
-    let first = valid.windows(4).position(|window| window == b"\xE5EV2").expect("an event");
+    let first = valid.windows(4).position(|window| window == b"\xE5EVT").expect("an event");
     let index = valid.windows(4).position(|window| window == b"\xE5IDX").expect("an index");
     let with = |at: usize, patch: &[u8]| {
         let mut bytes = valid.clone();
@@ -17,7 +17,7 @@ fn seeds() -> Vec<(&'static str, Vec<u8>)> {
     };
     // A length that lies, under a right checksum: a record of 1 GiB with two fragments.
     let mut long = with(first + 16, &(1_u64 << 30).to_le_bytes());
-    let head = evb_core::checksum(&long[first + 8..first + 112]);
+    let head = evb_core::checksum(&long[first + 8..first + 64]);
     long[first + 4..first + 8].copy_from_slice(&head.to_le_bytes());
     vec![
         ("empty.evb", Vec::new()),
@@ -26,7 +26,8 @@ fn seeds() -> Vec<(&'static str, Vec<u8>)> {
         ("truncated.evb", valid[..index - 9].to_vec()),
         ("unclosed.evb", valid[..index].to_vec()),
         ("index-cut.evb", valid[..index + 40].to_vec()),
-        ("payload-flipped.evb", with(first + 112, &[!valid[first + 112]])),
+        ("payload-flipped.evb", with(first + 64, &[!valid[first + 64]])),
+        ("trailer-flipped.evb", with(first + 64 + 24 + 8, &[!valid[first + 64 + 24 + 8]])),
         ("head-flipped.evb", with(first + 8, &[!valid[first + 8]])),
         ("header-flipped.evb", with(9, &[0xff])),
         ("magic-flipped.evb", with(0, b"X")),

@@ -206,7 +206,7 @@ fn of_two_copies_an_export_takes_the_better() {
     assert_eq!(fs::read(whole_copy.join("source-000.raw")).unwrap(), expected);
 
     // A damaged header costs that copy only.
-    let at = bytes.windows(4).position(|window| window == b"\xE5EV2").unwrap();
+    let at = bytes.windows(4).position(|window| window == b"\xE5EVT").unwrap();
     bytes[at + 8] ^= 1;
     fs::write(&files[1], bytes).unwrap();
     let other_copy = directory.path().join("again");

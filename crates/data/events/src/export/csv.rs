@@ -41,10 +41,10 @@ fn write_rows(writer: &mut impl Write, head: &Head, file: &EventFileRef<'_>) -> 
     let (event, builder) = (text((!file.is_apart).then_some(head.event.id)), text(file.builder));
     let (triggered, source_time) = (text(head.event.triggered), text(head.event.source_time));
     let name = quoted(&file.file);
-    for (fragment, offset) in fragments(head) {
+    for (fragment, identity, offset) in fragments(head) {
         let (source, status, bytes, checksum) = (fragment.source, fragment.status, fragment.length, fragment.checksum);
-        let (counter, mark) = (text(fragment.counter), text(fragment.mark.map(Mark::value)));
-        let apart = fragment.apart.map_or("", |reason| reason.name());
+        let (counter, mark) = (text(identity.counter), text(identity.mark.map(Mark::value)));
+        let apart = identity.apart.map_or("", |reason| reason.name());
         writeln!(
             writer,
             "{event},{builder},{source},{status},{bytes},{checksum:08x},{name},{offset},{triggered},{source_time},\

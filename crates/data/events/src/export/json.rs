@@ -2,7 +2,7 @@
 
 use super::{
     ExportSummary,
-    table::{EventFileRef, fragments, visit_heads},
+    table::{EventFileRef, FragmentEntry, fragments, visit_heads},
 };
 use crate::{ExportError, scan::Head};
 use evb_core::Mark;
@@ -60,15 +60,15 @@ pub fn export_json<P: AsRef<Path>>(paths: &[P], writer: impl Write) -> Result<Ex
 }
 
 fn line<'a>(head: &Head, file: &'a EventFileRef<'_>) -> EventLine<'a> {
-    let fragment = |(fragment, offset): (&crate::layout::FragmentHeader, u64)| FragmentLine {
+    let fragment = |(fragment, identity, offset): FragmentEntry<'_>| FragmentLine {
         source: fragment.source.0,
         status: fragment.status.name(),
         bytes: fragment.length,
         checksum: format!("{:08x}", fragment.checksum),
         offset,
-        counter: fragment.counter,
-        mark: fragment.mark.map(Mark::value),
-        apart: fragment.apart.map(|reason| reason.name()),
+        counter: identity.counter,
+        mark: identity.mark.map(Mark::value),
+        apart: identity.apart.map(|reason| reason.name()),
     };
     EventLine {
         event: (!file.is_apart).then_some(head.event.id.0),

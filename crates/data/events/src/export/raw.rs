@@ -76,7 +76,7 @@ fn sources(paths: &[PathBuf]) -> Result<BTreeSet<SourceId>, ExportError> {
         while let Some(step) = reader.step(offset).map_err(|error| reader.error(error))? {
             offset = step.end();
             if let Step::Event(head) = step {
-                sources.extend(head.fragments.iter().map(|fragment| fragment.source));
+                sources.extend(head.fragments.iter().map(|(fragment, _)| fragment.source));
             }
         }
     }

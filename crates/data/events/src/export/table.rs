@@ -3,7 +3,7 @@
 use super::{ExportFiles, ExportSummary, merge};
 use crate::{
     ReadError,
-    layout::{FragmentHeader, padded},
+    layout::{FragmentHeader, FragmentIdentity, padded},
     scan::Head,
 };
 use std::{
@@ -53,7 +53,7 @@ fn visit_files<E: From<ReadError>>(
         let builder = reader.metadata().filter(|_| !is_apart).map(|metadata| metadata.builder);
         visit(&head, &EventFileRef { builder, file: reader.path().to_string_lossy(), is_apart })?;
         let fragments = head.fragments.len() as u64;
-        summary.payload_bytes += head.fragments.iter().map(|fragment| u64::from(fragment.length)).sum::<u64>();
+        summary.payload_bytes += head.fragments.iter().map(|(fragment, _)| u64::from(fragment.length)).sum::<u64>();
         match is_apart {
             true => summary.apart += fragments,
             false => {
@@ -65,14 +65,17 @@ fn visit_files<E: From<ReadError>>(
     Ok(())
 }
 
-/// The fragments of an event in the order of their sources, each with the offset of its payload.
-pub(super) fn fragments(head: &Head) -> Vec<(&FragmentHeader, u64)> {
+/// A fragment and the offset of its payload.
+pub(super) type FragmentEntry<'a> = (&'a FragmentHeader, &'a FragmentIdentity, u64);
+
+/// The fragments of an event in the order of their sources.
+pub(super) fn fragments(head: &Head) -> Vec<FragmentEntry<'_>> {
     let mut offset = head.payload_offset;
     let mut fragments = Vec::with_capacity(head.fragments.len());
-    for fragment in &head.fragments {
-        fragments.push((fragment, offset));
+    for (fragment, identity) in &head.fragments {
+        fragments.push((fragment, identity, offset));
         offset += padded(u64::from(fragment.length));
     }
-    fragments.sort_by_key(|(fragment, _)| fragment.source);
+    fragments.sort_by_key(|(fragment, ..)| fragment.source);
     fragments
 }

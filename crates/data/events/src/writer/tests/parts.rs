@@ -2,7 +2,9 @@
 
 use super::*;
 use crate::{
-    layout::{EventHeader, FileHeader, Footer, FragmentHeader, Tag, padded, seal_event_head},
+    layout::{
+        EventHeader, FileHeader, Footer, FragmentHeader, FragmentIdentity, Tag, encode_trailer, padded, seal_event_head,
+    },
     waiting::{BUFFER_BYTES, SHARED_BYTES},
 };
 use proptest::prelude::*;
@@ -66,19 +68,20 @@ impl Plain {
 
 fn put_event(bytes: &mut Vec<u8>, tag: Tag, id: u64, lengths: &[usize]) {
     let (payloads, at) = (event_payloads(id, lengths), bytes.len());
-    let length = 48 + 32 * lengths.len() as u64 + lengths.iter().map(|l| padded(*l as u64)).sum::<u64>();
-    EventHeader::encode(EventId(id).into(), length, tag, lengths.len() as u16, true, bytes);
+    let length = 56 + 32 * lengths.len() as u64 + lengths.iter().map(|l| padded(*l as u64)).sum::<u64>();
+    EventHeader::encode(EventId(id), length, tag, lengths.len() as u16, true, bytes);
     for (source, bytes_of) in payloads.iter().enumerate() {
         let (source, checksum) = (SourceId(source as u16), checksum(bytes_of));
         let (length, stored_checksum) = (bytes_of.len() as u32, checksum);
-        let (status, counter, mark, apart) = (Status::Good, None, None, None);
-        FragmentHeader { source, status, length, checksum, stored_checksum, counter, mark, apart }.encode(bytes);
+        FragmentHeader { source, status: Status::Good, length, checksum, stored_checksum }.encode(bytes);
     }
-    seal_event_head(&mut bytes[at..]);
+    let head_checksum = seal_event_head(&mut bytes[at..]);
     for payload in &payloads {
         bytes.extend_from_slice(payload);
         bytes.resize(padded(bytes.len() as u64) as usize, 0);
     }
+    let identities = lengths.iter().map(|_| FragmentIdentity::default());
+    encode_trailer(EventId(id).into(), head_checksum, identities, bytes);
 }
 
 /// What is left of the events after all steps, with their numbers.
