@@ -634,7 +634,7 @@ fn complete_events_are_right_or_not_confirmed() {
         let bits = [8, 15, 24, 32, 64][random.next_u64() as usize % 5];
         let kind = random.next_u64() as usize % 4;
         let marks = [Marks::Absent, Marks::Fine, Marks::Shared, Marks::Jittering][kind];
-        let (alike, length) = (random.next_u64() % 2 == 0, 100 + random.next_u64() % 400);
+        let (alike, length) = (random.next_u64().is_multiple_of(2), 100 + random.next_u64() % 400);
         let first = FIRST[random.next_u64() as usize % 5];
         let mut about = Vec::new();
         let boards: Vec<_> = (0..3)

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 /// The machine of a node.
 pub(super) enum Node {
     Manager(ManagerMachine<Tag>),
-    Readout(ReadoutMachine<Tag>),
+    Readout(Box<ReadoutMachine<Tag>>),
     Builder(BuilderMachine<Tag>),
 }
 
@@ -33,7 +33,7 @@ impl Node {
             Config::EVENT_MANAGER => (Self::Manager(ManagerMachine::new(config)), What::Manager(ManagerCommand::Start)),
             id if config.readout_nodes().contains(id) => {
                 let start = ReadoutCommand::Start { through: evb_core::EventId(u64::MAX), last: true };
-                (Self::Readout(ReadoutMachine::new(config, SourceId(id.0 - 1), None)), What::Readout(start))
+                (Self::Readout(Box::new(ReadoutMachine::new(config, SourceId(id.0 - 1), None))), What::Readout(start))
             }
             _ => (Self::Builder(BuilderMachine::new(config)), What::Builder(BuilderCommand::Start)),
         }
