@@ -34,6 +34,9 @@ enum Driver {
     Simulate,
 }
 
+/// Exit status of a result that cannot be told.
+const CANNOT_TELL: i32 = 3;
+
 const fn example(name: &'static str, changes: &'static [&'static str]) -> Example {
     Example { name, changes, status: 0, recorded: false, drivers: &[Driver::Run, Driver::Simulate] }
 }
@@ -48,7 +51,8 @@ const EXAMPLES: &[Example] = &[
     Example { recorded: true, ..example("cms-size-model", &["trigger.events=5000"]) },
     simulation("barrel-shifter", &["trigger.duration=\"70 ms\"", "sweep={\"readout.units, builder.units\"=[8]}"]),
     example("blocks", &["trigger.events=64000"]),
-    simulation("clos-512", &["trigger.duration=\"20 ms\"", "run.warmup=\"10 ms\""]),
+    // The pipeline of 512 slots takes longer to fill than this: most is carried after the trigger.
+    Example { status: 1, ..simulation("clos-512", &["trigger.duration=\"20 ms\"", "run.warmup=\"10 ms\""]) },
     simulation("crossbar-hol", &[]),
     example("demonstrator-random", &[]),
     simulation("demonstrator-sizes", &[]),
@@ -188,7 +192,9 @@ fn verify(workspace: &Workspace, scratch: &Path, record: &Value) -> Result<(), S
 /// Runs `evb`, which must end with `status`. Returns its standard output.
 fn evb(command: &mut Command, status: i32) -> Result<String, String> {
     let (actual, output) = Limited::start(command, LIMIT).map_err(|error| error.to_string())?.wait()?;
-    if actual.code() == Some(status) {
+    // A shortened example may be too short to tell whether its rate is kept.
+    let is_undecided = status == 0 && actual.code() == Some(CANNOT_TELL);
+    if actual.code() == Some(status) || is_undecided {
         return Ok(output);
     }
     Err(format!("{actual}, expected status {status}\n{output}"))
