@@ -2,7 +2,6 @@
 
 use crate::{filter, worker_pool::queue_length};
 use bytes::Bytes;
-use evb_core::SourceId;
 use evb_events::{MAX_EVENTS_PER_FILE, WRITER_BUFFER_BYTES};
 use evb_experiment::{Keep, Plan};
 use evb_filter::Memory;
@@ -114,8 +113,7 @@ fn writer(plan: &Plan) -> u64 {
 /// The fragments of a live source that belong to no event, on their way to their file, and the buffer of its writer.
 fn set_apart(plan: &Plan) -> u64 {
     let is_live = |spec: &SourceSpec| matches!(spec, SourceSpec::Tcp { .. } | SourceSpec::Udp { .. });
-    let sources = plan.bundling.sources(plan.building.readout_units);
-    let is_stored = plan.storage.apart.0 > 0 && (0..sources).any(|source| is_live(plan.source(SourceId(source))));
+    let is_stored = plan.storage.apart.0 > 0 && plan.sources.iter().any(is_live);
     if is_stored { plan.building.most_buffered().0 + writer(plan) } else { 0 }
 }
 
