@@ -258,16 +258,11 @@ impl<T> Numbering<T> {
         self.steps.front()
     }
 
-    /// Number of fragments whose position is not known yet.
-    pub fn held(&self) -> usize {
-        self.early.len() + self.strays.len()
-    }
-
     /// Number of fragments that [`pop`](Self::pop) has not returned.
     pub fn waiting(&self) -> usize {
         let is_fragment =
             |step: &&NumberingEvent<T>| matches!(step, NumberingEvent::Placed { .. } | NumberingEvent::Apart { .. });
-        self.held() + self.steps.iter().filter(is_fragment).count()
+        self.early.len() + self.strays.len() + self.steps.iter().filter(is_fragment).count()
     }
 
     /// Number of events from one number to another, if the second is ahead of the first by value by at most half the

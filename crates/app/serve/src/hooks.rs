@@ -100,8 +100,9 @@ mod tests {
         let path =
             script(folder.path(), &format!("sleep 60 & echo $! > {0}.new; mv {0}.new {0}; wait", noted.display()));
         let mut hook = Hook::start(&path.into(), &[], Duration::from_secs(60)).unwrap();
+        let end = Instant::now() + Duration::from_secs(60);
         let child = loop {
-            assert!(hook.outcome().is_none());
+            assert!(hook.outcome().is_none() && Instant::now() < end, "the script does not start its child");
             match std::fs::read_to_string(&noted) {
                 Ok(child) => break child.trim().to_owned(),
                 Err(_) => thread::sleep(Duration::from_millis(2)),
@@ -111,6 +112,7 @@ mod tests {
         let state = || std::fs::read_to_string(format!("/proc/{child}/stat")).unwrap_or_default();
         // An orphan may wait for its new parent.
         while state().rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z')) {
+            assert!(Instant::now() < end, "the child is still alive");
             thread::sleep(Duration::from_millis(2));
         }
     }

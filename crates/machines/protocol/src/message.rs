@@ -52,7 +52,8 @@ pub struct Sighted {
     pub after: EventId,
     /// The number at position 0 of the segment, counted from the source's first one if that is known.
     pub number: u64,
-    /// Numbers from the last fragment with an event to position 0, if it is ahead by value; else 0.
+    /// Numbers from the last fragment with an event to position 0, if it is ahead by value and the restart was not
+    /// announced; else 0.
     pub ahead: u32,
     /// Positions in the segment, and marks, of fragments that were not reported before.
     pub fragments: Arc<[Sighting]>,

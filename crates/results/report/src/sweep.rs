@@ -104,7 +104,7 @@ fn any_reason(record: &Record) -> String {
 fn last_line(records: &[Record]) -> String {
     let count = |outcome| records.iter().filter(|record| record.outcome() == outcome).count();
     match Outcome::worst(records.iter().map(Record::outcome)) {
-        _ if records.is_empty() => "not good: there are no points".to_owned(),
+        _ if records.is_empty() => "not good: the sweep has no points".to_owned(),
         Outcome::Good => format!("good: all {} points", records.len()),
         worst => format!("{}: {} of {} points", worst.name(), count(worst), records.len()),
     }

@@ -229,7 +229,7 @@ const fn reason_of(fault: Fault) -> ApartReason {
     }
 }
 
-/// Writes fragments until there are no more. After an error, all others are counted.
+/// Writes fragments until the queue is closed. After an error, the remaining ones are only counted.
 fn write(options: WriterOptions, unit: SourceId, items: &Receiver<Queued>, shared: &Shared) {
     let (mut file, mut records) = (None, 0);
     while let Ok(item) = items.recv() {

@@ -282,7 +282,7 @@ impl Alignment {
     /// The event of position 0 by the value of its number, if the counter leapt forwards and others show that it was
     /// right.
     fn place_by_value(&self, source: &SourceAlignment) -> Option<i64> {
-        if source.ahead == 0 || source.declared || source.seen.len() as u64 >= u64::from(source.ahead) / 2 {
+        if source.ahead == 0 || source.seen.len() as u64 >= u64::from(source.ahead) / 2 {
             return None;
         }
         let first = source.after.0 + u64::from(source.ahead);
@@ -302,18 +302,14 @@ impl Alignment {
         };
         let has_passed = |other: &SourceAlignment| {
             let through = self.through.get(&other.unit).copied().unwrap_or_default();
-            match source.ahead {
-                _ if source.declared => through > source.after,
-                0 => through > source.after,
-                // It would have been placed when others got there.
-                ahead => through.0 >= source.after.0 + u64::from(ahead),
-            }
+            // A source that leapt forwards would have been placed when others got there.
+            through.0 >= source.after.0 + u64::from(source.ahead.max(1))
         };
         match source.has_marks() {
             // Others have gone on where this one has started again, or can say no more.
             false => {
                 let is_waiting = |other: &SourceAlignment| other.state == AlignmentState::Waiting;
-                let is_behind = source.declared || source.ahead == 0 || source.last;
+                let is_behind = source.ahead == 0 || source.last;
                 others().any(has_passed) || is_behind && others().all(|other| other.last || is_waiting(other))
             }
             true => {

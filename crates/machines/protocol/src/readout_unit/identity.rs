@@ -32,8 +32,7 @@ impl Identity {
         let first = self.counters.map_or(arrival.number, |(first, _)| first);
         self.counters = Some((first, arrival.number));
         self.marked += u64::from(arrival.mark.is_some());
-        self.mark_changes +=
-            u64::from(self.last_mark.is_some() && arrival.mark.is_some() && arrival.mark != self.last_mark);
+        self.mark_changes += u64::from(self.last_mark.zip(arrival.mark).is_some_and(|(last, mark)| mark != last));
         self.last_mark = arrival.mark;
     }
 

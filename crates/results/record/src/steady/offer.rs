@@ -19,7 +19,7 @@ pub struct Offer {
     pub came: u64,
     /// Number of arrivals that were turned away.
     pub turned_away: u64,
-    /// Number of items at the beginning of the series that are no arrivals of this run.
+    /// Number of items at the beginning of the series that arrived in an earlier run.
     pub switched: u64,
     /// Longest time from arrival to end, in seconds; 0 if it was not measured.
     pub longest_s: f64,

@@ -105,7 +105,7 @@ fn sweeps() {
     records[4].findings.push(Finding::new(FindingKind::RateNotKept, "workload.load", refused));
     snapshot("sweep_with_bad_points", &sweep_table(&records, NARROW));
     snapshot("sweep_of_real_runs", &sweep_table(&[samples::run(), samples::run()], NARROW));
-    assert!(sweep_table(&[], NARROW).contains("not good: there are no points"));
+    assert!(sweep_table(&[], NARROW).contains("not good: the sweep has no points"));
 }
 
 #[test]

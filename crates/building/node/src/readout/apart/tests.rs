@@ -4,7 +4,12 @@ use super::*;
 use evb_core::{Mark, Time};
 use evb_events::{Found, Reader, verify};
 use evb_protocol::FragmentStatus;
-use std::{fs, path::Path, thread, time::Duration};
+use std::{
+    fs,
+    path::Path,
+    thread,
+    time::{Duration, Instant},
+};
 
 fn options(directory: &Path, most: u64) -> FileOptions {
     let metadata = evb_events::Metadata { run: 7, readout: Some(1), ..evb_events::Metadata::default() };
@@ -31,7 +36,9 @@ fn arrival(number: u64, payload: &[u8]) -> Arrival<Bytes> {
 }
 
 fn finish(stream: &mut ApartStream) {
+    let end = Instant::now() + Duration::from_secs(60);
     while !stream.finish() {
+        assert!(Instant::now() < end, "the file is not closed");
         thread::sleep(Duration::from_millis(1));
     }
 }
