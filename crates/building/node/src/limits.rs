@@ -16,7 +16,7 @@ use std::{
 const OWN_FILES: u64 = 5;
 /// Number of files that a node opens in addition to those of its peers and those that it has when it knows the plan: for
 /// waiting and waking, and those that peers pass on while they connect.
-const NODE_FILES: u64 = 10;
+const NODE_FILES: u64 = 11;
 /// Number of files that a node has when it knows the plan, if the system does not say it.
 const FIRST_FILES: u64 = OWN_FILES;
 

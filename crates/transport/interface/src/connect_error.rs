@@ -17,6 +17,9 @@ pub enum ConnectError {
         /// The last error of one of them.
         last_error: Option<String>,
     },
+    /// This process may not open more files, which a connection needs.
+    #[error("no connection with the peers: too many open files (`ulimit -n N` raises the limit)")]
+    OpenFiles,
     /// The flag `stop` is set.
     #[error("stopped before all peers were there")]
     Stopped,

@@ -2,6 +2,7 @@
 
 use crate::{ConnectError, EndpointOptions, Refusal};
 use evb_core::NodeId;
+use rustix::io::Errno;
 use std::{
     collections::{BTreeMap, VecDeque},
     fmt, io,
@@ -170,7 +171,7 @@ impl<M: ConnectionMedium> Joining<'_, M> {
         let deadline = JoinDeadline::new(self.medium.options());
         loop {
             self.accept_all();
-            self.hear_newcomers();
+            self.hear_newcomers()?;
             self.dial_all()?;
             if self.missing.is_empty() {
                 self.medium.reject(self.newcomers.len());
@@ -184,9 +185,17 @@ impl<M: ConnectionMedium> Joining<'_, M> {
     fn accept_all(&mut self) {
         for _ in 0..MOST_NEWCOMERS {
             let Some(accepted) = self.medium.accept() else { return };
-            let Ok(newcomer) = accepted else {
-                self.medium.reject(1);
-                continue;
+            let newcomer = match accepted {
+                Ok(newcomer) => newcomer,
+                Err(error) if is_out_of_files(&error) => {
+                    // Strangers may have used them up, and are forgotten soon.
+                    self.last_error = Some(error.to_string());
+                    return;
+                }
+                Err(_) => {
+                    self.medium.reject(1);
+                    continue;
+                }
             };
             if self.newcomers.len() == MOST_NEWCOMERS {
                 let silent = self.newcomers.iter().position(|(newcomer, _)| self.medium.is_silent(newcomer));
@@ -197,10 +206,10 @@ impl<M: ConnectionMedium> Joining<'_, M> {
         }
     }
 
-    fn hear_newcomers(&mut self) {
+    fn hear_newcomers(&mut self) -> Result<(), ConnectError> {
         let limit = self.medium.options().handshake_timeout;
         for _ in 0..self.newcomers.len() {
-            let Some((newcomer, since)) = self.newcomers.pop_front() else { return };
+            let Some((newcomer, since)) = self.newcomers.pop_front() else { break };
             let missing = &self.missing;
             let is_expected = |peer: NodeId| matches!(missing.get(&peer), Some(MissingPeer::Dials));
             match self.medium.answer(newcomer, &is_expected) {
@@ -208,6 +217,7 @@ impl<M: ConnectionMedium> Joining<'_, M> {
                 Ok(HandshakeProgress::Waiting(newcomer)) if since.elapsed() < limit => {
                     self.newcomers.push_back((newcomer, since));
                 }
+                Err(NewcomerError::Failed(error)) if is_out_of_files(&error) => return Err(ConnectError::OpenFiles),
                 Err(NewcomerError::Failed(error)) => {
                     self.medium.reject(1);
                     self.last_error = Some(error.to_string());
@@ -215,6 +225,7 @@ impl<M: ConnectionMedium> Joining<'_, M> {
                 Ok(_) | Err(NewcomerError::Stranger) => self.medium.reject(1),
             }
         }
+        Ok(())
     }
 
     fn dial_all(&mut self) -> Result<(), ConnectError> {
@@ -230,6 +241,7 @@ impl<M: ConnectionMedium> Joining<'_, M> {
                 Ok(HandshakeProgress::Refused(refusal)) => {
                     return Err(ConnectError::Refused { peer, address: address.to_string(), refusal });
                 }
+                Err(error) if is_out_of_files(&error) => return Err(ConnectError::OpenFiles),
                 Err(error) => {
                     *again = Instant::now() + M::DIAL_AGAIN;
                     self.last_error = Some(format!("{peer} at {address}: {error}"));
@@ -239,4 +251,9 @@ impl<M: ConnectionMedium> Joining<'_, M> {
         joined.iter().for_each(|peer| drop(self.missing.remove(peer)));
         Ok(())
     }
+}
+
+/// Returns true if this process may not open another file. Waiting does not help, as its peers need files, too.
+fn is_out_of_files(error: &io::Error) -> bool {
+    Errno::from_io_error(error) == Some(Errno::MFILE)
 }

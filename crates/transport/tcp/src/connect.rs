@@ -196,9 +196,13 @@ impl ConnectionMedium for Medium<'_> {
     }
 
     fn accept(&mut self) -> Option<io::Result<Opening>> {
-        let (mut stream, _) = self.0.listener.as_ref()?.accept().ok()?;
-        let watched = self.0.poll.registry().register(&mut stream, NEWCOMER, Interest::READABLE);
-        Some(watched.map(|()| Opening::new(stream, HandshakeStage::Silent)))
+        match self.0.listener.as_ref()?.accept() {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => None,
+            accepted => Some(accepted.and_then(|(mut stream, _)| {
+                self.0.poll.registry().register(&mut stream, NEWCOMER, Interest::READABLE)?;
+                Ok(Opening::new(stream, HandshakeStage::Silent))
+            })),
+        }
     }
 
     fn is_silent(&self, newcomer: &Opening) -> bool {

@@ -75,8 +75,14 @@ impl ConnectionMedium for Medium<'_> {
     }
 
     fn accept(&mut self) -> Option<io::Result<UnixStream>> {
-        let (socket, _) = self.0.listener.accept().ok()?;
-        Some(is_own(&socket).and_then(|()| self.watch(&socket)).map(|()| socket))
+        match self.0.listener.accept() {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => None,
+            accepted => Some(accepted.and_then(|(socket, _)| {
+                is_own(&socket)?;
+                self.watch(&socket)?;
+                Ok(socket)
+            })),
+        }
     }
 
     fn is_silent(&self, _: &UnixStream) -> bool {

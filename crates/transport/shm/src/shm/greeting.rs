@@ -4,9 +4,10 @@ use evb_core::NodeId;
 use evb_transport::{Refusal, Token};
 use rustix::{
     cmsg_space,
+    io::Errno,
     net::{
-        RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
-        recvmsg, sendmsg,
+        RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer, SendAncillaryMessage,
+        SendFlags, recvmsg, sendmsg,
     },
 };
 use std::{
@@ -104,11 +105,16 @@ pub(super) fn receive(socket: &UnixStream, token: &Token) -> io::Result<(Introdu
     let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(OFFERED))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let flags = RecvFlags::CMSG_CLOEXEC;
-    let count = recvmsg(socket, &mut [IoSliceMut::new(&mut bytes)], &mut control, flags)?.bytes;
+    let received = recvmsg(socket, &mut [IoSliceMut::new(&mut bytes)], &mut control, flags)?;
+    let count = received.bytes;
     for message in control.drain() {
         if let RecvAncillaryMessage::ScmRights(rights) = message {
             descriptors.extend(rights);
         }
+    }
+    if received.flags.contains(ReturnFlags::CTRUNC) {
+        // The system drops the descriptors for which this process has no place.
+        return Err(Errno::MFILE.into());
     }
     match count {
         BYTES => Ok((Greeting::decode(&bytes, token), descriptors)),
