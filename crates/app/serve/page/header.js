@@ -2,9 +2,10 @@
 
 import { el, text, attr, flag, show, follow } from "./dom.js";
 import { span, clock, several } from "./units.js";
-import { COMMANDS, ofState, ofNode, icon, setIcon, reason } from "./states.js";
+import { COMMANDS, ofState, ofNode, ofSource, icon, setIcon, reason } from "./states.js";
 import { post } from "./api.js";
 import { lost } from "./nodes.js";
+import { waitingWords } from "./sources.js";
 import { askRun } from "./dialogs.js";
 
 const SURE_MS = 4000;
@@ -135,7 +136,8 @@ function update(head, status) {
   COMMANDS.forEach((command) => paint(head, command));
   flag(document.body, "stale", head.app.stale);
   if (!status) return;
-  const kind = ofState(status.state);
+  const waiting = waitingWords(status);
+  const kind = { ...ofState(status.state), ...(waiting.length && status.state === "running" ? ofState("degraded") : {}) };
   text(head.word, status.state);
   attr(head.state, "class", `state tone-${kind.tone}`);
   attr(head.state, "title", kind.means);
@@ -192,6 +194,16 @@ export function banners(app) {
     all.push({ key: "failure", kind: ofNode("lost"), head: app.failure.message, words: app.failure.hint });
   if (status?.error)
     all.push({ key: "error", kind: ofNode("lost"), head: status.error.error, words: status.error.hint });
+  const waiting = waitingWords(status);
+  for (const { source, head, words, state } of waiting.slice(0, 3))
+    all.push({ key: `source ${source}`, kind: ofSource(state, true), head, words });
+  if (waiting.length > 3)
+    all.push({
+      key: "more sources",
+      kind: ofSource("silent", true),
+      head: `Waiting for ${waiting.length - 3} more sources`,
+      words: "See the table of live sources.",
+    });
   const gone = lost(status);
   for (const node of gone.slice(0, 3)) {
     all.push({ key: node.name, kind: ofNode("lost"), head: `${node.name} is ${node.state}`, words: node.reason ?? "" });

@@ -70,10 +70,11 @@ export function units(status) {
   for (const { waits } of builders) {
     for (const { source, fragments } of waits) waitedFor.set(source, (waitedFor.get(source) ?? 0) + (fragments ?? 0));
   }
+  const ofReadouts = faultsOfReadouts(status?.record);
   const slow = new Set([status?.slowest?.node, status?.limit?.what].filter(Boolean));
   for (const unit of [...readouts, ...builders]) {
     unit.waitedFor = waitedFor.get(unit.name) ?? 0;
-    unit.faults = status?.faults_by_source?.[unit.name];
+    unit.faults = ofReadouts?.[unit.name];
     unit.slow = slow.has(unit.name);
     unit.gone = unit.state === "lost" || unit.state === "absent" || unit.state === "failed";
   }
@@ -189,9 +190,13 @@ export const faultWords = (faults, kinds = FAULT_ORDER) =>
 /** Kinds of faults that spoil an event. */
 export const SERIOUS = BAD;
 
+/** The faults of each readout unit by its name. */
+const faultsOfReadouts = (record) =>
+  Object.fromEntries((record?.readouts ?? []).map(({ faults }, index) => [`ru${index}`, faults]).filter(([, faults]) => faults));
+
 /** Faults by source: rows of `{source, faults}`, the worst first; null if only the sum is known. */
-export function faultsBySource(status, record) {
-  const given = status?.faults_by_source ?? record?.bundles?.faults;
+export function faultsBySource(record) {
+  const given = record?.bundles?.faults ?? faultsOfReadouts(record);
   if (!given) return null;
   const weight = (faults) => BAD.reduce((all, kind) => all + (faults[kind] ?? 0), 0);
   const name = (key) => (/^\d+$/.test(key) ? `source ${key}` : key);

@@ -6,6 +6,7 @@ import { inRun } from "./states.js";
 import { timePlot, cursorAt } from "./plot.js";
 import { histogram } from "./histogram.js";
 import { makeTiles, makeChain } from "./tiles.js";
+import { makeSources } from "./sources.js";
 import { faultsBySource, FAULT_ORDER, SERIOUS, faultWords } from "./nodes.js";
 import { findings } from "./record.js";
 
@@ -21,6 +22,7 @@ export function makeOverview(app) {
   const view = { app, seconds: 300, log: false, drawn: 0 };
   view.tiles = makeTiles();
   view.chain = makeChain();
+  view.sources = makeSources();
   view.plots = plots(view);
   view.histograms = {
     latency_us: histogram({ title: "Latency, trigger to stored", unit: "s", scale: 1e-6 }),
@@ -35,6 +37,7 @@ export function makeOverview(app) {
     {},
     view.tiles.node,
     view.chain.node,
+    view.sources.node,
     el("div", { class: "bar-row" }, el("h2", { text: "History" }), spans(view)),
     el("div", { class: "two" }, ...view.plots.map((plot) => plot.node)),
     el(
@@ -130,6 +133,7 @@ function shown(view) {
 function update(view, status) {
   view.tiles.update(status);
   view.chain.update(status);
+  view.sources.update(status);
   faults(view.faults, status);
   view.findings.update(status.record);
   const { points } = view.app.history;
@@ -142,7 +146,7 @@ function update(view, status) {
 
 function faults(box, status) {
   const all = status.record?.faults ?? {};
-  const rows = faultsBySource(status, status.record);
+  const rows = faultsBySource(status.record);
   const total = faultWords(all);
   const from = rows ? "" : " The counts of each source are not known.";
   text(

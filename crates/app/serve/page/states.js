@@ -43,6 +43,17 @@ const NODES = {
   absent: { shape: "gap", tone: "idle" },
 };
 
+/** A source that the run waits for has another tone: `ofSource` knows. */
+const SOURCES = {
+  never_connected: { shape: "gap", tone: "idle" },
+  connected: { shape: "ring", tone: "idle" },
+  sending: { shape: "play", tone: "good" },
+  silent: { shape: "bars", tone: "idle" },
+  disconnected: { shape: "cross", tone: "warn" },
+  out_of_step: { shape: "warning", tone: "warn" },
+  ended: { shape: "square", tone: "idle" },
+};
+
 const FRAGMENTS = {
   good: { shape: "tick", tone: "good" },
   missing: { shape: "gap", tone: "warn" },
@@ -64,6 +75,7 @@ const UNKNOWN = { shape: "ring", tone: "idle", means: "" };
 
 export const ofState = (name) => STATES[name] ?? UNKNOWN;
 export const ofNode = (name) => NODES[name] ?? { shape: "hourglass", tone: "work" };
+export const ofSource = (name, waited) => ({ ...(SOURCES[name] ?? UNKNOWN), ...(waited ? { tone: "warn" } : {}) });
 export const ofFragment = (name) => FRAGMENTS[name] ?? { shape: "cross", tone: "bad" };
 export const ofLevel = (name) => LEVELS[name] ?? LEVELS.info;
 

@@ -1,7 +1,8 @@
 // The tiles of the first view: rate, throughput, losses, who slows whom, disk; and the chain of stages below them.
 
 import { el, text, attr, flag, show, width, follow } from "./dom.js";
-import { DASH, bytes, count, hertz, known, percent, rate, several, span, sum } from "./units.js";
+import { DASH, bytes, count, hertz, known, percent, rate, several, span, sum, si } from "./units.js";
+import { sourceWord, waitingWords } from "./sources.js";
 import { icon, setIcon, ofNode, ofState, inRun } from "./states.js";
 import { level, live, stages } from "./nodes.js";
 
@@ -75,7 +76,7 @@ function update(tiles, status) {
   disk(tiles.disk, status.disk);
 }
 
-const seconds = (us) => (us >= 1000 ? `${(us / 1000).toPrecision(3)} ms` : `${Number(us).toPrecision(3)} µs`);
+const seconds = (us) => si(us * 1e-6, "s");
 
 /** While a run goes on, open events are not yet lost, so that only those of ended runs count. */
 function losses(tile, record, rates, during) {
@@ -102,7 +103,10 @@ function losses(tile, record, rates, during) {
 
 function slow(tile, status, inside) {
   const { slowest, limit } = status;
-  flag(tile.node, "care", Boolean(limit ?? slowest));
+  const [first, ...others] = waitingWords(status);
+  flag(tile.node, "care", Boolean(first ?? limit ?? slowest));
+  if (first)
+    return tile.set(first.source, [`${sourceWord(first.state)} ${first.words}`, ...others.map(({ head }) => head)], CARE);
   if (limit) return tile.set(limit.what, [`${limit.why}.`.replace("..", "."), limit.try && `Try: ${limit.try}`], CARE);
   if (slowest) return tile.set(slowest.node, [slowest.why], CARE);
   tile.set(

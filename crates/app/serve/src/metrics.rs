@@ -2,6 +2,7 @@
 
 use crate::status::Status;
 use evb::Live;
+use evb_record::{ReadoutRecord, SourceRecord, SourceState};
 use prometheus_client::{
     encoding::text::encode,
     metrics::{counter::ConstCounter, counter::Counter, family::Family, gauge::Gauge},
@@ -70,6 +71,7 @@ pub(crate) fn metrics(status: &Status, live: Option<&Live>) -> Vec<Metric> {
     if let Some(live) = live.filter(|_| status.now_rates.is_some()) {
         all.extend(of_units(live));
     }
+    all.extend(status.record.iter().flat_map(|record| of_sources(&record.readouts)));
     all
 }
 
@@ -132,6 +134,60 @@ fn of_units(live: &Live) -> Vec<Metric> {
         Metric::gauge("held", "Payload in the buffer of a readout unit", held_bytes).bytes(),
         Metric::gauge("building_events", "Events under construction in a builder unit", building),
         Metric::gauge("storing_events", "Built events that wait for filters or the storage", storing),
+    ]
+}
+
+/// The metrics of live sources.
+fn of_sources(readouts: &[ReadoutRecord]) -> Vec<Metric> {
+    let live: Vec<_> = readouts
+        .iter()
+        .enumerate()
+        .filter_map(|(unit, readout)| Some((unit, readout, readout.source.as_ref()?)))
+        .collect();
+    if live.is_empty() {
+        return Vec::new();
+    }
+    let named = |unit: usize, more: Option<(&'static str, String)>| {
+        [("source", format!("ru{unit}"))].into_iter().chain(more).collect::<Labels>()
+    };
+    let states = live.iter().flat_map(|(unit, _, source)| {
+        SourceState::ALL.map(|state| {
+            (named(*unit, Some(("state", state.key().to_owned()))), f64::from(u8::from(state == source.state)))
+        })
+    });
+    let faults = live.iter().flat_map(|(unit, readout, _)| {
+        readout.faults.iter().map(|(kind, count)| (named(*unit, Some(("kind", kind.clone()))), *count as f64))
+    });
+    let of_each = |value: &dyn Fn(&ReadoutRecord, &SourceRecord) -> Option<f64>| {
+        let value = |(unit, readout, source): &(usize, &ReadoutRecord, &SourceRecord)| {
+            Some((named(*unit, None), value(readout, source)?))
+        };
+        live.iter().filter_map(value).collect::<Vec<_>>()
+    };
+    vec![
+        Metric::gauge("source_state", "State of a live source: 1 for the present one", states.collect()),
+        Metric::counter(
+            "source_fragments",
+            "Fragments that a live source has delivered",
+            of_each(&|readout, _| Some(readout.came as f64)),
+        ),
+        Metric::gauge(
+            "source_rate",
+            "Fragments per second of a live source",
+            of_each(&|_, source| Some(source.rate_hz)),
+        ),
+        Metric::gauge(
+            "source_last_counter",
+            "Event counter of the last fragment of a live source",
+            of_each(&|_, source| source.last_counter.map(|counter| counter as f64)),
+        ),
+        Metric::gauge(
+            "source_last_time",
+            "Time of the last fragment of a live source, from the start of the run",
+            of_each(&|_, source| source.last_s),
+        )
+        .seconds(),
+        Metric::counter("source_faults", "Faults of the fragments of a live source by kind", faults.collect()),
     ]
 }
 

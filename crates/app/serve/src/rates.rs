@@ -175,7 +175,17 @@ mod tests {
         let plan = Plan::new(building, SourceSpec::Fixed { size: "2 kB".parse().unwrap() });
         let record = run_in_threads(&plan, &mut ()).unwrap();
         let (readouts, builders) = (vec![evb::BufferFill::default(); 4], vec![OpenCounts::default(); 2]);
-        (plan, Live { record, readouts, builders, latency_ns: Default::default(), sizes: Default::default() })
+        (
+            plan,
+            Live {
+                record,
+                readouts,
+                builders,
+                latency_ns: Default::default(),
+                sizes: Default::default(),
+                waiting: Vec::new(),
+            },
+        )
     }
 
     #[test]

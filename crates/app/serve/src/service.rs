@@ -587,6 +587,7 @@ impl<'a> Service<'a> {
             version: evb::VERSION,
             transport: plan.transport.info().name.into(),
             protocol: plan.building.protocol.name().into(),
+            waiting: live.map(|live| live.waiting.clone()).unwrap_or_default(),
             slowest: live.and_then(|live| slowest(live)),
             limit: live.and_then(|live| explain(&live.record).into_iter().next()),
             record: match live {

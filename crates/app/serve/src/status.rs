@@ -2,7 +2,7 @@
 
 use crate::rates::Rates;
 use evb::NodePresence;
-use evb_record::Record;
+use evb_record::{Record, WaitingSource};
 use evb_report::Limit;
 use serde::Serialize;
 use std::sync::Arc;
@@ -30,6 +30,8 @@ pub(crate) struct Status {
     pub(crate) nodes: Vec<NodeStatus>,
     /// Rates and occupancy now; none between runs.
     pub(crate) now_rates: Option<Rates>,
+    /// Live sources that the run waits for.
+    pub(crate) waiting: Vec<WaitingSource>,
     /// The unit that others wait for, if there is one.
     pub(crate) slowest: Option<Slowest>,
     /// What limits the run that goes on, as far as its units tell.

@@ -7,12 +7,15 @@ use evb_control::{ConfigureStep, Event, Loss};
 use evb_core::{NodeId, Span};
 use evb_experiment::Plan;
 use evb_protocol::Config;
-use evb_record::{Finding, FindingKind, Record};
+use evb_record::{Finding, FindingKind, Record, SourceState};
 use evb_unit::{Account, Live, Progress, Report};
 use std::{
     collections::{BTreeMap, BTreeSet},
     mem,
 };
+
+/// Time in seconds after which a live source that is waited for is reported. Front ends may connect anew within it.
+const NOTED_AFTER_S: f64 = 1.0;
 
 pub(crate) struct Outcome {
     config: Config,
@@ -28,6 +31,8 @@ pub(crate) struct Outcome {
     told_broadcasts: bool,
     /// Dead links that were reported.
     told_links: BTreeSet<String>,
+    /// Live sources that were reported as waited for.
+    told_sources: BTreeMap<String, SourceState>,
     /// The error that ended the configuration.
     error: Option<NodeError>,
     /// The processors of this machine at the start of the run.
@@ -45,6 +50,7 @@ impl Outcome {
             errors: BTreeMap::new(),
             told_broadcasts: false,
             told_links: BTreeSet::new(),
+            told_sources: BTreeMap::new(),
             error: None,
             processors: Processors::now(),
         }
@@ -106,6 +112,25 @@ impl Outcome {
         for (link, finding) in self.account.dead_links() {
             if self.told_links.insert(link) {
                 observer.note(&finding.message);
+            }
+        }
+    }
+
+    /// Shows each live source that the run begins to wait for, and when it no longer does.
+    pub(crate) fn note_sources(&mut self, seconds: f64, observer: &mut dyn Observer) {
+        let waiting = self.account.waiting_sources(seconds);
+        self.told_sources.retain(|name, _| {
+            let is_waited_for = waiting.iter().any(|source| source.source == *name);
+            if !is_waited_for {
+                tracing::info!(source = name, "sends again");
+                observer.note(&format!("{name} sends again"));
+            }
+            is_waited_for
+        });
+        for source in waiting.iter().filter(|source| seconds - source.since_s >= NOTED_AFTER_S) {
+            if self.told_sources.insert(source.source.clone(), source.state) != Some(source.state) {
+                tracing::warn!(source = source.source, state = source.state.name(), "waited for");
+                observer.note(&format!("waiting for {}", source.text()));
             }
         }
     }

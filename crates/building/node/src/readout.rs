@@ -20,11 +20,13 @@ use evb_unit::{
 use findings::Refusals;
 pub(crate) use input::source_error;
 use input::{Input, Origin};
+use source_watch::SourceWatch;
 use std::collections::VecDeque;
 
 mod apart;
 mod findings;
 mod input;
+mod source_watch;
 
 /// Limits for reading in one round: enough fragments to amortise the round, few enough to keep others served. A node with
 /// large fragments shows signs of life in between. A little is read ahead of the builders' requests: more would leave the
@@ -43,6 +45,8 @@ pub(crate) struct ReadoutNode {
     apart: ApartStream,
     apart_options: ApartOptions,
     refusals: Refusals,
+    /// The state of its live source.
+    watch: SourceWatch,
     /// Number of fragments that a live front end claims to have sent.
     announced: Option<u32>,
     /// The order of the fragments on their way out, when they go in slots.
@@ -93,6 +97,7 @@ impl ReadoutNode {
             // A first stage takes care of what its fragments belong to.
             numbered: if plan.link == StageLink::None { plan.building.numbered.len() } else { 0 },
             refusals: Refusals::default(),
+            watch: SourceWatch::default(),
             announced: None,
             shaper: Shaper::new(&plan.building, unit.0),
             first_builder: plan.building.builder_nodes().first,
@@ -123,6 +128,7 @@ impl ReadoutNode {
     /// Takes the fragments that have come from a live front end; returns true if there were any.
     fn take_arrivals(&mut self, now: Time) -> bool {
         let Some(Input { origin: Origin::Live(live), .. }) = self.unit.source.only_mut() else { return false };
+        self.watch.look(now, || (live.connections(), self.unit.machine.is_out_of_step()));
         for count in 0..LIMITS.fragments {
             // A front end waits while the buffer is full: that is the back-pressure.
             if !self.unit.machine.has_room() {
@@ -132,6 +138,7 @@ impl ReadoutNode {
                 None => return count > 0,
                 Some(LiveItem::Fragment { counter, resynchronised, mark, good, bytes }) => {
                     let status = if good { FragmentStatus::Good } else { FragmentStatus::Corrupted };
+                    self.watch.note_fragment(now, counter, mark);
                     ReadoutCommand::Arrived(Arrival {
                         number: counter,
                         restarted: resynchronised,
@@ -145,6 +152,7 @@ impl ReadoutNode {
                 }
                 Some(LiveItem::EndOfRun { counter, sent }) => {
                     self.announced = sent.or(self.announced);
+                    self.watch.note_end();
                     ReadoutCommand::EndOfData { last: counter }
                 }
                 Some(LiveItem::Rejected { kind, count, first }) => {
@@ -241,6 +249,7 @@ impl NodeRole for ReadoutNode {
     fn order(&mut self, now: Time, order: Order) {
         if order == Order::Start {
             self.unit.start(now);
+            self.watch.begin(now);
             self.shaper.iter_mut().for_each(Shaper::begin);
         }
     }
@@ -283,6 +292,7 @@ impl NodeRole for ReadoutNode {
     fn next_run(&mut self, now: Time, run: &RunStart) -> Result<(), NodeError> {
         self.apart = ApartStream::new(self.apart_options.of_run(run), run.clock);
         self.unit.next_run(now);
+        self.watch.begin(now);
         self.refusals = Refusals::default();
         self.slots_before = self.slots();
         Ok(())
@@ -297,6 +307,7 @@ impl NodeRole for ReadoutNode {
         report.counts.apart_unstored = self.apart.unstored();
         report.counts.source_id = source_id;
         report.counts.rejected = self.refusals.count();
+        report.counts.source = self.counter.map(|_| self.watch.record());
         let (slots, before) = (self.slots(), self.slots_before);
         report.slots = Slots {
             used: slots.used - before.used,

@@ -319,7 +319,11 @@ impl<'a> Session<'a> {
         }
         configured.control.handle_timeout(now);
         if configured.is_running {
-            observer.progress(&configured.progress(now));
+            let progress = configured.progress(now);
+            observer.progress(&progress);
+            if !progress.stopping {
+                configured.outcome.note_sources(progress.seconds, observer);
+            }
             configured.outcome.note_fallback(observer);
             configured.outcome.note_dead_links(observer);
         }

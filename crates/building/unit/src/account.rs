@@ -7,7 +7,9 @@ use evb_core::{Frequency, NodeId, NodeRange, Span, Time};
 use evb_experiment::Plan;
 use evb_protocol::Config;
 use evb_record::steady::{ENDED, Series, Steady};
-use evb_record::{Broadcast, Events, Filtering, Finding, FindingKind, Record, RecordKind};
+use evb_record::{
+    Broadcast, Events, Filtering, Finding, FindingKind, Record, RecordKind, WaitingSource, waiting_sources,
+};
 use std::{collections::BTreeMap, iter};
 
 /// The last reports of all nodes, lost nodes and findings.
@@ -109,6 +111,11 @@ impl Account {
         let bytes = self.builders.iter().map(|builder| builder.counts.bytes).sum();
         let ended = events.triggered - events.lost;
         Progress { triggered: events.triggered, ended, incomplete: events.incomplete, bytes, seconds, stopping }
+    }
+
+    /// The live sources that the run waits for, after this time.
+    pub fn waiting_sources(&self, seconds: f64) -> Vec<WaitingSource> {
+        waiting_sources(self.readouts.iter().map(|readout| &readout.counts), seconds)
     }
 
     /// A number that changes when an event ends, or a builder receives or stores something.

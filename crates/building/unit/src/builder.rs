@@ -340,6 +340,7 @@ impl<B: Payload, S: Store<B>> BuilderUnit<B, S> {
     /// Begins the account of the next run, with another storage. The machine continues. All events must have ended.
     pub fn next_run(&mut self, now: Time, storage: S) {
         self.before = *self.machine.counts();
+        self.machine.reset_source_faults();
         self.reported = self.machine.mismatches().len();
         self.storage = storage;
         self.sizes = Sizes::default();
@@ -366,9 +367,12 @@ impl<B: Payload, S: Store<B>> BuilderUnit<B, S> {
             sizes,
             ..BuilderReport::of(&counts, &self.machine.mismatches()[self.reported..])
         };
-        if let Some(splitter) = &self.splitter {
-            report.sources = splitter.report(&mut report.counts, &mut report.faults);
-        }
+        report.sources = match &self.splitter {
+            Some(splitter) => splitter.report(&mut report.counts, &mut report.faults),
+            None => {
+                self.machine.source_faults().map(|(source, counts)| (source.0, crate::report::faults(counts))).collect()
+            }
+        };
         report
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::{Account, BufferFill, Distribution, OpenCounts, Sizes};
 use evb_experiment::Plan;
-use evb_record::Record;
+use evb_record::{Record, WaitingSource};
 
 /// The present state of a run.
 #[derive(Clone, Debug)]
@@ -13,6 +13,8 @@ pub struct Live {
     pub readouts: Vec<BufferFill>,
     /// What each builder unit works on.
     pub builders: Vec<OpenCounts>,
+    /// Live sources that the run waits for.
+    pub waiting: Vec<WaitingSource>,
     /// Times from trigger to stored, in nanoseconds.
     pub latency_ns: Distribution,
     /// Sizes that all builders saw.
@@ -27,6 +29,7 @@ impl Account {
         Live {
             readouts: self.readouts.iter().map(|readout| readout.held).collect(),
             builders: self.builders.iter().map(|builder| builder.open.clone()).collect(),
+            waiting: self.waiting_sources(seconds),
             latency_ns: self.manager.latency_ns.clone(),
             sizes,
             record: self.clone().record(plan, transport, seconds),

@@ -58,6 +58,9 @@ impl Account {
         let faults = self.faults();
         self.manager.events = self.by_event(self.manager.events);
         let (bundles, shaping) = (self.bundles(plan), self.shaping(plan));
+        if bundles.is_none() {
+            self.name_faults();
+        }
         let trigger = Trigger { offered_rate_hz: offered.rate_hz, ..self.manager.trigger };
         self.findings.extend(same_source(&self.readouts));
         self.findings.extend(not_confirmed(&self.readouts, faults.get(Fault::Mismatch.name()).copied().unwrap_or(0)));
@@ -127,6 +130,18 @@ impl Account {
         let skew = self.readouts.iter().filter_map(|readout| readout.clock_error).max();
         let skew_us = skew.map(|skew| skew.as_secs_f64() * 1e6);
         Some(Shaping { kind: shaping.name().into(), step, bytes: bytes.0, lead_bytes: lead.0, slots, skew_us })
+    }
+
+    /// Gives each readout unit the faults of its source.
+    fn name_faults(&mut self) {
+        let of_units = self.readouts.iter().map(|readout| readout.faults.clone()).enumerate();
+        let of_builders = self.builders.iter().flat_map(|builder| &builder.sources);
+        let of_builders = of_builders.map(|(source, faults)| (usize::from(*source), faults.clone()));
+        let all: Vec<_> = of_units.chain(of_builders).collect();
+        for (unit, faults) in all {
+            let Some(readout) = self.readouts.get_mut(unit) else { continue };
+            faults.into_iter().for_each(|(kind, count)| *readout.counts.faults.entry(kind).or_default() += count);
+        }
     }
 
     /// Sources, blocks, and the faults by source, where readout units make bundles.

@@ -150,8 +150,7 @@ pub struct BuilderReport {
     pub counts: evb_record::BuilderRecord,
     /// Faults by kind.
     pub faults: Faults,
-    /// Faults of the sources whose fragments came in bundles, by the number of the source. If very many have faults, only
-    /// the first are here.
+    /// Faults by the number of their source. If very many have faults, only the first are here.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub sources: BTreeMap<u16, Faults>,
     /// Findings about its events.
@@ -215,6 +214,8 @@ impl ReadoutReport {
             most_events: counts.most_events,
             most_bytes: counts.most_bytes,
             rejected: 0,
+            faults: BTreeMap::new(),
+            source: None,
         };
         Self { through: counts.through.0, counts: of_unit, faults: faults(&counts.faults), ..Self::default() }
     }
@@ -239,7 +240,7 @@ impl BuilderReport {
 }
 
 /// The counts as a table by name.
-fn faults(counts: &FaultCounts) -> Faults {
+pub(crate) fn faults(counts: &FaultCounts) -> Faults {
     counts.seen().map(|(fault, count)| (fault.name().to_owned(), count)).collect()
 }
 

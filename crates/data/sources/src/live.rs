@@ -15,8 +15,8 @@ use std::{
     fmt, io,
     net::{SocketAddr, TcpListener, UdpSocket},
     sync::{
-        Arc, OnceLock,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        Arc, Mutex, OnceLock, PoisonError,
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
         mpsc::{Receiver, SyncSender, TrySendError, sync_channel},
     },
     thread::{self, JoinHandle},
@@ -69,6 +69,8 @@ pub struct Refused {
     /// The bytes, at most [`Refused::BYTES`].
     bytes: [u8; Self::BYTES],
     length: u8,
+    /// The payload length of an oversized fragment and the limit, in bytes.
+    pub oversized: Option<(u32, u32)>,
 }
 
 impl Refused {
@@ -79,7 +81,7 @@ impl Refused {
         let mut bytes = [0; Self::BYTES];
         let length = sent.len().min(Self::BYTES);
         bytes[..length].copy_from_slice(&sent[..length]);
-        Self { peer, bytes, length: length as u8 }
+        Self { peer, bytes, length: length as u8, oversized: None }
     }
 
     /// The first bytes.
@@ -161,6 +163,17 @@ impl From<FrameError> for RejectKind {
     }
 }
 
+/// The connections of a live source.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Connections {
+    /// A front end has connected since the source was opened, or has sent a datagram.
+    pub any: bool,
+    /// A front end is connected. A sender of datagrams always is.
+    pub open: bool,
+    /// Address of the front end that sent last, or else of the last one that connected.
+    pub peer: Option<SocketAddr>,
+}
+
 /// A source that front ends deliver to. Dropping it closes the port and all connections and ends their threads.
 pub struct LiveSource {
     items: Option<Receiver<LiveItem>>,
@@ -213,6 +226,9 @@ impl LiveSource {
             any_rejected: AtomicBool::new(false),
             rejected: [const { AtomicU64::new(0) }; RejectKind::ALL.len()],
             refused: [const { OnceLock::new() }; RejectKind::ALL.len()],
+            open: AtomicUsize::new(0),
+            any_connected: AtomicBool::new(false),
+            peer: Mutex::new(None),
         });
         let (listener, local_addr) = begin(&shared)?;
         Ok(Self { items: Some(items), shared, listener: Some(listener), local_addr })
@@ -221,6 +237,13 @@ impl LiveSource {
     /// The address that front ends deliver to; none for an [`inlet`](Self::inlet).
     pub const fn local_addr(&self) -> Option<SocketAddr> {
         self.local_addr
+    }
+
+    /// The connections at present.
+    pub fn connections(&self) -> Connections {
+        let open = self.shared.open.load(Ordering::Acquire);
+        let peer = *self.shared.peer.lock().unwrap_or_else(PoisonError::into_inner);
+        Connections { any: open > 0 || self.shared.any_connected.load(Ordering::Acquire), open: open > 0, peer }
     }
 
     /// The next item, if there is one.
@@ -269,6 +292,20 @@ struct Shared {
     rejected: [AtomicU64; RejectKind::ALL.len()],
     /// The first occurrence of each kind.
     refused: [OnceLock<Refused>; RejectKind::ALL.len()],
+    /// Connections that are open.
+    open: AtomicUsize,
+    any_connected: AtomicBool,
+    /// The front end that sent last.
+    peer: Mutex<Option<SocketAddr>>,
+}
+
+/// An open connection of a source.
+struct OpenConnection<'a>(&'a Shared);
+
+impl Drop for OpenConnection<'_> {
+    fn drop(&mut self) {
+        self.0.open.fetch_sub(1, Ordering::AcqRel);
+    }
 }
 
 impl Shared {
@@ -278,6 +315,21 @@ impl Shared {
 
     fn wake(&self) {
         (self.waker)();
+    }
+
+    /// Counts a connection until the result is dropped.
+    fn connected(&self, peer: Option<SocketAddr>) -> OpenConnection<'_> {
+        self.open.fetch_add(1, Ordering::AcqRel);
+        self.any_connected.store(true, Ordering::Release);
+        let mut sender = self.peer.lock().unwrap_or_else(PoisonError::into_inner);
+        *sender = sender.or(peer);
+        drop(sender);
+        OpenConnection(self)
+    }
+
+    /// Notes the front end that sends.
+    fn note_sender(&self, peer: SocketAddr) {
+        *self.peer.lock().unwrap_or_else(PoisonError::into_inner) = Some(peer);
     }
 
     /// Queues an item and waits for room; returns false if the receiver is gone.
@@ -294,7 +346,19 @@ impl Shared {
     }
 
     fn reject(&self, kind: RejectKind, peer: SocketAddr, bytes: &[u8]) {
-        self.refused[kind as usize].get_or_init(|| Refused::new(peer, bytes));
+        self.refuse(kind, || Refused::new(peer, bytes));
+    }
+
+    fn reject_frame(&self, error: FrameError, peer: SocketAddr, bytes: &[u8]) {
+        let oversized = match error {
+            FrameError::Oversized { bytes, limit } => Some((bytes, limit)),
+            _ => None,
+        };
+        self.refuse(error.into(), || Refused { oversized, ..Refused::new(peer, bytes) });
+    }
+
+    fn refuse(&self, kind: RejectKind, refused: impl FnOnce() -> Refused) {
+        self.refused[kind as usize].get_or_init(refused);
         self.rejected[kind as usize].fetch_add(1, Ordering::Relaxed);
         self.any_rejected.store(true, Ordering::Release);
         self.wake();

@@ -20,12 +20,14 @@ use inquiry::{Inquiry, InquiryWindow};
 use liveness::Membership;
 pub use mismatch::Mismatch;
 use silence::Silence;
+use source_faults::SourceFaults;
 
 mod history;
 mod inquiry;
 mod liveness;
 mod mismatch;
 mod silence;
+mod source_faults;
 
 /// Most damaged fragments that are remembered.
 const MOST_DAMAGED: usize = 1024;
@@ -240,6 +242,7 @@ pub struct BuilderMachine<B> {
     silence: Silence,
     history: History,
     mismatches: Vec<Mismatch>,
+    source_faults: SourceFaults,
     /// Accepted events whose other fragments are not requested yet.
     accepted: Vec<EventId>,
     /// Memory for the fragments of events, and their sets, for the next ones.
@@ -271,6 +274,7 @@ impl<B> BuilderMachine<B> {
             storing: 0,
             history: History::default(),
             mismatches: Vec::new(),
+            source_faults: SourceFaults::default(),
             accepted: Vec::new(),
             spare: Vec::new(),
             sets: Vec::new(),
@@ -299,6 +303,17 @@ impl<B> BuilderMachine<B> {
     /// The first events whose fragments disagreed.
     pub fn mismatches(&self) -> &[Mismatch] {
         &self.mismatches
+    }
+
+    /// The faults of each source, since the start or the last [`reset_source_faults`](Self::reset_source_faults). If very
+    /// many sources have faults, only the first are here.
+    pub fn source_faults(&self) -> impl Iterator<Item = (SourceId, &FaultCounts)> {
+        self.source_faults.iter()
+    }
+
+    /// Begins to count the faults of each source anew.
+    pub fn reset_source_faults(&mut self) {
+        self.source_faults = SourceFaults::default();
     }
 
     /// Events under construction at present, and events handed to the driver that are not stored yet.
@@ -443,7 +458,7 @@ impl<B> BuilderMachine<B> {
             self.open(event, false);
             return true;
         };
-        self.counts.faults.count(fault);
+        self.count_fault(source, fault);
         false
     }
 
@@ -480,9 +495,14 @@ impl<B> BuilderMachine<B> {
         let Some(building) = self.building.get_mut(&event).filter(|building| building.marked) else { return };
         let found = mismatch::compare(event, &mut building.fragments, &self.config.tolerant);
         building.good &= !found.spoils;
-        self.counts.faults.add(Fault::Mismatch, found.count);
         let reported = found.first.filter(|_| found.spoils && self.mismatches.len() < mismatch::MOST_REPORTED);
         self.mismatches.extend(reported);
+        found.sources.iter().for_each(|source| self.count_fault(*source, Fault::Mismatch));
+    }
+
+    fn count_fault(&mut self, source: SourceId, fault: Fault) {
+        self.counts.faults.count(fault);
+        self.source_faults.count(source, fault);
     }
 
     fn decided(&mut self, event: EventId, accepted: bool) {
@@ -535,14 +555,15 @@ impl<B> BuilderMachine<B> {
     fn count_faults(&mut self, built: &Built<B>, cut: bool) {
         for (source, fragment) in built.wanted() {
             let alive = self.alive[source.index()];
-            match fragment.map_or(FragmentStatus::Missing, |fragment| fragment.status) {
-                FragmentStatus::Missing if cut && alive && fragment.is_none() => self.counts.faults.count(Fault::Cut),
+            let fault = match fragment.map_or(FragmentStatus::Missing, |fragment| fragment.status) {
+                FragmentStatus::Missing if cut && alive && fragment.is_none() => Fault::Cut,
                 // A mismatch was counted when it was found.
-                FragmentStatus::Good | FragmentStatus::Mismatched => {}
-                FragmentStatus::Corrupted => self.counts.faults.count(Fault::Corrupted),
-                FragmentStatus::Missing => self.counts.faults.count(Fault::Missing),
-                FragmentStatus::Oversized => self.counts.faults.count(Fault::Oversized),
-            }
+                FragmentStatus::Good | FragmentStatus::Mismatched => continue,
+                FragmentStatus::Corrupted => Fault::Corrupted,
+                FragmentStatus::Missing => Fault::Missing,
+                FragmentStatus::Oversized => Fault::Oversized,
+            };
+            self.count_fault(source, fault);
         }
     }
 

@@ -289,6 +289,11 @@ impl<B: Clone + Default> ReadoutMachine<B> {
         self.stream.as_ref().map_or(0, |stream| stream.unplaced() as u64)
     }
 
+    /// Returns true if it is not known to which events the fragments of a live source belong.
+    pub fn is_out_of_step(&self) -> bool {
+        self.stream.as_ref().is_some_and(LiveStream::is_out_of_step)
+    }
+
     /// Number of events before the first one of a recording; negative if the recording has fragments from before the
     /// first event.
     pub const fn events_before(&self) -> i64 {

@@ -16,6 +16,7 @@ mod paper;
 mod qualification;
 mod shaping;
 mod simulation;
+mod source;
 mod stages;
 pub mod steady;
 
@@ -38,6 +39,7 @@ pub use qualification::{LinkSpeed, LinkVerdict, PairOfNodes, Qualification};
 use serde::{Deserialize, Serialize};
 pub use shaping::{Shaping, Slots};
 pub use simulation::{KnownMap, LinkRecord, Mapping, Network, Simulation};
+pub use source::{SourceRecord, SourceState, WaitingSource, waiting_sources};
 pub use stages::Stages;
 use std::collections::BTreeMap;
 
@@ -322,6 +324,12 @@ pub struct ReadoutRecord {
     pub most_bytes: u64,
     /// Frames and connections of front ends that were refused.
     pub rejected: u64,
+    /// Faults of its fragments by kind, as the unit and the builders counted them. Empty where fragments came in bundles.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub faults: BTreeMap<String, u64>,
+    /// The live source of the unit; none for generated and recorded fragments.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<SourceRecord>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]

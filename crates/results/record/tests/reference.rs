@@ -5,8 +5,8 @@ use evb_record::{
     Change, Class, Comparison, CoreToCore, CpuLoad, Difference, Events, Filtering, Finding, FindingKind, Given,
     HardwareMeasurement, Interval, KnownMap, Latency, Launches, LinkRecord, LinkSpeed, LinkVerdict, Mapping, Network,
     Occupancy, Origin, Outcome, PairOfNodes, PaperItem, Parameters, Qualification, ReadoutOccupancy, ReadoutRecord,
-    Record, RecordKind, Relation, RunComparison, Sensitivity, Shaping, Simulation, Slots, Stages, Stream, Times,
-    Trigger, Verdict, Window,
+    Record, RecordKind, Relation, RunComparison, Sensitivity, Shaping, Simulation, Slots, SourceRecord, SourceState,
+    Stages, Stream, Times, Trigger, Verdict, Window,
 };
 use serde_json::Value;
 use std::{
@@ -87,6 +87,16 @@ fn alone() -> Record {
             most_events: 1,
             most_bytes: 1,
             rejected: 1,
+            faults: [("missing".into(), 1)].into(),
+            source: Some(SourceRecord {
+                state: SourceState::Sending,
+                since_s: 1.0,
+                peer: Some("127.0.0.1:5000".into()),
+                rate_hz: 1.0,
+                last_s: Some(1.0),
+                last_counter: Some(1),
+                last_mark: Some(1),
+            }),
         }],
         bundles: Some(Bundles {
             sources: 3,
@@ -203,6 +213,7 @@ fn paths(value: &Value, path: &str, found: &mut BTreeSet<String>) {
         ("items", Value::Object(_)) => drop(found.insert("items.ITEM[]".into())),
         ("counters[]", _) => drop(found.insert("counters[].COUNTER".into())),
         ("faults", _) => drop(found.insert("faults.KIND".into())),
+        ("readouts[].faults", _) => drop(found.insert("readouts[].faults.KIND".into())),
         ("readouts[].apart_by_reason", _) => drop(found.insert("readouts[].apart_by_reason.REASON".into())),
         ("placement", _) => drop(found.insert("placement.NODE".into())),
         ("bundles.faults", _) => drop(found.insert("bundles.faults.SOURCE.KIND".into())),
@@ -463,7 +474,7 @@ fn every_row_of_the_reference_page_is_whole_and_units_are_as_in_the_name() {
         let &[name, value, unit, meaning] = &row[..] else { panic!("{row:?} has not four columns") };
         let expected = match name.trim_matches(['`', ']', '[']) {
             name if name.ends_with("seconds") || name.starts_with("window.") && name.ends_with("_s") => "s",
-            name if name.ends_with("made_s") || name.ends_with("known_s") => "s",
+            name if ["made_s", "known_s", "since_s", "last_s"].iter().any(|end| name.ends_with(end)) => "s",
             name if name.ends_with("_hz") || name.contains("_hz.") => "Hz",
             name if name.ends_with("bytes_per_s") => "B/s",
             name if name.ends_with("mb_per_s") => "MB/s",

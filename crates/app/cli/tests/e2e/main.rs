@@ -1,6 +1,7 @@
 //! The `evb` command as people use it: real processes, real files, real sockets, real signals.
 
 mod benching;
+mod boards;
 mod broadcasts;
 mod browsing;
 mod building;

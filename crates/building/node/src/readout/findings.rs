@@ -48,10 +48,22 @@ impl ReadoutNode {
     fn refused(&self, kind: RejectKind, (count, first): (u64, Refused)) -> Finding {
         let expected = match kind {
             RejectKind::WrongSource => format!("fragments of source {} were expected", self.unit.id()),
+            RejectKind::Oversized => "smaller ones were expected".to_owned(),
             _ => "frames that begin with \"evbF\" were expected".to_owned(),
         };
+        let (kind, hint) = match first.oversized {
+            Some((bytes, limit)) => (
+                format!("a fragment of {bytes} B where at most {limit} B are allowed"),
+                Some("`readout.max_fragment` is the limit"),
+            ),
+            None => (kind.to_string(), None),
+        };
         let message = format!("refused {count} times: {kind}; {expected}, the first came {first}");
-        self.finding(FindingKind::Refused, &message)
+        let finding = self.finding(FindingKind::Refused, &message);
+        match hint {
+            Some(hint) => finding.hint(hint),
+            None => finding,
+        }
     }
 
     fn of_live(&self, came: u64) -> Vec<Finding> {

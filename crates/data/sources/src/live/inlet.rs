@@ -41,6 +41,7 @@ fn start(listener: UnixListener, shared: &Arc<Shared>) -> io::Result<JoinHandle<
     let shared = shared.clone();
     spawn("inlet", move || {
         if let Some(stream) = accept(&listener, &shared) {
+            let _open = shared.connected(None);
             let end = read(stream, &shared);
             shared.deliver(end);
             shared.wake();

@@ -102,6 +102,7 @@ impl Reader {
         let (stream, state) = (Arc::new(stream), Arc::new(ReaderState::default()));
         let (own, its, weak) = (Arc::clone(shared), state.clone(), Arc::downgrade(&stream));
         let thread = spawn("front-end", move || {
+            let _open = own.connected(Some(peer));
             read_stream(&stream, peer, &own, (&its, earlier));
             its.has_ended.store(true, Ordering::Release);
         })?;
@@ -175,8 +176,12 @@ fn drain(
         match parser.pop() {
             Ok(None) => return true,
             Ok(Some(frame)) => {
-                state.is_known.fetch_or(frame.source == shared.unit, Ordering::Relaxed);
-                if frame.source == shared.unit && !let_pass(earlier, shared, state) {
+                let is_ours = frame.source == shared.unit;
+                if is_ours && !state.is_known.load(Ordering::Relaxed) {
+                    state.is_known.store(true, Ordering::Relaxed);
+                    shared.note_sender(peer);
+                }
+                if is_ours && !let_pass(earlier, shared, state) {
                     return false;
                 }
                 if !take(frame, peer, shared) {
@@ -184,7 +189,7 @@ fn drain(
                 }
             }
             Err(error) => {
-                shared.reject(error.into(), peer, read);
+                shared.reject_frame(error, peer, read);
                 if error.ends_stream() {
                     return false;
                 }
@@ -208,16 +213,21 @@ fn let_pass(earlier: &mut Vec<Earlier>, shared: &Shared, state: &ReaderState) ->
 /// Receives datagrams until the source stops.
 pub(super) fn read_datagrams(socket: &UdpSocket, shared: &Shared) {
     let mut bytes = vec![0; READ_SIZE];
+    let (mut open, mut sender) = (None, None);
     while !shared.stopped() {
         match socket.recv_from(&mut bytes) {
             Ok((read, peer)) => match decode_datagram(&bytes[..read], shared.max_fragment) {
                 Ok(frame) => {
+                    if frame.source == shared.unit && sender.replace(peer) != Some(peer) {
+                        open.get_or_insert_with(|| shared.connected(None));
+                        shared.note_sender(peer);
+                    }
                     if !take(frame, peer, shared) {
                         return;
                     }
                     shared.wake();
                 }
-                Err(error) => shared.reject(error.into(), peer, &bytes[..read]),
+                Err(error) => shared.reject_frame(error, peer, &bytes[..read]),
             },
             Err(error) if passes(&error) => {}
             // An error of a datagram socket belongs to one datagram; do not spin if it does not.

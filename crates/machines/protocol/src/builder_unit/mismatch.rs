@@ -1,6 +1,7 @@
 //! Comparison of the marks of one event: fragments that were not recorded for the same trigger.
 
 use crate::{Fragment, FragmentStatus};
+use alloc::vec::Vec;
 use evb_core::{EventId, Mark, SourceId};
 
 /// Most mismatches that are kept for the report.
@@ -20,8 +21,8 @@ pub struct Mismatch {
 /// The result of a comparison.
 #[derive(Default)]
 pub(super) struct Comparison {
-    /// Fragments that disagree.
-    pub(super) count: u64,
+    /// The sources whose fragments disagree.
+    pub(super) sources: Vec<SourceId>,
     /// The event cannot be complete.
     pub(super) spoils: bool,
     pub(super) first: Option<Mismatch>,
@@ -40,7 +41,7 @@ pub(super) fn compare<B>(event: EventId, fragments: &mut [Option<Fragment<B>>], 
     let mut found = Comparison { first, ..Comparison::default() };
     for fragment in fragments.iter_mut().flatten().filter(|fragment| fragment.status == FragmentStatus::Good) {
         if fragment.mark.is_some_and(disagrees) {
-            found.count += 1;
+            found.sources.push(fragment.source);
             if !tolerant.contains(&fragment.source) {
                 fragment.status = FragmentStatus::Mismatched;
                 found.spoils = true;
@@ -104,18 +105,18 @@ mod tests {
     fn marks_against_the_majority_are_mismatched_and_all_without_one() {
         assert_eq!(compared(&[Some(3), None, Some(3)], &[]).0, vec![Good; 3]);
         let (status, found) = compared(&[Some(3), Some(4), Some(3)], &[]);
-        assert_eq!((status, found.count, found.spoils), (vec![Good, Mismatched, Good], 1, true));
+        assert_eq!((status, found.sources.len(), found.spoils), (vec![Good, Mismatched, Good], 1, true));
         let values = found.first.map(|mismatch| (mismatch.expected.1.value(), mismatch.found.1.value()));
         assert_eq!(values, Some((3, 4)));
         let (status, found) = compared(&[Some(3), None, Some(4)], &[]);
-        assert_eq!((status, found.count), (vec![Mismatched, Good, Mismatched], 2));
+        assert_eq!((status, found.sources.len()), (vec![Mismatched, Good, Mismatched], 2));
     }
 
     #[test]
     fn a_tolerant_source_is_counted_and_spoils_nothing() {
         let (status, found) = compared(&[Some(3), Some(4), Some(3)], &[1]);
-        assert_eq!((status, found.count, found.spoils), (vec![Good; 3], 1, false));
+        assert_eq!((status, found.sources.len(), found.spoils), (vec![Good; 3], 1, false));
         let (status, found) = compared(&[Some(4), Some(3)], &[0]);
-        assert_eq!((status, found.count, found.spoils), (vec![Good; 2], 1, false), "it has no vote");
+        assert_eq!((status, found.sources.len(), found.spoils), (vec![Good; 2], 1, false), "it has no vote");
     }
 }

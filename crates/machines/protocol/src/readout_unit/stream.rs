@@ -122,6 +122,11 @@ impl<B> LiveStream<B> {
         self.waiting.len() + self.numbering.waiting()
     }
 
+    /// Returns true if the events of its fragments are not known.
+    pub(super) const fn is_out_of_step(&self) -> bool {
+        self.out_of_step
+    }
+
     /// Returns true if the source has ended without a word.
     pub(super) fn is_gone(&self) -> bool {
         self.gone && self.has_ended()

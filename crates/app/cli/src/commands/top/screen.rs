@@ -7,6 +7,10 @@ use std::fmt::Write as _;
 /// Width of the bars that show how full something is.
 const BAR: usize = 10;
 
+/// Columns of a readout unit, with the state of its live source and without.
+const WITH_SOURCE: usize = 46;
+const WITHOUT_SOURCE: usize = 34;
+
 /// The status in this number of columns and lines.
 pub(super) fn of(status: &Value, width: usize, height: usize) -> String {
     let mut text = String::new();
@@ -24,6 +28,15 @@ pub(super) fn of(status: &Value, width: usize, height: usize) -> String {
         word(&status["experiment"]),
         word(&status["transport"])
     ));
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    for node in list(&status["nodes"]).iter().filter(|node| node["state"] == "lost") {
+        line(format!("LOST {}: {}", word(&node["name"]), word(&node["reason"])));
+    }
+    for source in list(&status["waiting"]) {
+        let since = source["since_s"].as_f64().unwrap_or(0.0);
+        let ago = run["seconds"].as_f64().unwrap_or(0.0) - since;
+        line(format!("WAITING for {}: {} for {ago:.0} s", word(&source["source"]), words(&word(&source["state"]))));
+    }
     let rates = &status["now_rates"];
     let hz = |name: &str| rates[name].as_f64().map_or_else(|| "-".into(), |rate| format!("{}Hz", metric(rate)));
     let bytes = |name: &str| rates[name].as_f64().map_or_else(|| "-".into(), |rate| format!("{}B/s", metric(rate)));
@@ -47,30 +60,37 @@ pub(super) fn of(status: &Value, width: usize, height: usize) -> String {
     if let Some(what) = limit["what"].as_str() {
         line(format!("limit {what}: {}", word(&limit["why"])));
     }
-    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
-    for node in list(&status["nodes"]).iter().filter(|node| node["state"] == "lost") {
-        line(format!("LOST {}: {}", word(&node["name"]), word(&node["reason"])));
-    }
     if let Some(error) = status["error"]["error"].as_str() {
         line(format!("error: {error}"));
     }
     line(String::new());
     let used = text.lines().count();
-    text.push_str(&units(rates, width, height.saturating_sub(used + 1)));
+    text.push_str(&units(rates, &status["record"]["readouts"], width, height.saturating_sub(used + 1)));
     text
 }
 
+/// A key as words.
+fn words(key: &str) -> String {
+    key.replace('_', " ")
+}
+
 /// The units, readout units on the left and builder units on the right, in at most this number of lines.
-fn units(rates: &Value, width: usize, most: usize) -> String {
+fn units(rates: &Value, records: &Value, width: usize, most: usize) -> String {
     let list = |name: &str| rates[name].as_array().cloned().unwrap_or_default();
     let (readouts, builders) = (list("readouts"), list("builders"));
+    let has_sources =
+        records.as_array().is_some_and(|records| records.iter().any(|record| record["source"].is_object()));
+    let left_width = if has_sources { WITH_SOURCE } else { WITHOUT_SOURCE };
     let lines = readouts.len().max(builders.len());
     let mut text = String::new();
     for index in 0..lines.min(most) {
-        let left = readouts.get(index).map_or_else(String::new, |unit| readout(index, unit));
+        let source =
+            records[index]["source"]["state"].as_str().map_or_else(String::new, |state| format!("  {}", words(state)));
+        let left = readouts.get(index).map_or_else(String::new, |unit| readout(index, unit) + &source);
         let right = builders.get(index).map_or_else(String::new, |unit| builder(index, unit));
-        let line = format!("{left:<34} {right}");
-        let _never_fails = writeln!(text, "{}", line.trim_end().chars().take(width).collect::<String>());
+        let line = format!("{left:<left_width$} {right}");
+        let line: String = line.chars().take(width).collect();
+        let _never_fails = writeln!(text, "{}", line.trim_end());
     }
     if lines > most {
         let _never_fails = writeln!(text, "and {} lines more: a higher terminal shows them", lines - most);
@@ -116,6 +136,8 @@ mod tests {
             "now_rates": { "built_hz": 1234.0, "bytes_per_s": 3e6, "readouts": vec![unit; 9], "builders": vec![builder; 2] },
             "nodes": [{ "name": "ru3", "state": "lost", "reason": "ru3 is gone" }, { "name": "ru1", "state": "up" }],
             "limit": { "what": "ru3", "why": "slow" },
+            "waiting": [{ "source": "ru2", "state": "never_connected", "since_s": 0.0 }],
+            "record": { "readouts": [{ "source": { "state": "sending" } }, {}, { "source": { "state": "never_connected" } }] },
         });
         insta::assert_snapshot!(of(&status, 80, 12));
         assert!(of(&status, 20, 5).lines().all(|line| line.chars().count() <= 60));
