@@ -265,6 +265,17 @@ impl<T> Numbering<T> {
         self.early.len() + self.strays.len() + self.steps.iter().filter(is_fragment).count()
     }
 
+    /// Removes the fragments that [`pop`](Self::pop) has not returned.
+    pub fn take_waiting(&mut self) -> impl Iterator<Item = T> {
+        let steps = core::mem::take(&mut self.steps).into_iter().filter_map(|step| match step {
+            NumberingEvent::Placed { item, .. } | NumberingEvent::Apart { item, .. } => Some(item),
+            NumberingEvent::Turn { .. } | NumberingEvent::Skipped(_) | NumberingEvent::Wrapped => None,
+        });
+        let strays = core::mem::take(&mut self.strays).into_iter().map(|(fragment, _)| fragment.item);
+        let early = core::mem::take(&mut self.early).into_iter().map(|fragment| fragment.item);
+        steps.chain(strays).chain(early)
+    }
+
     /// Number of events from one number to another, if the second is ahead of the first by value by at most half the
     /// range.
     pub const fn ahead(&self, from: u64, to: u64) -> Option<u64> {

@@ -173,6 +173,7 @@ export const FAULT_ORDER = [
   "resynchronised",
   "out_of_step",
   "early",
+  "unplaced",
   "wrapped",
   "unexpected",
 ];

@@ -176,7 +176,7 @@ impl NodeRole for BuilderNode {
         Ok(())
     }
 
-    fn finish(&mut self) -> Result<bool, NodeError> {
+    fn finish(&mut self, _now: Time, _is_last: bool) -> Result<bool, NodeError> {
         // The files are closed when no filter unit can return an event.
         if !self.unit.storage.filter.as_mut().is_none_or(Units::finish) {
             return Ok(false);

@@ -75,8 +75,8 @@ pub(crate) trait NodeRole: Send {
     /// ended, and [`finish`](Self::finish) has closed the files.
     fn next_run(&mut self, now: Time, run: &RunStart) -> Result<(), NodeError>;
     /// Closes open files; returns true when the last report can follow. Until then the node continues its work, and this
-    /// is called again.
-    fn finish(&mut self) -> Result<bool, NodeError> {
+    /// is called again. `is_last` says that no run follows without a stop.
+    fn finish(&mut self, _now: Time, _is_last: bool) -> Result<bool, NodeError> {
         Ok(true)
     }
 }
@@ -171,7 +171,7 @@ impl<T: Transport> Node<T> {
     pub(crate) fn finish(&mut self, now: Time, channel: &ControlChannel<'_>) {
         let Some(run) = &mut self.run else { return };
         run.finished |= run.next.is_none();
-        match run.role.finish() {
+        match run.role.finish(now, run.finished) {
             Ok(true) => {
                 channel.notify(self.id, Notice::Finished(run.report(now, &self.link, self.binding.as_deref())));
                 match run.next.take() {
@@ -197,7 +197,7 @@ impl<T: Transport> Node<T> {
     /// Closes a node that has failed, and reports the error. Stored events stay valid.
     pub(crate) fn fail(&mut self, now: Time, error: NodeError, channel: &ControlChannel<'_>) {
         if let Some(mut run) = self.run.take() {
-            close(run.role.as_mut());
+            close(run.role.as_mut(), now);
             channel.notify(self.id, Notice::Progress(run.report(now, &self.link, self.binding.as_deref())));
             channel.notify(self.id, Notice::Failed(error));
         }
@@ -205,8 +205,8 @@ impl<T: Transport> Node<T> {
 }
 
 /// Closes a node, however long that takes. Errors are ignored, since run control is gone.
-pub(crate) fn close(role: &mut dyn NodeRole) {
-    while let Ok(false) = role.finish() {
+pub(crate) fn close(role: &mut dyn NodeRole, now: Time) {
+    while let Ok(false) = role.finish(now, true) {
         std::thread::sleep(CLOSE_AGAIN);
     }
 }

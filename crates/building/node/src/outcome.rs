@@ -122,8 +122,8 @@ impl Outcome {
         self.told_sources.retain(|name, _| {
             let is_waited_for = waiting.iter().any(|source| source.source == *name);
             if !is_waited_for {
-                tracing::info!(source = name, "sends again");
-                observer.note(&format!("{name} sends again"));
+                tracing::info!(source = name, "no longer waited for");
+                observer.note(&format!("{name} is no longer waited for"));
             }
             is_waited_for
         });

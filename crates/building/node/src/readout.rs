@@ -321,7 +321,10 @@ impl NodeRole for ReadoutNode {
         Report::Readout(report)
     }
 
-    fn finish(&mut self) -> Result<bool, NodeError> {
+    fn finish(&mut self, now: Time, is_last: bool) -> Result<bool, NodeError> {
+        if is_last {
+            self.unit.machine.handle_command(now, ReadoutCommand::Finish);
+        }
         self.take_apart();
         Ok(self.apart.finish())
     }

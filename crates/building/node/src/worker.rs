@@ -158,7 +158,7 @@ impl<T: Transport> Worker<'_, T> {
                 Err(TryRecvError::Empty) => return true,
                 Err(TryRecvError::Disconnected) => {
                     for run in self.nodes.iter_mut().filter_map(|node| node.run.as_mut()) {
-                        close(run.role.as_mut());
+                        close(run.role.as_mut(), now);
                     }
                     return false;
                 }

@@ -40,13 +40,15 @@ pub enum ApartReason {
     Mismatch = 6,
     /// It claims the event of another fragment of its source, with a different content.
     Disputed = 7,
+    /// Its event was not known when the run ended.
+    Unplaced = 8,
     /// Another reason.
     Other = 255,
 }
 
 impl ApartReason {
     /// All reasons, in the order of their bytes.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Duplicate,
         Self::OutOfSequence,
         Self::OutOfStep,
@@ -54,6 +56,7 @@ impl ApartReason {
         Self::Late,
         Self::Mismatch,
         Self::Disputed,
+        Self::Unplaced,
         Self::Other,
     ];
 
@@ -72,6 +75,7 @@ impl ApartReason {
             Self::Late => "late",
             Self::Mismatch => "mismatch",
             Self::Disputed => "disputed",
+            Self::Unplaced => "unplaced",
             Self::Other => "other",
         }
     }

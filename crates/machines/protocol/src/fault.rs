@@ -32,6 +32,8 @@ pub enum Fault {
     OutOfStep,
     /// A fragment from before the first event that all sources had.
     Early,
+    /// A fragment whose event was not known when the run ended.
+    Unplaced,
     /// A fragment whose mark is not that of the other fragments of its event.
     Mismatch,
     /// A wrap of a front end's event counter. This is normal and is only counted.
@@ -42,7 +44,7 @@ pub enum Fault {
 
 impl Fault {
     /// All kinds, in the order in which they are shown.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Missing,
         Self::Cut,
         Self::Late,
@@ -55,6 +57,7 @@ impl Fault {
         Self::Resynchronised,
         Self::OutOfStep,
         Self::Early,
+        Self::Unplaced,
         Self::Mismatch,
         Self::Wrapped,
         Self::Unexpected,
@@ -75,6 +78,7 @@ impl Fault {
             Self::Resynchronised => "resynchronised",
             Self::OutOfStep => "out_of_step",
             Self::Early => "early",
+            Self::Unplaced => "unplaced",
             Self::Mismatch => "mismatch",
             Self::Wrapped => "wrapped",
             Self::Unexpected => "unexpected",

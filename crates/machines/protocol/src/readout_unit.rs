@@ -40,6 +40,8 @@ pub enum ReadoutCommand<B> {
         /// The number of its last fragment, if the front end has reported it.
         last: Option<u64>,
     },
+    /// The run is over, and none follows. Fragments of a live source without an event are set apart.
+    Finish,
     /// A node is gone.
     Lost(NodeId),
     /// A builder that was gone is back, without its former state.
@@ -630,6 +632,7 @@ impl<B: Clone + Default> Machine for ReadoutMachine<B> {
             ReadoutCommand::Fragment(fragment) => self.read(fragment),
             ReadoutCommand::Arrived(arrival) => self.arrive(arrival),
             ReadoutCommand::EndOfData { last } => self.end_stream(last),
+            ReadoutCommand::Finish => self.finish(),
             ReadoutCommand::Lost(node) => self.lose(node),
             ReadoutCommand::Joined(node) => self.note_builder(node, false),
         }

@@ -185,7 +185,7 @@ pub(crate) fn mark_of(trigger: u64) -> u32 {
     trigger.wrapping_mul(0x9e37_79b9) as u32
 }
 
-fn send(source: u16, port: u16, sent: &[Sent], marks: bool) {
+pub(crate) fn send(source: u16, port: u16, sent: &[Sent], marks: bool) {
     let mut stream = wait_until("the source listens", || TcpStream::connect(("127.0.0.1", port)).ok());
     let mut count = 0;
     for (first, triggers) in sent {

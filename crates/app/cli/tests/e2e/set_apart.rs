@@ -1,8 +1,8 @@
 //! What event files say beside payloads, and the files of fragments that belong to no event.
 
 use crate::{
-    identity::{Sent, boards_with, mark_of},
-    support::{Lab, Outcome, THREADS, apart_files, check_accounts, read_all},
+    identity::{Sent, boards_with, mark_of, send},
+    support::{Lab, Outcome, Service, THREADS, apart_files, check_accounts, free_tcp_port, read_all},
 };
 use evb_core::Mark;
 use evb_events::{Event, Fragment, Metadata, Reader, Status, verify};
@@ -105,6 +105,29 @@ fn fragments_out_of_step_can_be_matched_later() {
     check_all_are_there(&lab, &sent, false, (before, now()));
     check_record(&lab, &outcome);
     assert_eq!(set_apart(&lab)[&1].len(), 500, "{outcome}");
+}
+
+/// A board that never comes leaves the fragments of the others without an event: they are stored when the run ends.
+#[test]
+fn fragments_that_wait_for_a_missing_board_are_stored() {
+    let ports = [free_tcp_port(), free_tcp_port()];
+    let unit = |port| format!("[[readout.unit]]\nsource = {{ type = \"tcp\", listen = \"127.0.0.1:{port}\" }}\n");
+    let lab = Lab::with(&format!("{}[trigger]\ntype = \"data\"\n[builder]\nunits = 1\n", ports.map(unit).concat()));
+    let service = Service::start(&lab, &[]);
+    for (command, state) in [("configure", "configured"), ("start", "running")] {
+        service.command(command);
+        service.wait_for_state(state);
+    }
+    let sent: Vec<Sent> = vec![(7, 1..=100)];
+    let before = now();
+    send(0, ports[0], &sent, true);
+    service.wait("all have come", |status| status["record"]["readouts"][0]["came"] == 100);
+    service.command("stop");
+    let status = service.wait_for_state("stopped");
+    check_all_are_there(&lab, &[sent], true, (before, now()));
+    let readout = &status["record"]["readouts"][0];
+    assert_eq!(readout["apart_by_reason"]["unplaced"], 100, "{readout}");
+    assert_eq!(readout["waiting"], serde_json::Value::Null, "{readout}");
 }
 
 #[test]

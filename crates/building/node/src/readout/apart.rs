@@ -222,6 +222,7 @@ const fn reason_of(fault: Fault) -> ApartReason {
         Fault::OutOfSequence => ApartReason::OutOfSequence,
         Fault::OutOfStep => ApartReason::OutOfStep,
         Fault::Early => ApartReason::Early,
+        Fault::Unplaced => ApartReason::Unplaced,
         Fault::Late => ApartReason::Late,
         Fault::Mismatch => ApartReason::Mismatch,
         Fault::Disputed => ApartReason::Disputed,

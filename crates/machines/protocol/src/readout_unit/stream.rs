@@ -7,7 +7,7 @@
 
 use super::{Arrival, ReadoutEvent, ReadoutMachine};
 use crate::{Config, Fault, Fragment, Message, Sighted};
-use alloc::{collections::VecDeque, sync::Arc};
+use alloc::{collections::VecDeque, sync::Arc, vec::Vec};
 use evb_core::{
     Apart, Counter, EventCounter, EventId, FirstCounter, Numbered, Numbering, NumberingEvent, Recording, Sighting,
     Span, Time, Transmit,
@@ -386,6 +386,14 @@ impl<B: Clone + Default> ReadoutMachine<B> {
         for (_, arrival) in waiting.into_iter().flatten() {
             self.set_apart(arrival, Fault::OutOfStep);
         }
+    }
+
+    /// Sets all fragments apart whose events are not known, at the end of the last run.
+    pub(super) fn finish(&mut self) {
+        let Some(stream) = &mut self.stream else { return };
+        let placed = core::mem::take(&mut stream.waiting).into_iter().map(|(_, arrival)| arrival);
+        let all: Vec<_> = placed.chain(stream.numbering.take_waiting()).collect();
+        all.into_iter().for_each(|arrival| self.set_apart(arrival, Fault::Unplaced));
     }
 
     /// Fixes the last event of a source that has ended once all its fragments have their events.
