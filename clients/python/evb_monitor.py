@@ -39,6 +39,10 @@ class Fragment:
     """CRC-32C of the payload."""
     payload: bytes
     """The payload; its beginning only if the event is very large."""
+    counter: "int | None" = None
+    """The number that the source gave it, if it numbers its fragments."""
+    mark: "int | None" = None
+    """The mark, if it carries one."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -156,7 +160,8 @@ def _reason(error):
 
 def _event(sample):
     fragments = [
-        Fragment(one["source"], one["state"], one["size"], int(one["checksum"], 16), bytes.fromhex(one["bytes"]))
+        Fragment(one["source"], one["state"], one["size"], int(one["checksum"], 16), bytes.fromhex(one["bytes"]),
+                 one.get("counter"), one.get("mark"))
         for one in sample["fragments"]
     ]
     return Event(sample["run"], sample["event"], sample["complete"], sample["size"], fragments)

@@ -1,7 +1,7 @@
 // The view `Event`: one event as fragments by source, with sizes and bytes; live, or from a file of a run.
 
 import { el, text, attr, flag, show, follow, width } from "./dom.js";
-import { bytes, count } from "./units.js";
+import { bytes, count, known } from "./units.js";
 import { icon, setIcon, ofFragment, ofNode, inRun } from "./states.js";
 import { get } from "./api.js";
 import { makeHex } from "./hex.js";
@@ -221,7 +221,9 @@ function choose(view, source) {
     if (chosen) attr(view.list, "aria-activedescendant", node.id);
   }
   const one = fragments.find((fragment) => fragment.source === source);
-  text(view.hexTitle, one ? `${source}: ${count(one.size)} bytes, ${one.state}` : "Bytes");
+  const identity = [known(one?.counter) && `counter ${one.counter}`, known(one?.mark) && `mark ${one.mark}`];
+  const about = one && [`${source}: ${count(one.size)} bytes`, one.state, ...identity].filter(Boolean).join(", ");
+  text(view.hexTitle, about ?? "Bytes");
   const [file, index] = [view.file, view.index];
   const more = view.live
     ? null

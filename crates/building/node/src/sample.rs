@@ -5,7 +5,7 @@
 
 use crate::fragment_ref::fragment_ref;
 use bytes::Bytes;
-use evb_core::{Span, Time};
+use evb_core::{Mark, Span, Time};
 use evb_protocol::Built;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
@@ -35,6 +35,12 @@ pub struct SampleFragment {
     pub state: String,
     /// The checksum, CRC-32C.
     pub checksum: String,
+    /// The number that the source gave it, if it numbers its fragments.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counter: Option<u64>,
+    /// The mark, if it carries one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mark: Option<u32>,
     /// The payload in hexadecimal digits; its beginning only if the event is very large.
     pub bytes: String,
 }
@@ -51,6 +57,8 @@ impl Sample {
                 size: u32::try_from(fragment.bytes.len()).unwrap_or(u32::MAX),
                 state: fragment.status.name().into(),
                 checksum: format!("0x{:08x}", fragment.checksum),
+                counter: fragment.counter,
+                mark: fragment.mark.map(Mark::value),
                 bytes: hex(shown),
             }
         });

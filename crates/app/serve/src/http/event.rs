@@ -71,6 +71,8 @@ pub(super) async fn event(State(web): State<Arc<Web>>, Query(query): Query<Event
                     "size": fragment.bytes.len(),
                     "state": fragment.status.name(),
                     "checksum": format!("0x{:08x}", fragment.checksum),
+                    "counter": fragment.counter,
+                    "mark": fragment.mark.map(|mark| mark.value()),
                     "bytes": hex(&fragment.bytes, 0),
                 })
             })
