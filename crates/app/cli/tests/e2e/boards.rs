@@ -1,10 +1,12 @@
 //! What a shift crew sees while a board never connects, is killed, stops sending, and comes back out of step.
 
+use crate::serving::{explained_metrics, names};
 use crate::support::{Browser, Lab, Service, free_tcp_port, is_there, wait_until};
 use evb_sources::{Frame, encode};
 use rustix::process::Signal;
 use serde_json::json;
 use std::{
+    collections::BTreeSet,
     io::Write as _,
     net::TcpStream,
     sync::{
@@ -139,6 +141,9 @@ fn a_shift_crew_sees_which_board_is_waited_for() {
     assert_eq!(source["state"], "sending", "{source}");
     assert!(source["peer"].as_str().is_some_and(|peer| peer.starts_with("127.0.0.1:")), "{source}");
     assert!(source["last_counter"].as_u64() > Some(1), "{source}");
+    let metrics = names(&room.service.ask("GET", "/metrics", None).body);
+    let of_sources: BTreeSet<_> = metrics.into_iter().filter(|name| name.starts_with("evb_source_")).collect();
+    assert_eq!(of_sources, explained_metrics().0);
     drop((first, second, third));
     room.service.evb.signal(Signal::INT);
 }
