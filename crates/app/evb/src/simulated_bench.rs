@@ -94,7 +94,7 @@ fn fitted(mut plan: Plan, fit: &NetworkFit) -> Plan {
     let network = &mut plan.network.config;
     let rate = Bandwidth((fit.bytes_per_s * 1e-3).round() as u64 * 8000);
     network.link = LinkConfig { rate, delay: tenths(fit.delay_ns) };
-    network.host = HostConfig { send: host, receive: host };
+    network.host = HostConfig { send: host, receive: host, jitter: None };
     network.nic.packet = ByteCount(64 << 10);
     if let Flow::CutThrough { buffer, .. } = &mut network.flow {
         *buffer = ByteCount(1 << 20);

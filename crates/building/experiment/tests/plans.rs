@@ -6,8 +6,8 @@ use evb_experiment::{
     StoragePlan, TriggerPlan, Workload,
 };
 use evb_fabric::{
-    Arbitration, Control, Dma, Flow, HostConfig, LinkConfig, NetworkConfig, NetworkFault, NetworkFaultAction,
-    NicConfig, Routing, Service, SwitchConfig, Topology, WhenFull,
+    Arbitration, Control, Dma, Flow, HostConfig, Jitter, JitterPer, JitterSpread, LinkConfig, NetworkConfig,
+    NetworkFault, NetworkFaultAction, NicConfig, Routing, Service, SwitchConfig, Topology, WhenFull,
 };
 use evb_filter::{ChainStep, Code, Rule, Selection, StreamId, UnitsPlan, Width};
 use evb_protocol::{Assignment, Config, FirstPhase, Protocol, Shaping, ShapingStep, Trigger};
@@ -250,8 +250,21 @@ fn full_network() -> NetworkConfig {
             service: Service::InTurn,
             keeps_step: false,
             dma: Some(Dma { read: Bandwidth(64_000_000_000), write: Bandwidth(72_000_000_000) }),
+            jitter: Some(Jitter {
+                mean: Span::from_micros(1),
+                spread: JitterSpread::LogNormal { rms: Span::from_micros(3) },
+                per: JitterPer::Packet,
+            }),
         },
-        host: HostConfig { send: Span::from_micros(1), receive: Span::from_micros(2) },
+        host: HostConfig {
+            send: Span::from_micros(1),
+            receive: Span::from_micros(2),
+            jitter: Some(Jitter {
+                mean: Span::from_micros(4),
+                spread: JitterSpread::Exponential,
+                per: JitterPer::Message,
+            }),
+        },
         control: Control::Shared,
     }
 }

@@ -297,6 +297,43 @@ pub struct NicConfig {
     pub keeps_step: bool,
     /// Access to the memory of the host; without it the interface never waits for memory.
     pub dma: Option<Dma>,
+    /// Random time beside `overhead`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jitter: Option<Jitter>,
+}
+
+/// A random time beside a fixed one: what interrupts, caches and schedulers add. Each host has a stream of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Jitter {
+    /// The mean time.
+    pub mean: Span,
+    /// The distribution of the times.
+    pub spread: JitterSpread,
+    /// How often a time is drawn.
+    pub per: JitterPer,
+}
+
+/// The distribution of random times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum JitterSpread {
+    /// Exponential: the rms is the mean.
+    Exponential,
+    /// Log-normal, with the tail that its rms gives.
+    LogNormal {
+        /// Root mean square deviation from the mean.
+        rms: Span,
+    },
+}
+
+/// How often a random time is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum JitterPer {
+    /// Once for each message, before its last packet.
+    Message,
+    /// For each packet.
+    Packet,
 }
 
 /// The message of the next packet among the waiting messages.
@@ -326,6 +363,9 @@ pub struct HostConfig {
     pub send: Span,
     /// Time to receive one message.
     pub receive: Span,
+    /// Random time beside each of the two.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jitter: Option<Jitter>,
 }
 
 /// The network of control messages (all messages but fragments).
@@ -416,8 +456,9 @@ impl NetworkConfig {
                 service: Service::InTurn,
                 keeps_step: false,
                 dma: None,
+                jitter: None,
             },
-            host: HostConfig { send: Span::ZERO, receive: Span::ZERO },
+            host: HostConfig { send: Span::ZERO, receive: Span::ZERO, jitter: None },
             control: Control::Shared,
         }
     }

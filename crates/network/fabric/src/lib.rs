@@ -35,8 +35,9 @@ mod settings;
 mod topology;
 
 pub use config::{
-    Arbitration, Control, Dma, ExplicitLink, Flow, HostConfig, LinkConfig, MapperConfig, NetworkConfig, NetworkFault,
-    NetworkFaultAction, NicConfig, Routing, Service, Spread, SwitchConfig, Topology, WhenFull,
+    Arbitration, Control, Dma, ExplicitLink, Flow, HostConfig, Jitter, JitterPer, JitterSpread, LinkConfig,
+    MapperConfig, NetworkConfig, NetworkFault, NetworkFaultAction, NicConfig, Routing, Service, Spread, SwitchConfig,
+    Topology, WhenFull,
 };
 pub use error::NetworkError;
 pub use network::{Endpoint, EndpointId, FaultTarget, LinkEnd, LinkId, Network, NetworkLink, Switch, SwitchId};

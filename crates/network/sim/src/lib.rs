@@ -11,6 +11,7 @@ mod error;
 mod event;
 mod filter;
 mod input;
+mod jitter;
 mod message;
 mod net;
 mod nic;

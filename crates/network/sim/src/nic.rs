@@ -1,6 +1,7 @@
 //! The network interface of a host: the choice of its next packet, and its access to the host's memory.
 
 use crate::{
+    jitter::JitterTimes,
     message::{Body, Message, MessageId, Messages},
     peers::Peers,
 };
@@ -66,6 +67,8 @@ pub(crate) struct Nic {
     pub(crate) memory: Option<Memory>,
     /// Packets of one message may go as one train.
     pub(crate) couples: bool,
+    /// Random times beside the overhead of packets.
+    pub(crate) jitter: Option<JitterTimes>,
 }
 
 /// One port of a network interface.
@@ -115,6 +118,7 @@ impl Nic {
             ports: vec![NicPort { idle: true, ending: None }; ports],
             memory: dma.map(memory),
             couples: false,
+            jitter: None,
         }
     }
 

@@ -7,6 +7,7 @@ use preset_keys::{DEFAULT_NETWORK, of_preset};
 mod control;
 mod fault;
 mod flow;
+mod jitter;
 mod mapper;
 mod nic;
 pub(super) mod placement;
@@ -80,6 +81,11 @@ static ARBITRATION: Words<Arbitration> = Words(&[
 const HOST: &[Key] = &[
     of_preset("send", delay(), "time to send one message"),
     of_preset("receive", delay(), "time to receive one message"),
+    optional(
+        "jitter",
+        KeyKind::Section(jitter::OF_HOST),
+        "random time beside each of the two; there is none without this table",
+    ),
 ];
 
 /// Makes the network, the places of the nodes in it, and its faults.
@@ -106,7 +112,11 @@ fn config(network: View<'_>) -> NetworkConfig {
         flow: flow::FLOW.make(network.below("flow")),
         routing: routing::ROUTING.make(network.below("routing")),
         nic: nic::plan(network.below("nic")),
-        host: HostConfig { send: network.quantity("host.send"), receive: network.quantity("host.receive") },
+        host: HostConfig {
+            send: network.quantity("host.send"),
+            receive: network.quantity("host.receive"),
+            jitter: network.has("host.jitter").then(|| jitter::plan(network.below("host.jitter"))),
+        },
         control: control::CONTROL.make(network.below("control")),
     }
 }

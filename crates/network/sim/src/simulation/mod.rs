@@ -14,6 +14,7 @@ use crate::{
     arrivals::AllArrivals,
     control::ControlNetwork,
     event::Event,
+    jitter::JitterTimes,
     message::{Body, MessageId, Messages},
     net::{Net, NetEffect},
     nic::Nic,
@@ -62,6 +63,8 @@ pub(crate) struct Simulation<'a> {
     nodes: Vec<Node>,
     /// Time at which the processor of each host is free.
     processors: Vec<u64>,
+    /// Random times of the processor of each host; none without jitter.
+    jitter: Vec<JitterTimes>,
     control: ControlNetwork,
     /// Time until which each node's messages are under way on a separate control network.
     control_until: Vec<u64>,
@@ -118,6 +121,7 @@ impl<'a> Simulation<'a> {
             nics,
             nodes: Vec::new(),
             processors: vec![0; hosts],
+            jitter: Vec::new(),
             control: ControlNetwork::default(),
             control_until: vec![0; plan.building.nodes().into()],
             arrivals: AllArrivals::new(plan),
@@ -139,6 +143,7 @@ impl<'a> Simulation<'a> {
         simulation.nodes = simulation.make_nodes()?;
         simulation.set_slots();
         simulation.set_peers();
+        simulation.set_jitter();
         simulation.couples = packets == Packets::InTrains && simulation.may_couple();
         let couples = simulation.couples;
         simulation.nics.iter_mut().for_each(|nic| nic.couples = couples);

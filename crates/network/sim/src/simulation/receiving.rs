@@ -3,6 +3,7 @@
 use super::{Simulation, size};
 use crate::{
     event::Event,
+    jitter::JitterTimes,
     message::{Body, Message, MessageId},
     nic::Chunk,
     packet::{Load, PacketId, TrainId},
@@ -153,9 +154,15 @@ impl Simulation<'_> {
     /// Time at which the processor of a node's host will have looked at a message that comes now.
     pub(super) fn processor_time(&mut self, now: u64, node: NodeId) -> u64 {
         let Some(host) = self.host(node) else { return now };
-        let at = self.processors[host].max(now) + self.net.network.config.host.receive.0;
-        self.processors[host] = at;
-        at
+        self.occupy(host, now, self.net.network.config.host.receive)
+    }
+
+    /// Keeps the processor of a host busy with a message; returns the time at which it is done.
+    pub(super) fn occupy(&mut self, host: usize, now: u64, time: Span) -> u64 {
+        let jitter = self.jitter.get_mut(host).map_or(Span::ZERO, JitterTimes::next);
+        let done_at = self.processors[host].max(now) + time.0 + jitter.0;
+        self.processors[host] = done_at;
+        done_at
     }
 
     pub(super) fn receive(&mut self, id: MessageId) {
@@ -214,7 +221,8 @@ impl Simulation<'_> {
 
     fn broadcast(&mut self, now: u64, id: MessageId) {
         let Message { from, to, body, .. } = self.messages.remove(id);
-        let busy = self.net.network.config.host.receive.0 > 0 && !self.is_of_interfaces(&body);
+        let takes_time = self.net.network.config.host.receive.0 > 0 || !self.jitter.is_empty();
+        let busy = takes_time && !self.is_of_interfaces(&body);
         for node in to.iter() {
             if self.net.border.beyond_node(node).is_some() {
                 continue;

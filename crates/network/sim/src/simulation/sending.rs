@@ -34,8 +34,7 @@ impl Simulation<'_> {
         let host = self.host(from);
         let mut posted_at = self.net.queue.now().0 + delay.0;
         if let Some(host) = host.filter(|_| !self.is_of_interfaces(&body)) {
-            posted_at = self.processors[host].max(posted_at) + self.net.network.config.host.send.0;
-            self.processors[host] = posted_at;
+            posted_at = self.occupy(host, posted_at, self.net.network.config.host.send);
         }
         if let (Control::Separate { delay, rate }, true, false) =
             (self.net.network.config.control, is_building, is_data)
@@ -157,7 +156,8 @@ impl Simulation<'_> {
             ..Packet::new(from, to)
         };
         self.statistics.sent_packets += 1;
-        let ready = Time(now) + nic.overhead;
+        let jitter = self.nics[host].jitter.as_mut().map_or(Span::ZERO, |times| times.before_packet(chunk.last));
+        let ready = Time(now) + nic.overhead + jitter;
         let id = self.net.send(ready, packet);
         if chunk.others > 0 {
             self.couple(id, chunk.others);

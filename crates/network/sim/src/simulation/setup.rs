@@ -6,6 +6,7 @@ use crate::{
     disk::Disk,
     event::Event,
     input::Input,
+    jitter::JitterTimes,
     nic::{Nic, Slots},
     node::{Node, NodeUnit},
     peers::Peers,
@@ -20,6 +21,9 @@ use evb_unit::{BuilderUnit, EventManager, ReadoutUnit, Sources, open_options, sh
 
 /// The purpose of an interface's random stream.
 const PEERS: u64 = 102;
+/// The purposes of the random streams of jitter.
+const NIC_JITTER: u64 = 103;
+const HOST_JITTER: u64 = 104;
 
 impl Simulation<'_> {
     pub(super) fn make_nodes(&self) -> Result<Vec<Node>, SimulateError> {
@@ -65,6 +69,18 @@ impl Simulation<'_> {
         for (host, nic) in self.nics.iter_mut().enumerate().filter(|(_, nic)| unshaped(nic)) {
             nic.peers = Some(Peers::new(stream(seed, NodeId(host as u16), PEERS)));
         }
+    }
+
+    /// Gives each interface and host its random times.
+    pub(super) fn set_jitter(&mut self) {
+        let (seed, config) = (self.plan.run.seed, &self.net.network.config);
+        if let Some(jitter) = &config.nic.jitter {
+            for (host, nic) in self.nics.iter_mut().enumerate() {
+                nic.jitter = Some(JitterTimes::new(jitter, (seed, host, NIC_JITTER)));
+            }
+        }
+        let of_host = |host| Some(JitterTimes::new(config.host.jitter.as_ref()?, (seed, host, HOST_JITTER)));
+        self.jitter = (0..self.nics.len()).filter_map(of_host).collect();
     }
 
     /// Gives the interfaces of readout units the slots of the traffic shaping.

@@ -7,7 +7,7 @@ use crate::{
 };
 use evb_core::Time;
 use evb_experiment::Workload;
-use evb_fabric::Control;
+use evb_fabric::{Control, JitterPer};
 
 impl Simulation<'_> {
     /// True if packets of one message follow each other without anything between them that their sender could not know
@@ -18,7 +18,9 @@ impl Simulation<'_> {
         let is_urgent = self.control_priority(is_building) > 0 && !is_apart;
         let by_packet = self.nics.iter().filter_map(|nic| nic.slots.as_ref()).any(|slots| slots.shaper.is_by_packet());
         let is_as_built = self.plan.network.faults.is_empty() && self.mapping.is_none();
-        is_as_built && !is_urgent && !by_packet && self.net.may_couple()
+        let jitter = self.net.network.config.nic.jitter;
+        let is_even = jitter.is_none_or(|jitter| jitter.per != JitterPer::Packet);
+        is_as_built && is_even && !is_urgent && !by_packet && self.net.may_couple()
     }
 
     /// A packet goes with others like it behind it.

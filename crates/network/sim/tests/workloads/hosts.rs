@@ -46,6 +46,36 @@ fn both_directions_share_the_bus() {
     }
 }
 
+/// A message takes its time on the wire, and the mean of the random times that are drawn for it.
+#[test]
+fn jitter_of_an_interface_is_added_to_the_time_of_messages_or_packets() {
+    let rate = "network.link.rate=\"1 Gbit/s\"";
+    let wire = run_with(PAIR, &[rate]).event_rate_hz.recip();
+    for (jitter, added) in [
+        ("{mean=\"20 us\"}", 20e-6),
+        ("{mean=\"20 us\",per=\"packet\"}", 80e-6),
+        ("{mean=\"20 us\",rms=\"40 us\",per=\"message\"}", 20e-6),
+    ] {
+        let set = format!("network.nic.jitter={jitter}");
+        let time = run_with(PAIR, &[rate, &set]).event_rate_hz.recip();
+        assert_near(jitter, time, wire + added, 0.03);
+        let again = run_with(PAIR, &[rate, &set]).event_rate_hz.recip();
+        assert_eq!(time.to_bits(), again.to_bits(), "{jitter}: the seed decides");
+    }
+}
+
+#[test]
+fn jitter_of_a_host_is_added_to_the_time_of_its_processor() {
+    let small = "readout.source.size=8 B";
+    for (host, expected) in [
+        ("{send=\"0 s\",receive=\"6 us\",jitter={mean=\"4 us\"}}", 100e3),
+        ("{send=\"0 s\",receive=\"0 s\",jitter={mean=\"10 us\"}}", 100e3),
+    ] {
+        let record = run_with(PAIR, &[small, &format!("network.host={host}")]);
+        assert_near(host, record.event_rate_hz, expected, 0.05);
+    }
+}
+
 #[test]
 fn the_processor_bounds_the_rate_of_messages() {
     let small = "readout.source.size=8 B";

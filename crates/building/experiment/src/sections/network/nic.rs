@@ -1,6 +1,6 @@
 //! `network.nic`: every network interface.
 
-use super::preset_keys::of_preset;
+use super::{jitter, preset_keys::of_preset};
 use crate::{choice::*, limits::*, schema::*, view::View};
 use evb_fabric::{Dma, NicConfig, Service};
 
@@ -35,6 +35,11 @@ pub(super) const NIC: &[Key] = &[
         "what the interface reads and writes in the memory of its host; it \
          is never held up without this table",
     ),
+    optional(
+        "jitter",
+        KeyKind::Section(jitter::OF_NIC),
+        "random time beside `overhead`, from a stream of each host; there is none without this table",
+    ),
 ];
 
 static SERVICE: Words<Service> = Words(&[
@@ -58,6 +63,7 @@ pub(super) fn plan(view: View<'_>) -> NicConfig {
         messages: view.integer("messages"),
         service: SERVICE.at(view, "service"),
         keeps_step: view.flag("keeps_step"),
+        jitter: view.has("jitter").then(|| jitter::plan(view.below("jitter"))),
         dma: view.has("dma").then(|| Dma { read: view.quantity("dma.read"), write: view.quantity("dma.write") }),
     }
 }
