@@ -153,7 +153,8 @@ mod tests {
     /// The state and its begin, after a look at this time.
     fn seen(watch: &mut SourceWatch, seconds: f64, connections: Connections) -> (SourceState, f64) {
         watch.look(at(seconds), || (connections, false));
-        (watch.record().state, watch.record().since_s)
+        let SourceRecord { state, since_s, .. } = watch.record();
+        (state, (since_s * 1e3).round() / 1e3)
     }
 
     #[test]

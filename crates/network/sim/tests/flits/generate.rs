@@ -55,7 +55,7 @@ impl Generator {
             flow: Flow::Wormhole { slack: ByteCount(1), reaction: Span::ZERO },
             routing: self.routing(&topology),
             nic: self.nic(kind),
-            host: HostConfig { send: Span::ZERO, receive: Span::ZERO },
+            host: HostConfig { send: Span::ZERO, receive: Span::ZERO, jitter: None },
             control: Control::Shared,
             topology,
         };
@@ -195,6 +195,7 @@ impl Generator {
             messages: 1,
             service: Service::InTurn,
             keeps_step: false,
+            jitter: None,
             dma: None,
         }
     }
