@@ -23,8 +23,8 @@ pub(crate) struct Outcome {
     account: Account,
     /// A number that changes when the run makes progress.
     done: u64,
-    /// Reasons for the end of nodes, or for the loss of connections to them.
-    reasons: BTreeMap<NodeId, String>,
+    /// Reasons for the end of nodes, or for the loss of connections to them, each with the node that reports it.
+    reasons: BTreeMap<NodeId, Vec<(NodeId, String)>>,
     /// Errors of nodes that have failed.
     errors: BTreeMap<NodeId, NodeError>,
     /// The fallback of broadcasts was reported.
@@ -78,9 +78,24 @@ impl Outcome {
         mem::replace(&mut self.done, self.account.done()) != self.done
     }
 
-    /// Keeps the first reason for the loss of a node.
-    pub(crate) fn note_reason(&mut self, node: NodeId, reason: String) {
-        self.reasons.entry(node).or_insert(reason);
+    /// Keeps the first reason that a node, or run control in its place, reports for the loss of a node.
+    pub(crate) fn note_reason(&mut self, node: NodeId, by: NodeId, reason: String) {
+        let reasons = self.reasons.entry(node).or_default();
+        if reasons.iter().all(|(known, _)| *known != by) {
+            reasons.push((by, reason));
+        }
+    }
+
+    /// The reason for the loss of a node: the one of its process, or else the first of a peer, or else its own for the
+    /// loss of a peer. Its reports about its peers are forgotten.
+    fn take_reason(&mut self, node: NodeId) -> String {
+        let mut reasons = self.reasons.remove(&node).unwrap_or_default();
+        reasons.sort_by_key(|(by, _)| *by != node);
+        for of_peer in self.reasons.values_mut() {
+            reasons.extend(of_peer.extract_if(.., |(by, _)| *by == node));
+        }
+        self.reasons.retain(|_, reasons| !reasons.is_empty());
+        reasons.into_iter().next().map_or_else(|| "the reason is unknown".into(), |(_, reason)| reason)
     }
 
     pub(crate) fn note_error(&mut self, node: NodeId, error: NodeError) {
@@ -196,7 +211,7 @@ impl Outcome {
 
     fn tell_loss(&mut self, node: NodeId, loss: Loss, observer: &mut dyn Observer) {
         let name = self.config.node_name(node);
-        let reason = self.reasons.remove(&node).unwrap_or_else(|| "the reason is unknown".into());
+        let reason = self.take_reason(node);
         let finding = |message| Finding::new(FindingKind::LostNode, &name, message);
         let finding = match (loss, self.errors.remove(&node)) {
             (Loss::Failed, Some(error)) => {
@@ -204,11 +219,25 @@ impl Outcome {
                 Finding { hint: error.hint, ..finding }
             }
             (Loss::Gone | Loss::Failed, _) => finding(format!("{name} is gone: {reason}")),
-            (Loss::Unreachable { .. }, _) => finding(format!("{name} is lost to its peers: {reason}")),
+            (Loss::Unreachable { disconnected, peers, rival }, _) => {
+                let evidence = self.evidence(disconnected, peers, rival);
+                finding(format!("{name} is lost to its peers: {reason}; {evidence}"))
+            }
             (Loss::Silent, _) => finding(format!("{name} did not finish: nothing moved for {}", self.drain_timeout)),
         };
         self.account.lose(&name);
         self.find(finding, observer);
+    }
+
+    /// The evidence by which a node was given up.
+    fn evidence(&self, disconnected: u16, peers: u16, rival: Option<NodeId>) -> String {
+        match rival {
+            None => format!("{disconnected} of its {peers} connections are lost"),
+            Some(rival) => {
+                let rival = self.config.node_name(rival);
+                format!("only its connection to {rival} is lost, which may be cut off as well, but is needed more")
+            }
+        }
     }
 
     /// Shows a finding now, and keeps it for the record.
@@ -229,10 +258,10 @@ impl Outcome {
     }
 
     fn not_ready(&mut self, node: NodeId) -> NodeError {
-        let reason = self.reasons.remove(&node);
+        let reasons = self.reasons.remove(&node).unwrap_or_default();
         self.errors.remove(&node).unwrap_or_else(|| {
-            let (name, reason) = (self.config.node_name(node), reason.unwrap_or_else(|| "it joined anew".into()));
-            NodeError::new(format!("{name} ended before the run began: {reason}"))
+            let reason = reasons.into_iter().next().map_or_else(|| "it joined anew".into(), |(_, reason)| reason);
+            NodeError::new(format!("{} ended before the run began: {reason}", self.config.node_name(node)))
         })
     }
 }
