@@ -18,6 +18,9 @@
 //! Reports by and about a node that is given up no longer count. A node that is disconnected from all its peers, while
 //! these are disconnected from no other node, is given up at once: more reports would change nothing.
 //!
+//! An event manager that is cut off has no builder units left, and perhaps no open event. So while reports wait, the run
+//! does not end by the event manager's word.
+//!
 //! Run control's own connection comes first: a node whose connection to run control ends is gone at once, and reports
 //! by and about it are dropped.
 

@@ -48,12 +48,15 @@ struct Run {
     control: Control,
     now: Time,
     lost: Vec<(NodeId, Loss)>,
+    /// Run control has reported that no builder is left.
+    told_no_builders: bool,
     orders: Vec<(NodeId, Order)>,
 }
 
 impl Run {
     fn with(config: Config) -> Self {
-        let mut run = Self { control: Control::new(config), now: Time::ZERO, lost: vec![], orders: vec![] };
+        let control = Control::new(config);
+        let mut run = Self { control, now: Time::ZERO, lost: vec![], told_no_builders: false, orders: vec![] };
         run.control.handle_command(run.now, Command::Start);
         nodes().for_each(|node| run.notice(node, Notice::Joined));
         assert_eq!(run.control.state(), RunState::Running);
@@ -82,8 +85,10 @@ impl Run {
             self.control.handle_notice(self.now, node, answer);
         }
         while let Some(event) = self.control.poll_event() {
-            if let Event::Lost { node, loss } = event {
-                self.lost.push((node, loss));
+            match event {
+                Event::Lost { node, loss } => self.lost.push((node, loss)),
+                Event::NoBuilders => self.told_no_builders = true,
+                _ => {}
             }
         }
     }
@@ -265,4 +270,42 @@ fn an_event_manager_without_any_readout_unit_is_cut_off() {
     check(&config(), cut, &[EVM]);
     let both = isolated(&BUILDERS.iter().collect::<Vec<_>>());
     check(&config(), both, &BUILDERS.iter().collect::<Vec<_>>());
+}
+
+/// An event manager that is cut off has no builders, and perhaps no open event. It is not believed before its peers are
+/// heard.
+#[test]
+fn an_isolated_event_manager_does_not_end_the_run_by_its_own_word() {
+    for notice in [Notice::NoBuilders, Notice::Drained] {
+        let mut run = Run::with(config());
+        BUILDERS.iter().for_each(|builder| run.report((EVM, builder)));
+        run.notice(EVM, notice);
+        assert_eq!(run.control.state(), RunState::Running);
+        READOUTS.iter().for_each(|unit| run.report((unit, EVM)));
+        assert_eq!((run.control.lost(), run.control.state()), (vec![EVM], RunState::Failed));
+        assert!(!run.told_no_builders);
+    }
+}
+
+/// A node that is cut off when the last event ends is lost to this run.
+#[test]
+fn a_run_does_not_end_before_a_node_is_found_to_be_cut_off() {
+    let mut run = Run::with(config());
+    run.report((NodeId(3), NodeId(12)));
+    let drained = run.now + Span::from_millis(500);
+    run.now = drained;
+    run.notice(EVM, Notice::Drained);
+    assert_eq!(run.control.state(), RunState::Running);
+    run.wait();
+    assert_eq!((run.control.lost(), run.control.state()), (vec![NodeId(3)], RunState::Stopped));
+    assert_eq!(run.control.elapsed(run.now), Span::from_millis(500));
+}
+
+#[test]
+fn without_reports_the_last_builder_ends_the_run_at_once() {
+    let mut run = Run::with(config());
+    BUILDERS.iter().for_each(|builder| run.notice(builder, Notice::Gone));
+    run.notice(EVM, Notice::NoBuilders);
+    assert_eq!(run.control.state(), RunState::Failed);
+    assert!(run.told_no_builders);
 }

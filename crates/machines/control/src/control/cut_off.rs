@@ -2,7 +2,7 @@
 
 use super::{ConfigureStep, Control, Phase};
 use crate::{
-    Loss, Order,
+    Loss, Notice, Order,
     lost_peers::{CutOffNode, Members},
 };
 use alloc::collections::BTreeSet;
@@ -29,6 +29,26 @@ impl Control {
             self.lost_peers.add(by, peer, now + self.config.report_window);
             if let Some(cut_off) = self.lost_peers.isolated([peer, by], self) {
                 self.exclude(now, cut_off);
+            }
+        }
+    }
+
+    /// Ends the run by the word of the event manager. The reason may be that the event manager is cut off, so this waits
+    /// for the reports of other nodes.
+    pub(super) fn hear_end(&mut self, now: Time, notice: Notice) {
+        if self.phase.is_building() {
+            self.held_end.get_or_insert((now, notice));
+        }
+    }
+
+    /// Ends the run if its end is held, and no reports of lost peers wait any more.
+    pub(super) fn release_end(&mut self, now: Time) {
+        if self.lost_peers.until().is_none()
+            && let Some((at, notice)) = self.held_end.take()
+        {
+            match notice {
+                Notice::NoBuilders => self.lose_builders(now),
+                _ => self.drain(now, at),
             }
         }
     }
