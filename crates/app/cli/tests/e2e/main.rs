@@ -28,6 +28,7 @@ mod papers;
 mod phased;
 mod placement;
 mod regions;
+mod registry;
 mod remote_filters;
 mod replay;
 mod sequences;
