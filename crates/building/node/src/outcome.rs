@@ -273,3 +273,56 @@ const fn done(step: ConfigureStep) -> &'static str {
         ConfigureStep::Open | ConfigureStep::Connect | ConfigureStep::Prepare => "are ready",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use evb_experiment::SourceSpec;
+
+    const RU0: NodeId = NodeId(1);
+    const RU1: NodeId = NodeId(2);
+    const BU0: NodeId = NodeId(3);
+
+    /// The messages of the findings after these losses.
+    fn messages(reasons: &[(NodeId, NodeId, &str)], losses: &[(NodeId, Loss)]) -> Vec<String> {
+        let plan = Plan::new(Config::new(2, 2), SourceSpec::Fixed { size: evb_core::ByteCount(100) });
+        let mut outcome = Outcome::new(&plan);
+        for (node, by, reason) in reasons {
+            outcome.note_reason(*node, *by, (*reason).to_owned());
+        }
+        for (node, loss) in losses {
+            outcome.note_event(&Event::Lost { node: *node, loss: *loss }, &mut ());
+        }
+        outcome.record(&plan, "test", 1.0).findings.into_iter().map(|finding| finding.message).collect()
+    }
+
+    const fn cut_off(disconnected: u16, rival: Option<NodeId>) -> Loss {
+        Loss::Unreachable { disconnected, peers: 3, rival }
+    }
+
+    #[test]
+    fn findings_name_the_evidence_against_a_node() {
+        let silent = [(RU0, BU0, "it was silent for 2.0 s"), (BU0, RU0, "it was silent for 2.1 s")];
+        assert_eq!(
+            messages(&silent, &[(RU0, cut_off(3, None))]),
+            ["ru0 is lost to its peers: it was silent for 2.0 s; 3 of its 3 connections are lost"]
+        );
+        let both = "bu0 is lost to its peers: it was silent for 2.1 s; only its connection to ru0 is lost, which may be \
+                    cut off as well, but is needed more";
+        assert_eq!(messages(&silent, &[(BU0, cut_off(1, Some(RU0)))]), [both]);
+        // No peer has reported the node yet.
+        assert_eq!(
+            messages(&silent[1..], &[(RU0, cut_off(1, None))]),
+            ["ru0 is lost to its peers: it was silent for 2.1 s; 1 of its 3 connections are lost"]
+        );
+    }
+
+    /// What a node that is cut off reports about its peers explains none of their later losses.
+    #[test]
+    fn reasons_of_a_lost_node_are_forgotten() {
+        let reasons = [(RU0, BU0, "silent"), (RU1, RU0, "silent"), (RU1, RU1, "killed by signal 9")];
+        let losses = [(RU0, cut_off(3, None)), (RU1, Loss::Gone)];
+        assert_eq!(messages(&reasons, &losses)[1], "ru1 is gone: killed by signal 9");
+        assert_eq!(messages(&reasons[..2], &losses)[1], "ru1 is gone: the reason is unknown");
+    }
+}

@@ -16,6 +16,7 @@ mod filters;
 mod hosts;
 mod identity;
 mod inputs;
+mod isolation;
 mod joining;
 mod layers;
 mod limits;
