@@ -219,8 +219,8 @@ impl Outcome {
                 Finding { hint: error.hint, ..finding }
             }
             (Loss::Gone | Loss::Failed, _) => finding(format!("{name} is gone: {reason}")),
-            (Loss::Unreachable { disconnected, peers, rival }, _) => {
-                let evidence = self.evidence(disconnected, peers, rival);
+            (Loss::Unreachable { disconnected, peers, alternative }, _) => {
+                let evidence = self.evidence(disconnected, peers, alternative);
                 finding(format!("{name} is lost to its peers: {reason}; {evidence}"))
             }
             (Loss::Silent, _) => finding(format!("{name} did not finish: nothing moved for {}", self.drain_timeout)),
@@ -230,12 +230,14 @@ impl Outcome {
     }
 
     /// The evidence by which a node was given up.
-    fn evidence(&self, disconnected: u16, peers: u16, rival: Option<NodeId>) -> String {
-        match rival {
+    fn evidence(&self, disconnected: u16, peers: u16, alternative: Option<NodeId>) -> String {
+        match alternative {
             None => format!("{disconnected} of its {peers} connections are lost"),
-            Some(rival) => {
-                let rival = self.config.node_name(rival);
-                format!("only its connection to {rival} is lost, which may be cut off as well, but is needed more")
+            Some(alternative) => {
+                let alternative = self.config.node_name(alternative);
+                format!(
+                    "only its connection to {alternative} is lost: {alternative} may be cut off instead, but the run needs it more"
+                )
             }
         }
     }
@@ -277,7 +279,7 @@ const fn done(step: ConfigureStep) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use evb_experiment::SourceSpec;
+    use evb_sources::SourceSpec;
 
     const RU0: NodeId = NodeId(1);
     const RU1: NodeId = NodeId(2);
@@ -296,8 +298,8 @@ mod tests {
         outcome.record(&plan, "test", 1.0).findings.into_iter().map(|finding| finding.message).collect()
     }
 
-    const fn cut_off(disconnected: u16, rival: Option<NodeId>) -> Loss {
-        Loss::Unreachable { disconnected, peers: 3, rival }
+    const fn cut_off(disconnected: u16, alternative: Option<NodeId>) -> Loss {
+        Loss::Unreachable { disconnected, peers: 3, alternative }
     }
 
     #[test]
@@ -307,8 +309,8 @@ mod tests {
             messages(&silent, &[(RU0, cut_off(3, None))]),
             ["ru0 is lost to its peers: it was silent for 2.0 s; 3 of its 3 connections are lost"]
         );
-        let both = "bu0 is lost to its peers: it was silent for 2.1 s; only its connection to ru0 is lost, which may be \
-                    cut off as well, but is needed more";
+        let both = "bu0 is lost to its peers: it was silent for 2.1 s; only its connection to ru0 is lost: ru0 may be cut \
+                    off instead, but the run needs it more";
         assert_eq!(messages(&silent, &[(BU0, cut_off(1, Some(RU0)))]), [both]);
         // No peer has reported the node yet.
         assert_eq!(

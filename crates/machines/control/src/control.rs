@@ -51,8 +51,8 @@ pub struct Control {
     killed: usize,
     /// Reports of lost peers by which no node was given up yet.
     lost_peers: LostPeers,
-    /// The end of the run by the event manager's word, with the time of that, while reports of lost peers wait.
-    held_end: Option<(Time, Notice)>,
+    /// The event manager's report that the run is over, with its time, while reports of lost peers wait.
+    reported_end: Option<(Time, Notice)>,
     /// The latest run has lost a node that every run needs.
     broken: bool,
     /// The start by the operator, from which duration and kills count. Runs may have followed each other since.
@@ -80,7 +80,7 @@ impl Control {
             moved: Time::ZERO,
             killed: 0,
             lost_peers: LostPeers::default(),
-            held_end: None,
+            reported_end: None,
             broken: false,
             begun: Time::ZERO,
             again: false,
@@ -195,7 +195,7 @@ impl Control {
             Notice::Ready => self.ready(now, node),
             Notice::Moved => self.moved = now,
             Notice::Settled if node == self.config.event_manager => self.switch(now),
-            Notice::Drained | Notice::NoBuilders if node == self.config.event_manager => self.hear_end(now, notice),
+            Notice::Drained | Notice::NoBuilders if node == self.config.event_manager => self.note_end(now, notice),
             Notice::LostPeer(peer) if self.nodes.knows(peer) => self.lose_peer(now, node, peer),
             Notice::Finished => self.finished(now, node),
             Notice::Rejoined => self.rejoin(now, node),
@@ -204,7 +204,7 @@ impl Control {
             Notice::Settled | Notice::Drained | Notice::NoBuilders | Notice::LostPeer(_) => {}
         }
         self.end_when_all_finished(now);
-        self.release_end(now);
+        self.end_without_lost_peers(now);
         self.stop_when_too_few(now);
         self.rejoin_when_all_wait(now);
         self.begin_again(now);
@@ -236,7 +236,7 @@ impl Control {
                 Timer::LostPeers => self.exclude_cut_off(now),
             }
         }
-        self.release_end(now);
+        self.end_without_lost_peers(now);
         self.stop_when_too_few(now);
         self.rejoin_when_all_wait(now);
         self.begin_again(now);
@@ -388,7 +388,7 @@ impl Control {
         self.killed = 0;
         self.broken = false;
         self.lost_peers.clear();
-        self.held_end = None;
+        self.reported_end = None;
         self.nodes.begin_run();
         self.order_all(Order::Start);
     }

@@ -18,8 +18,8 @@
 //! Reports by and about a node that is given up no longer count. A node that is disconnected from all its peers, while
 //! these are disconnected from no other node, is given up at once: more reports would change nothing.
 //!
-//! An event manager that is cut off has no builder units left, and perhaps no open event. So while reports wait, the run
-//! does not end by the event manager's word.
+//! An event manager that is cut off has no builder units left, and perhaps no open event. So its report that the run is
+//! over waits for the end of the window, too.
 //!
 //! Run control's own connection comes first: a node whose connection to run control ends is gone at once, and reports
 //! by and about it are dropped.
@@ -56,7 +56,7 @@ pub(crate) struct CutOffNode {
     /// Number of nodes from which it is disconnected.
     pub(crate) disconnected: u16,
     /// The only node from which it is disconnected, if that one may be cut off just as well.
-    pub(crate) rival: Option<NodeId>,
+    pub(crate) alternative: Option<NodeId>,
 }
 
 /// Reports of lost peers by which no node was given up yet.
@@ -161,10 +161,10 @@ impl LostPeers {
     fn describe(&self, node: NodeId) -> CutOffNode {
         let disconnected = self.disconnected(node);
         let only = self.reports.get(&node).and_then(|reports| reports.disconnected.first().copied());
-        let is_rival = |other: &NodeId| {
+        let is_alternative = |other: &NodeId| {
             disconnected == 1 && self.disconnected(*other) == 1 && self.unconfirmed(*other) == self.unconfirmed(node)
         };
-        let rival = only.filter(is_rival);
-        CutOffNode { node, disconnected: disconnected as u16, rival }
+        let alternative = only.filter(is_alternative);
+        CutOffNode { node, disconnected: disconnected as u16, alternative }
     }
 }

@@ -15,7 +15,7 @@ pub enum Loss {
         /// Number of nodes of the run with which it exchanges messages.
         peers: u16,
         /// The only node from which it is disconnected, if that one may be cut off just as well.
-        rival: Option<NodeId>,
+        alternative: Option<NodeId>,
     },
     /// It could not continue.
     Failed,

@@ -48,15 +48,15 @@ struct Run {
     control: Control,
     now: Time,
     lost: Vec<(NodeId, Loss)>,
-    /// Run control has reported that no builder is left.
-    told_no_builders: bool,
+    /// Run control has reported that no builder unit is left.
+    lacks_builders: bool,
     orders: Vec<(NodeId, Order)>,
 }
 
 impl Run {
     fn with(config: Config) -> Self {
         let control = Control::new(config);
-        let mut run = Self { control, now: Time::ZERO, lost: vec![], told_no_builders: false, orders: vec![] };
+        let mut run = Self { control, now: Time::ZERO, lost: vec![], lacks_builders: false, orders: vec![] };
         run.control.handle_command(run.now, Command::Start);
         nodes().for_each(|node| run.notice(node, Notice::Joined));
         assert_eq!(run.control.state(), RunState::Running);
@@ -87,7 +87,7 @@ impl Run {
         while let Some(event) = self.control.poll_event() {
             match event {
                 Event::Lost { node, loss } => self.lost.push((node, loss)),
-                Event::NoBuilders => self.told_no_builders = true,
+                Event::NoBuilders => self.lacks_builders = true,
                 _ => {}
             }
         }
@@ -147,8 +147,8 @@ fn an_isolated_node_is_given_up_without_a_wait() {
     for (node, peers) in [(EVM, 14), (NodeId(3), 7), (NodeId(10), 9)] {
         let mut run = Run::with(config());
         isolated(&[node]).into_iter().for_each(|report| run.report(report));
-        let rival = None;
-        assert_eq!(run.lost, [(node, Loss::Unreachable { disconnected: peers, peers, rival })]);
+        let alternative = None;
+        assert_eq!(run.lost, [(node, Loss::Unreachable { disconnected: peers, peers, alternative })]);
         assert_eq!(run.control.poll_timeout(), None, "no report waits");
     }
 }
@@ -182,7 +182,7 @@ fn of_a_broken_link_the_node_that_is_needed_less_is_given_up() {
     let least = vec![(READOUTS, 1), (BUILDERS, 6)];
     check(&Config { least, ..config() }, reports(link), &[unit]);
     let (_, run) = Run::after(config(), &reports(link));
-    let loss = Loss::Unreachable { disconnected: 1, peers: 9, rival: Some(unit) };
+    let loss = Loss::Unreachable { disconnected: 1, peers: 9, alternative: Some(unit) };
     assert_eq!(run.lost, [(builder, loss)], "either of the two may be cut off");
     check(&config(), reports(|one, other| (one, other) == (EVM, unit)), &[unit]);
 }
@@ -191,7 +191,7 @@ fn of_a_broken_link_the_node_that_is_needed_less_is_given_up() {
 fn a_report_that_no_other_node_confirms_is_held_against_the_node_that_makes_it() {
     check(&config(), vec![(NodeId(3), NodeId(12))], &[NodeId(3)]);
     let (_, run) = Run::after(config(), &[(NodeId(3), NodeId(12))]);
-    assert!(matches!(run.lost[0].1, Loss::Unreachable { rival: None, .. }));
+    assert!(matches!(run.lost[0].1, Loss::Unreachable { alternative: None, .. }));
     // Two others have lost the builder.
     check(&config(), vec![(NodeId(3), NodeId(12)), (NodeId(4), NodeId(12))], &[NodeId(12)]);
 }
@@ -272,10 +272,10 @@ fn an_event_manager_without_any_readout_unit_is_cut_off() {
     check(&config(), both, &BUILDERS.iter().collect::<Vec<_>>());
 }
 
-/// An event manager that is cut off has no builders, and perhaps no open event. It is not believed before its peers are
-/// heard.
+/// An event manager that is cut off has no builder units, and perhaps no open event. Its report waits for those of its
+/// peers.
 #[test]
-fn an_isolated_event_manager_does_not_end_the_run_by_its_own_word() {
+fn an_isolated_event_manager_does_not_end_the_run_before_it_is_given_up() {
     for notice in [Notice::NoBuilders, Notice::Drained] {
         let mut run = Run::with(config());
         BUILDERS.iter().for_each(|builder| run.report((EVM, builder)));
@@ -283,7 +283,7 @@ fn an_isolated_event_manager_does_not_end_the_run_by_its_own_word() {
         assert_eq!(run.control.state(), RunState::Running);
         READOUTS.iter().for_each(|unit| run.report((unit, EVM)));
         assert_eq!((run.control.lost(), run.control.state()), (vec![EVM], RunState::Failed));
-        assert!(!run.told_no_builders);
+        assert!(!run.lacks_builders);
     }
 }
 
@@ -307,5 +307,5 @@ fn without_reports_the_last_builder_ends_the_run_at_once() {
     BUILDERS.iter().for_each(|builder| run.notice(builder, Notice::Gone));
     run.notice(EVM, Notice::NoBuilders);
     assert_eq!(run.control.state(), RunState::Failed);
-    assert!(run.told_no_builders);
+    assert!(run.lacks_builders);
 }

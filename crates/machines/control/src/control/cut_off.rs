@@ -33,18 +33,18 @@ impl Control {
         }
     }
 
-    /// Ends the run by the word of the event manager. The reason may be that the event manager is cut off, so this waits
-    /// for the reports of other nodes.
-    pub(super) fn hear_end(&mut self, now: Time, notice: Notice) {
+    /// Takes the report of the event manager that the run is over. The reason may be that the event manager is cut off, so
+    /// the run ends when no reports of lost peers wait.
+    pub(super) fn note_end(&mut self, now: Time, notice: Notice) {
         if self.phase.is_building() {
-            self.held_end.get_or_insert((now, notice));
+            self.reported_end.get_or_insert((now, notice));
         }
     }
 
-    /// Ends the run if its end is held, and no reports of lost peers wait any more.
-    pub(super) fn release_end(&mut self, now: Time) {
+    /// Ends the run if the event manager has reported its end, and no reports of lost peers wait.
+    pub(super) fn end_without_lost_peers(&mut self, now: Time) {
         if self.lost_peers.until().is_none()
-            && let Some((at, notice)) = self.held_end.take()
+            && let Some((at, notice)) = self.reported_end.take()
         {
             match notice {
                 Notice::NoBuilders => self.lose_builders(now),
@@ -66,11 +66,11 @@ impl Control {
     /// Gives up a node that its peers cannot reach and run control may still hear: its network is cut, or its process
     /// was stopped. It has no part in the run any more. If it wakes up, all its peers are gone, and its reports do not
     /// count.
-    fn exclude(&mut self, now: Time, CutOffNode { node, disconnected, rival }: CutOffNode) {
+    fn exclude(&mut self, now: Time, CutOffNode { node, disconnected, alternative }: CutOffNode) {
         let peers = self.peers(node) as u16;
         // Nodes find out one after the other: one that wakes up meanwhile must not be given events by the last.
         self.order(self.config.event_manager, Order::Lost(node));
-        self.lose(node, Loss::Unreachable { disconnected, peers, rival });
+        self.lose(node, Loss::Unreachable { disconnected, peers, alternative });
         self.order(node, Order::Finish);
         if node == self.config.event_manager {
             self.finish(now);
