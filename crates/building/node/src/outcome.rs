@@ -285,7 +285,7 @@ mod tests {
     const RU1: NodeId = NodeId(2);
     const BU0: NodeId = NodeId(3);
 
-    /// The messages of the findings after these losses.
+    /// The messages about lost nodes after these losses.
     fn messages(reasons: &[(NodeId, NodeId, &str)], losses: &[(NodeId, Loss)]) -> Vec<String> {
         let plan = Plan::new(Config::new(2, 2), SourceSpec::Fixed { size: evb_core::ByteCount(100) });
         let mut outcome = Outcome::new(&plan);
@@ -295,7 +295,8 @@ mod tests {
         for (node, loss) in losses {
             outcome.note_event(&Event::Lost { node: *node, loss: *loss }, &mut ());
         }
-        outcome.record(&plan, "test", 1.0).findings.into_iter().map(|finding| finding.message).collect()
+        let findings = outcome.record(&plan, "test", 1.0).findings.into_iter();
+        findings.filter(|it| it.kind == FindingKind::LostNode).map(|finding| finding.message).collect()
     }
 
     const fn cut_off(disconnected: u16, alternative: Option<NodeId>) -> Loss {
