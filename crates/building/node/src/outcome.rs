@@ -262,8 +262,13 @@ impl Outcome {
     fn not_ready(&mut self, node: NodeId) -> NodeError {
         let reasons = self.reasons.remove(&node).unwrap_or_default();
         self.errors.remove(&node).unwrap_or_else(|| {
-            let reason = reasons.into_iter().next().map_or_else(|| "it joined anew".into(), |(_, reason)| reason);
-            NodeError::new(format!("{} ended before the run began: {reason}", self.config.node_name(node)))
+            let name = |node| self.config.node_name(node);
+            let (by, reason) = reasons.into_iter().next().unwrap_or_else(|| (node, "it joined anew".into()));
+            NodeError::new(match by == node {
+                true => format!("{} ended before the run began: {reason}", name(node)),
+                // Either of the two may be cut off.
+                false => format!("{} and {} lost each other before the run began: {reason}", name(by), name(node)),
+            })
         })
     }
 }
@@ -318,6 +323,21 @@ mod tests {
             messages(&silent[1..], &[(RU0, cut_off(1, None))]),
             ["ru0 is lost to its peers: it was silent for 2.1 s; 1 of its 3 connections are lost"]
         );
+    }
+
+    #[test]
+    fn nodes_that_lose_each_other_before_a_run_are_both_named() {
+        let plan = Plan::new(Config::new(2, 2), SourceSpec::Fixed { size: evb_core::ByteCount(100) });
+        let mut outcome = Outcome::new(&plan);
+        let not_ready = |node| Event::NotReady { step: ConfigureStep::Prepare, node };
+        outcome.note_reason(RU0, BU0, "silent".into());
+        outcome.note_event(&not_ready(RU0), &mut ());
+        let error = outcome.take_error().map(|error| error.to_string());
+        assert_eq!(error.as_deref(), Some("bu0 and ru0 lost each other before the run began: silent"));
+        outcome.note_reason(RU0, RU0, "exit status: 7".into());
+        outcome.note_event(&not_ready(RU0), &mut ());
+        let error = outcome.take_error().map(|error| error.to_string());
+        assert_eq!(error.as_deref(), Some("ru0 ended before the run began: exit status: 7"));
     }
 
     /// What a node that is cut off reports about its peers explains none of their later losses.
