@@ -75,6 +75,7 @@ fn the_wait_for_hosts_has_a_limit_that_can_be_set() {
     assert!(building.seconds < 60.0, "{building}");
     let traffic = run_on(TRAFFIC, "a,asleep", &["--patience", "1"]);
     assert!(traffic.code() == Some(2) && traffic.stderr.contains("nothing comes from node 1, node 3"), "{traffic}");
+    assert!(traffic.stderr.contains("`--patience SECONDS` waits longer"), "{traffic}");
     // Without the option the wait is 30 s.
     assert!(traffic.seconds < 25.0, "{traffic}");
 }

@@ -10,7 +10,7 @@ use crate::{
 };
 use evb::{
     Plan, Record,
-    bench::{LayerChoice, NodeLauncher, Wait, Work},
+    bench::{BenchError, LayerChoice, NodeLauncher, Wait, Work},
     run_traffic,
 };
 use std::{
@@ -58,5 +58,16 @@ pub(super) fn run(plan: &Plan, nodes: &NodeArgs, signals: &Signals, how: Progres
         done.store(true, Ordering::Relaxed);
         record
     });
-    record.map_err(|error| Failure::from(error).within(&layer))
+    record.map_err(|error| failure(error, hosts.is_some()).within(&layer))
+}
+
+/// The failure of a launch, on other machines or on this one.
+fn failure(error: BenchError, is_remote: bool) -> Failure {
+    match error {
+        BenchError::Missing(_) if is_remote => Failure::with_hint(
+            error,
+            "can these machines reach this one, at the address of `--listen`? `--patience SECONDS` waits longer",
+        ),
+        error => error.into(),
+    }
 }
