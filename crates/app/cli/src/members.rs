@@ -8,12 +8,13 @@ use crate::{
 };
 use evb::{
     NodeId, Token,
-    bench::{LOCAL, Launch, LayerChoice},
+    bench::{LOCAL, Launch, LayerChoice, START_TIMEOUT},
 };
 use std::{
     net::SocketAddr,
     path::PathBuf,
     process::{Command, Stdio},
+    time::Duration,
 };
 
 /// The processes of a launch: `evb bench` with hidden arguments.
@@ -30,6 +31,8 @@ pub(crate) struct Members<'a> {
     launcher: Option<Launcher>,
     program: PathBuf,
     token: Token,
+    /// Longest wait for the processes.
+    patience: Duration,
 }
 
 impl<'a> Members<'a> {
@@ -43,7 +46,13 @@ impl<'a> Members<'a> {
     ) -> Result<Self, Failure> {
         let launcher = layer.info().has_launcher.then(|| launcher::command(launcher, nodes)).transpose()?;
         let (program, token) = (std::env::current_exe()?, token::fresh()?);
-        Ok(Self { hosts: None, layer, nodes, longest, is_pinned, launcher, program, token })
+        let patience = START_TIMEOUT;
+        Ok(Self { hosts: None, layer, nodes, longest, is_pinned, launcher, program, token, patience })
+    }
+
+    /// The same, with this longest wait for the processes.
+    pub(crate) fn with_patience(self, patience: Option<Duration>) -> Self {
+        Self { patience: patience.unwrap_or(self.patience), ..self }
     }
 
     /// The same on these machines.
@@ -80,7 +89,7 @@ impl<'a> Members<'a> {
     /// A launch of these processes.
     pub(crate) fn launch<'l>(&self, commands: &'l dyn Fn(SocketAddr) -> std::io::Result<Vec<Command>>) -> Launch<'l> {
         let listen = self.hosts.map_or(LOCAL, |hosts| hosts.listen);
-        Launch { nodes: self.nodes, listen, token: self.token, commands }
+        Launch { nodes: self.nodes, listen, token: self.token, patience: self.patience, commands }
     }
 
     /// A process on this machine. The token is in its environment, since everybody can read the arguments.

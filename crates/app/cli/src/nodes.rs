@@ -31,7 +31,7 @@ pub(crate) struct NodeArgs {
     #[arg(long, value_name = "HOST:PORT", value_parser = address, conflicts_with = "processes")]
     listen: Option<SocketAddr>,
     /// Longest wait for nodes on other machines, in seconds: by default 300 for those that are started with `evb node`, and
-    /// 10 more than `run.peer_timeout` for those of --hosts
+    /// 10 more than `run.peer_timeout` for those of --hosts, or 30 if they carry traffic without an event manager
     #[arg(long, value_name = "SECONDS", requires = "remote")]
     patience: Option<u64>,
     #[command(flatten)]
@@ -55,6 +55,11 @@ impl NodeArgs {
     /// The machines of the nodes; `None` if they are not listed.
     pub(crate) fn machines(&self) -> Result<Option<Hosts>, Failure> {
         self.hosts.hosts(self.listen)
+    }
+
+    /// The longest wait for nodes on other machines; `None` if it is the default.
+    pub(crate) fn patience(&self) -> Option<Duration> {
+        self.patience.map(Duration::from_secs)
     }
 
     /// True if these plans run in processes.
@@ -98,7 +103,7 @@ impl NodeArgs {
             true => PATIENCE,
             false => timeouts.max().unwrap_or_default() + Duration::from_secs(10),
         };
-        let patience = self.patience.map_or(usual, Duration::from_secs);
+        let patience = self.patience().unwrap_or(usual);
         let local = || self.listen.unwrap_or_else(|| (Ipv4Addr::LOCALHOST, 0).into());
         let listen = hosts.as_ref().map_or_else(local, |hosts| hosts.listen);
         work(&|| {

@@ -1,4 +1,8 @@
 //! Standard output. All output of the commands goes through here, and no write error is lost.
+//!
+//! A standard output that is closed at the start is not found. The runtime has then opened `/dev/null` in its place, for
+//! reading and writing, and so do other programs that want no output, such as Python with `subprocess.DEVNULL`: the two
+//! cannot be told apart, and an error would end commands whose output is discarded on purpose.
 
 use crate::failure::Failure;
 use std::{

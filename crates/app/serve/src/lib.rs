@@ -29,7 +29,7 @@ pub use tls::{Tls, TlsError};
 
 use evb::Session;
 use http::Web;
-use registry::Registry;
+use registry::{Registry, RegistryError};
 use samples::SampleFile;
 use service::Service;
 use service_state::ServiceState;
@@ -68,7 +68,8 @@ pub struct Options<'a> {
 pub fn serve(session: &mut Session<'_>, options: Options<'_>) -> Result<(), ServeError> {
     let Options { listen, tls, access, registry, samples, hooks, loaded, load, ready, signals } = options;
     let shared = samples.map(|path| SampleFile::create(&path).map_err(|source| ServeError::Samples { path, source }));
-    let (state, requests) = ServiceState::new(Registry::create(&registry)?, shared.transpose()?);
+    let registry = Registry::create(&registry).map_err(RegistryError::with_holders)?;
+    let (state, requests) = ServiceState::new(registry, shared.transpose()?);
     let state = Arc::new(state);
     let mut service = Service::new(&state, loaded, load, &hooks)?;
     service.prepare(session)?;

@@ -167,7 +167,8 @@ impl<'a> Service<'a> {
         load: &'a Load<'a>,
         hooks: &'a Hooks,
     ) -> Result<Self, ServeError> {
-        let interrupted = shared.with_registry(|registry| registry.close_interrupted())?;
+        let interrupted = shared.with_registry(|registry| registry.close_interrupted());
+        let interrupted = interrupted.map_err(RegistryError::with_holders)?;
         shared.with_registry(|registry| registry.be_brief())?;
         if interrupted > 0 {
             let text = format!("{interrupted} run without an end in the registry: it was interrupted");

@@ -27,8 +27,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Longest time until all processes of a launch have come.
-const START_TIMEOUT: Duration = Duration::from_secs(30);
+/// Longest time until all processes of a launch have come, by default.
+pub const START_TIMEOUT: Duration = Duration::from_secs(30);
 /// Time between two checks for new processes.
 const ACCEPT_INTERVAL: Duration = Duration::from_millis(10);
 /// Longest time that the processes may take beyond a measurement.
@@ -182,6 +182,8 @@ pub struct Launch<'a> {
     pub listen: SocketAddr,
     /// The secret of the launch.
     pub token: Token,
+    /// Longest wait for all processes, and then until they have joined each other.
+    pub patience: Duration,
     /// Makes the commands that start the nodes, each of which may start one or all of them.
     pub commands: &'a dyn Fn(SocketAddr) -> io::Result<Vec<Command>>,
 }
@@ -203,13 +205,13 @@ impl<'a> Processes<'a> {
         let addresses = processes.gather(launch, acceptor)?;
         let all: Vec<_> = (0..launch.nodes).map(NodeId).collect();
         processes.send(&all, &Order::Join { peers: addresses })?;
-        processes.collect(&all, Some(START_TIMEOUT), |report| matches!(report, Report::Joined).then_some(()))?;
+        processes.collect(&all, Some(launch.patience), |report| matches!(report, Report::Joined).then_some(()))?;
         Ok(processes)
     }
 
     /// The addresses of all nodes. Who comes later, or when another has failed, is refused.
     fn gather(&mut self, launch: &Launch<'_>, mut acceptor: Acceptor) -> Result<Vec<(NodeId, String)>, BenchError> {
-        let (end, mut addresses) = (Instant::now() + START_TIMEOUT, Vec::new());
+        let (end, mut addresses) = (Instant::now() + launch.patience, Vec::new());
         while addresses.len() < launch.nodes.into() {
             // A peer without the token, or one that is not expected, is not a node.
             for result in acceptor.look().unwrap_or_default() {

@@ -39,7 +39,7 @@ pub use error::{BenchError, NodeFailure};
 pub use evb_transport_registry::LayerChoice;
 pub use fabric::{FabricTest, SLOWER, interface_losses};
 pub use idle_policy::Wait;
-pub use launch::{LOCAL, Launch, NodeLauncher};
+pub use launch::{LOCAL, Launch, NodeLauncher, START_TIMEOUT};
 pub use measurement::Measurement;
 pub use member::{MemberOptions, join};
 pub use parameters::parameters;

@@ -23,8 +23,8 @@ pub(crate) struct Outcome {
     account: Account,
     /// A number that changes when the run makes progress.
     done: u64,
-    /// Reasons for the end of nodes, or for the loss of connections to them.
-    reasons: BTreeMap<NodeId, String>,
+    /// Reasons for the end of nodes, or for the loss of connections to them, each with the node that reports it.
+    reasons: BTreeMap<NodeId, Vec<(NodeId, String)>>,
     /// Errors of nodes that have failed.
     errors: BTreeMap<NodeId, NodeError>,
     /// The fallback of broadcasts was reported.
@@ -78,9 +78,24 @@ impl Outcome {
         mem::replace(&mut self.done, self.account.done()) != self.done
     }
 
-    /// Keeps the first reason for the loss of a node.
-    pub(crate) fn note_reason(&mut self, node: NodeId, reason: String) {
-        self.reasons.entry(node).or_insert(reason);
+    /// Keeps the first reason that a node, or run control in its place, reports for the loss of a node.
+    pub(crate) fn note_reason(&mut self, node: NodeId, by: NodeId, reason: String) {
+        let reasons = self.reasons.entry(node).or_default();
+        if reasons.iter().all(|(known, _)| *known != by) {
+            reasons.push((by, reason));
+        }
+    }
+
+    /// The reason for the loss of a node: the one of its process, or else the first of a peer, or else its own for the
+    /// loss of a peer. Its reports about its peers are forgotten.
+    fn take_reason(&mut self, node: NodeId) -> String {
+        let mut reasons = self.reasons.remove(&node).unwrap_or_default();
+        reasons.sort_by_key(|(by, _)| *by != node);
+        for of_peer in self.reasons.values_mut() {
+            reasons.extend(of_peer.extract_if(.., |(by, _)| *by == node));
+        }
+        self.reasons.retain(|_, reasons| !reasons.is_empty());
+        reasons.into_iter().next().map_or_else(|| "the reason is unknown".into(), |(_, reason)| reason)
     }
 
     pub(crate) fn note_error(&mut self, node: NodeId, error: NodeError) {
@@ -196,7 +211,7 @@ impl Outcome {
 
     fn tell_loss(&mut self, node: NodeId, loss: Loss, observer: &mut dyn Observer) {
         let name = self.config.node_name(node);
-        let reason = self.reasons.remove(&node).unwrap_or_else(|| "the reason is unknown".into());
+        let reason = self.take_reason(node);
         let finding = |message| Finding::new(FindingKind::LostNode, &name, message);
         let finding = match (loss, self.errors.remove(&node)) {
             (Loss::Failed, Some(error)) => {
@@ -204,11 +219,27 @@ impl Outcome {
                 Finding { hint: error.hint, ..finding }
             }
             (Loss::Gone | Loss::Failed, _) => finding(format!("{name} is gone: {reason}")),
-            (Loss::Unreachable { .. }, _) => finding(format!("{name} is lost to its peers: {reason}")),
+            (Loss::Unreachable { disconnected, peers, alternative }, _) => {
+                let evidence = self.evidence(disconnected, peers, alternative);
+                finding(format!("{name} is lost to its peers: {reason}; {evidence}"))
+            }
             (Loss::Silent, _) => finding(format!("{name} did not finish: nothing moved for {}", self.drain_timeout)),
         };
         self.account.lose(&name);
         self.find(finding, observer);
+    }
+
+    /// The evidence by which a node was given up.
+    fn evidence(&self, disconnected: u16, peers: u16, alternative: Option<NodeId>) -> String {
+        match alternative {
+            None => format!("{disconnected} of its {peers} connections are lost"),
+            Some(alternative) => {
+                let alternative = self.config.node_name(alternative);
+                format!(
+                    "only its connection to {alternative} is lost: {alternative} may be cut off instead, but the run needs it more"
+                )
+            }
+        }
     }
 
     /// Shows a finding now, and keeps it for the record.
@@ -229,10 +260,15 @@ impl Outcome {
     }
 
     fn not_ready(&mut self, node: NodeId) -> NodeError {
-        let reason = self.reasons.remove(&node);
+        let reasons = self.reasons.remove(&node).unwrap_or_default();
         self.errors.remove(&node).unwrap_or_else(|| {
-            let (name, reason) = (self.config.node_name(node), reason.unwrap_or_else(|| "it joined anew".into()));
-            NodeError::new(format!("{name} ended before the run began: {reason}"))
+            let name = |node| self.config.node_name(node);
+            let (by, reason) = reasons.into_iter().next().unwrap_or_else(|| (node, "it joined anew".into()));
+            NodeError::new(match by == node {
+                true => format!("{} ended before the run began: {reason}", name(node)),
+                // Either of the two may be cut off.
+                false => format!("{} and {} lost each other before the run began: {reason}", name(by), name(node)),
+            })
         })
     }
 }
@@ -242,5 +278,74 @@ const fn done(step: ConfigureStep) -> &'static str {
     match step {
         ConfigureStep::Join => "have joined",
         ConfigureStep::Open | ConfigureStep::Connect | ConfigureStep::Prepare => "are ready",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use evb_sources::SourceSpec;
+
+    const RU0: NodeId = NodeId(1);
+    const RU1: NodeId = NodeId(2);
+    const BU0: NodeId = NodeId(3);
+
+    /// The messages about lost nodes after these losses.
+    fn messages(reasons: &[(NodeId, NodeId, &str)], losses: &[(NodeId, Loss)]) -> Vec<String> {
+        let plan = Plan::new(Config::new(2, 2), SourceSpec::Fixed { size: evb_core::ByteCount(100) });
+        let mut outcome = Outcome::new(&plan);
+        for (node, by, reason) in reasons {
+            outcome.note_reason(*node, *by, (*reason).to_owned());
+        }
+        for (node, loss) in losses {
+            outcome.note_event(&Event::Lost { node: *node, loss: *loss }, &mut ());
+        }
+        let findings = outcome.record(&plan, "test", 1.0).findings.into_iter();
+        findings.filter(|it| it.kind == FindingKind::LostNode).map(|finding| finding.message).collect()
+    }
+
+    const fn cut_off(disconnected: u16, alternative: Option<NodeId>) -> Loss {
+        Loss::Unreachable { disconnected, peers: 3, alternative }
+    }
+
+    #[test]
+    fn findings_name_the_evidence_against_a_node() {
+        let silent = [(RU0, BU0, "it was silent for 2.0 s"), (BU0, RU0, "it was silent for 2.1 s")];
+        assert_eq!(
+            messages(&silent, &[(RU0, cut_off(3, None))]),
+            ["ru0 is lost to its peers: it was silent for 2.0 s; 3 of its 3 connections are lost"]
+        );
+        let both = "bu0 is lost to its peers: it was silent for 2.1 s; only its connection to ru0 is lost: ru0 may be cut \
+                    off instead, but the run needs it more";
+        assert_eq!(messages(&silent, &[(BU0, cut_off(1, Some(RU0)))]), [both]);
+        // No peer has reported the node yet.
+        assert_eq!(
+            messages(&silent[1..], &[(RU0, cut_off(1, None))]),
+            ["ru0 is lost to its peers: it was silent for 2.1 s; 1 of its 3 connections are lost"]
+        );
+    }
+
+    #[test]
+    fn nodes_that_lose_each_other_before_a_run_are_both_named() {
+        let plan = Plan::new(Config::new(2, 2), SourceSpec::Fixed { size: evb_core::ByteCount(100) });
+        let mut outcome = Outcome::new(&plan);
+        let not_ready = |node| Event::NotReady { step: ConfigureStep::Prepare, node };
+        outcome.note_reason(RU0, BU0, "silent".into());
+        outcome.note_event(&not_ready(RU0), &mut ());
+        let error = outcome.take_error().map(|error| error.to_string());
+        assert_eq!(error.as_deref(), Some("bu0 and ru0 lost each other before the run began: silent"));
+        outcome.note_reason(RU0, RU0, "exit status: 7".into());
+        outcome.note_event(&not_ready(RU0), &mut ());
+        let error = outcome.take_error().map(|error| error.to_string());
+        assert_eq!(error.as_deref(), Some("ru0 ended before the run began: exit status: 7"));
+    }
+
+    /// What a node that is cut off reports about its peers explains none of their later losses.
+    #[test]
+    fn reasons_of_a_lost_node_are_forgotten() {
+        let reasons = [(RU0, BU0, "silent"), (RU1, RU0, "silent"), (RU1, RU1, "killed by signal 9")];
+        let losses = [(RU0, cut_off(3, None)), (RU1, Loss::Gone)];
+        assert_eq!(messages(&reasons, &losses)[1], "ru1 is gone: killed by signal 9");
+        assert_eq!(messages(&reasons[..2], &losses)[1], "ru1 is gone: the reason is unknown");
     }
 }

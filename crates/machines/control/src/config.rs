@@ -20,6 +20,11 @@ pub struct Config {
     pub duration: Option<Span>,
     /// Faults on purpose: nodes that die, each at a time after the start of a run.
     pub kills: Vec<(Span, NodeId)>,
+    /// Time for which reports of lost peers are collected, after the first one, before a node is given up.
+    pub report_window: Span,
+    /// Ranges of nodes that exchange nothing among themselves. A node of a later range is given up rather than one of
+    /// an earlier range, if it cannot be decided which of them is cut off. Nodes in no range talk to all others.
+    pub groups: Vec<NodeRange>,
     /// Nodes without which no run continues: when one is lost, the run is stopped.
     pub required: Vec<NodeId>,
     /// Runs may follow each other without a stop.
@@ -47,6 +52,8 @@ impl Config {
             join_timeout: Span::from_secs(30),
             ready_timeout: Span::from_secs(10),
             drain_timeout: Span::from_secs(10),
+            report_window: Span::from_secs(2),
+            groups: Vec::new(),
             duration: None,
             kills: Vec::new(),
             may_split: true,

@@ -2,11 +2,14 @@
 
 use crate::{
     Command, Config, Event, Loss, Notice, Order,
+    lost_peers::LostPeers,
     nodes::Nodes,
     state::{AfterSplit, ConfigureStep, Phase, RunState},
 };
 use alloc::{collections::VecDeque, vec::Vec};
 use evb_core::{NodeId, NodeRange, Span, Time};
+
+mod cut_off;
 
 /// The reason for a call of [`Control::handle_timeout`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +24,8 @@ pub enum Timer {
     Standstill,
     /// The nodes that have not finished are all lost.
     Grace,
+    /// Reports of lost peers were collected for long enough.
+    LostPeers,
 }
 
 /// Run control as a machine.
@@ -44,6 +49,10 @@ pub struct Control {
     moved: Time,
     /// Number of kills of the latest run that are carried out.
     killed: usize,
+    /// Reports of lost peers by which no node was given up yet.
+    lost_peers: LostPeers,
+    /// The event manager's report that the run is over, with its time, while reports of lost peers wait.
+    reported_end: Option<(Time, Notice)>,
     /// The latest run has lost a node that every run needs.
     broken: bool,
     /// The start by the operator, from which duration and kills count. Runs may have followed each other since.
@@ -70,6 +79,8 @@ impl Control {
             paused: Span::ZERO,
             moved: Time::ZERO,
             killed: 0,
+            lost_peers: LostPeers::default(),
+            reported_end: None,
             broken: false,
             begun: Time::ZERO,
             again: false,
@@ -184,8 +195,7 @@ impl Control {
             Notice::Ready => self.ready(now, node),
             Notice::Moved => self.moved = now,
             Notice::Settled if node == self.config.event_manager => self.switch(now),
-            Notice::Drained if node == self.config.event_manager => self.drain(now),
-            Notice::NoBuilders if node == self.config.event_manager => self.lose_builders(now),
+            Notice::Drained | Notice::NoBuilders if node == self.config.event_manager => self.note_end(now, notice),
             Notice::LostPeer(peer) if self.nodes.knows(peer) => self.lose_peer(now, node, peer),
             Notice::Finished => self.finished(now, node),
             Notice::Rejoined => self.rejoin(now, node),
@@ -194,6 +204,7 @@ impl Control {
             Notice::Settled | Notice::Drained | Notice::NoBuilders | Notice::LostPeer(_) => {}
         }
         self.end_when_all_finished(now);
+        self.end_without_lost_peers(now);
         self.stop_when_too_few(now);
         self.rejoin_when_all_wait(now);
         self.begin_again(now);
@@ -222,8 +233,12 @@ impl Control {
                 }
                 Timer::Standstill if self.phase == Phase::Cutting => self.finish(now),
                 Timer::Standstill | Timer::Grace => self.end_without_answers(now),
+                Timer::LostPeers => self.exclude_cut_off(now),
             }
         }
+        self.end_without_lost_peers(now);
+        self.stop_when_too_few(now);
+        self.rejoin_when_all_wait(now);
         self.begin_again(now);
         self.show_state();
     }
@@ -258,7 +273,9 @@ impl Control {
             }
             _ => None,
         };
-        [step, kill, duration, standstill, grace].into_iter().flatten().min_by_key(|(at, _)| *at)
+        let lost_peers = self.lost_peers.until().filter(|_| self.phase.is_building());
+        let lost_peers = lost_peers.map(|until| (until, Timer::LostPeers));
+        [step, kill, duration, standstill, grace, lost_peers].into_iter().flatten().min_by_key(|(at, _)| *at)
     }
 
     // ---- the configuration
@@ -370,6 +387,8 @@ impl Control {
         self.paused = Span::ZERO;
         self.killed = 0;
         self.broken = false;
+        self.lost_peers.clear();
+        self.reported_end = None;
         self.nodes.begin_run();
         self.order_all(Order::Start);
     }
@@ -452,9 +471,10 @@ impl Control {
         self.order_all(Order::Cut);
     }
 
-    fn drain(&mut self, now: Time) {
+    /// The last event has ended at `at`.
+    fn drain(&mut self, now: Time, at: Time) {
         if self.phase.is_building() {
-            self.drained = Some(now);
+            self.drained = Some(at);
             self.finish(now);
         }
     }
@@ -533,10 +553,12 @@ impl Control {
         if self.nodes.lose(node) {
             self.events.push_back(Event::Lost { node, loss });
         }
+        self.lost_peers.forget(node);
         self.broken |= node == self.config.event_manager;
     }
 
     fn leave(&mut self, now: Time, node: NodeId) {
+        self.lost_peers.forget(node);
         match self.phase {
             Phase::Configuring { step: ConfigureStep::Join, .. } => self.nodes.leave(node),
             Phase::Configuring { step, .. } => {
@@ -587,32 +609,6 @@ impl Control {
         self.end_when_all_finished(now);
     }
 
-    /// Gives up a node that a peer cannot reach and run control may still hear: its network is cut, or its process was
-    /// stopped. It has no part in the run any more. If it wakes up, all its peers are gone, and its reports do not
-    /// count.
-    fn lose_peer(&mut self, now: Time, by: NodeId, peer: NodeId) {
-        match self.phase {
-            // All nodes connect again.
-            Phase::Configuring { step: ConfigureStep::Join | ConfigureStep::Open | ConfigureStep::Connect, .. } => {
-                return;
-            }
-            // The next run must not begin on connections that are broken.
-            Phase::Configuring { step, .. } => return self.not_ready(step, peer),
-            phase if !phase.is_building() => return self.nodes.disconnect_all(),
-            _ => {}
-        }
-        if self.nodes.is_lost(by) || self.nodes.is_lost(peer) {
-            return;
-        }
-        // Nodes find out one after the other: one that wakes up meanwhile must not be given events by the last.
-        self.order(self.config.event_manager, Order::Lost(peer));
-        self.lose(peer, Loss::Unreachable { by });
-        self.order(peer, Order::Finish);
-        if peer == self.config.event_manager {
-            self.finish(now);
-        }
-    }
-
     /// A node has its place in the run again, and nothing of what it had. Without a run it is a node that joins.
     fn rejoin(&mut self, now: Time, node: NodeId) {
         if !self.phase.is_building() {
@@ -624,6 +620,7 @@ impl Control {
             self.nodes.leave(node);
             return self.go_on_without(now, node);
         }
+        self.lost_peers.forget(node);
         self.nodes.restore(node);
         self.events.push_back(Event::Back(node));
     }

@@ -11,12 +11,15 @@
 //! nodes change files and begin another account, while machines, connections and sources continue. A split by event
 //! number, without that moment, would need two accounts, storages and filters in each node. It would save milliseconds,
 //! so the moment is measured instead.
+//!
+//! When nodes lose each other, one rule finds those that are cut off: see the module `lost_peers`.
 #![no_std]
 
 extern crate alloc;
 
 mod config;
 mod control;
+mod lost_peers;
 mod nodes;
 mod state;
 

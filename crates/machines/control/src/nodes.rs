@@ -8,10 +8,14 @@ use evb_core::NodeId;
 pub enum Loss {
     /// Its process or its connection ended.
     Gone,
-    /// A peer cannot reach it, although run control may still do.
+    /// It and its peers have lost each other, although run control may still reach it.
     Unreachable {
-        /// The peer.
-        by: NodeId,
+        /// Number of nodes that it has lost, or that have lost it.
+        disconnected: u16,
+        /// Number of nodes of the run with which it exchanges messages.
+        peers: u16,
+        /// The only node from which it is disconnected, if that one may be cut off just as well.
+        alternative: Option<NodeId>,
     },
     /// It could not continue.
     Failed,
@@ -175,6 +179,11 @@ impl Nodes {
     /// Marks all nodes as not connected.
     pub(crate) fn disconnect_all(&mut self) {
         self.0.iter_mut().for_each(|node| node.connected = false);
+    }
+
+    /// Marks a node as not connected: the next run connects all nodes anew.
+    pub(crate) fn disconnect(&mut self, node: NodeId) {
+        self.0[node.index()].connected = false;
     }
 
     /// Begins a run: no node is lost to it.

@@ -192,7 +192,10 @@ fn units_that_die_degrade_a_run_and_the_event_manager_ends_it() {
 fn a_node_that_its_peers_cannot_reach_is_lost_to_all() {
     let mut world = World::running();
     world.silent.push(NodeId(2));
-    world.notice(NodeId(1), Notice::LostPeer(NodeId(2)));
+    for peer in [EVM, NodeId(1), NodeId(3)] {
+        assert_eq!(world.orders, []);
+        world.notice(peer, Notice::LostPeer(NodeId(2)));
+    }
     assert_eq!(world.orders, [(EVM, Order::Lost(NodeId(2))), (NodeId(2), Order::Finish)]);
     world.notice(NodeId(2), Notice::LostPeer(NodeId(1)));
     assert_eq!(world.events.len(), 2, "what a lost node says of its peers is not believed: {:?}", world.events);

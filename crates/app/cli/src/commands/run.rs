@@ -93,7 +93,7 @@ fn build(
     build_all(args, experiment, signals, &mut |plan, text, progress| match plan.stages {
         Some(_) => Ok(run_stages(plan, text, open, progress)?),
         None if plan.workload == Workload::EventBuilding => Ok(open()?.run(plan, text, progress)?),
-        None => traffic::run(plan, args.nodes.machines()?.as_ref(), signals, args.progress),
+        None => traffic::run(plan, &args.nodes, signals, args.progress),
     })
 }
 

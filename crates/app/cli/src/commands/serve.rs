@@ -6,7 +6,9 @@ use crate::{
 use clap::Args;
 use evb::{Diagnostics, Experiment, Plan, Workload, check_runnable};
 use evb_record::Outcome;
-use evb_serve::{Access, AccessError, Hooks, Loaded, Options, Problem, ServeError, Tls, TlsError, serve};
+use evb_serve::{
+    Access, AccessError, Hooks, Loaded, Options, Problem, ServeError, Tls, TlsError, registry::RegistryError, serve,
+};
 use std::{
     net::{IpAddr, SocketAddr},
     path::PathBuf,
@@ -178,6 +180,10 @@ impl From<ServeError> for Failure {
             ServeError::Listen { .. } => {
                 Self::with_hint(error, "`--http HOST:PORT` chooses another address; port 0 takes any free one")
             }
+            ServeError::Registry(RegistryError::Locked { .. }) => Self::with_hint(
+                error,
+                "end the program that has it open, or its transaction, and start again; `--registry FILE` chooses another file",
+            ),
             ServeError::Registry(_) => Self::with_hint(error, "`--registry FILE` chooses another file"),
             ServeError::Samples { .. } => {
                 Self::with_hint(error, "`--samples FILE` names a file in a folder that is there, such as /dev/shm")

@@ -70,7 +70,12 @@ fn hosts_that_cannot_work_are_told() {
 /// `--patience` holds for machines, too.
 #[test]
 fn the_wait_for_hosts_has_a_limit_that_can_be_set() {
-    let outcome = run_on(BUILDING, "a,asleep", &["--patience", "1", "--set", "run.peer_timeout=\"100 s\""]);
-    assert!(outcome.code() == Some(2) && outcome.stderr.contains("not all nodes have joined"), "{outcome}");
-    assert!(outcome.seconds < 60.0, "{outcome}");
+    let building = run_on(BUILDING, "a,asleep", &["--patience", "1", "--set", "run.peer_timeout=\"100 s\""]);
+    assert!(building.code() == Some(2) && building.stderr.contains("not all nodes have joined"), "{building}");
+    assert!(building.seconds < 60.0, "{building}");
+    let traffic = run_on(TRAFFIC, "a,asleep", &["--patience", "1"]);
+    assert!(traffic.code() == Some(2) && traffic.stderr.contains("nothing comes from node 1, node 3"), "{traffic}");
+    assert!(traffic.stderr.contains("`--patience SECONDS` waits longer"), "{traffic}");
+    // Without the option the wait is 30 s.
+    assert!(traffic.seconds < 25.0, "{traffic}");
 }

@@ -1,6 +1,8 @@
 //! A disk that fills up stops the run cleanly: what is stored is valid, and the error says what was needed.
 
-use crate::support::{Lab, Outcome, PROCESSES, THREADS, never_stood_still, not_good, read_all, stored_files};
+use crate::support::{
+    Lab, Outcome, PROCESSES, THREADS, can_mount, never_stood_still, not_good, read_all, stored_files,
+};
 use evb_record::{Finding, FindingKind};
 
 const LARGE: &str = r#"
@@ -22,21 +24,6 @@ const ON_A_SMALL_DISK: &str = r#"mkdir disk && mount -t tmpfs -o size=3m none di
 status=$?
 cp disk/*.evb copied/ || exit 78
 exit $status"#;
-
-/// Whether this user may mount a disk for one command.
-fn can_mount(lab: &Lab) -> bool {
-    let try_it = "mkdir try && mount -t tmpfs none try";
-    let status = std::process::Command::new("unshare")
-        .args(["--mount", "sh", "-c", try_it])
-        .current_dir(lab.path("."))
-        .stderr(std::process::Stdio::null())
-        .status();
-    let can = status.is_ok_and(|status| status.success());
-    if !can {
-        eprintln!("skipped: this user cannot mount a small disk");
-    }
-    can
-}
 
 fn run_on_a_small_disk(lab: &Lab, mode: &[&str]) -> Outcome {
     std::fs::create_dir(lab.path("copied")).unwrap();

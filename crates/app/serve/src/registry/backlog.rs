@@ -119,13 +119,20 @@ impl<'a> Backlog<'a> {
 
     /// Shows the trouble, or its end.
     fn show(&mut self, error: Option<RegistryError>) {
-        match (&error, &self.problem) {
-            (Some(error), None) => self.shared.log(Level::Error, None, None, error.to_string()),
-            (None, Some(_)) => self.shared.log(Level::Info, None, None, "the registry of runs is written again"),
-            _ => {}
+        let Some(error) = error else {
+            if self.problem.take().is_some() {
+                self.shared.log(Level::Info, None, None, "the registry of runs is written again");
+            }
+            return;
+        };
+        // The programs that hold it up are named once: looking for them takes time.
+        if self.problem.as_ref().is_some_and(|problem| problem.message.starts_with(&error.to_string())) {
+            return;
         }
+        let message = error.with_holders().to_string();
+        self.shared.log(Level::Error, None, None, message.as_str());
         let hint = "runs continue; what is missing is written as soon as the registry can be written";
-        self.problem = error.map(|error| Problem::new(error.to_string(), hint));
+        self.problem = Some(Problem::new(message, hint));
     }
 }
 

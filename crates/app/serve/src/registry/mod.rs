@@ -5,6 +5,7 @@
 
 mod backlog;
 mod export;
+mod holders;
 mod parquet;
 mod run;
 
@@ -14,6 +15,7 @@ pub use parquet::parquet;
 pub use run::{Begun, Ended, NodeOfRun, RunDetails, RunRow};
 
 use evb_record::Outcome;
+use holders::{holders, open_in};
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row, params};
 use std::{
     fs, io,
@@ -69,6 +71,14 @@ pub enum RegistryError {
         /// The reason.
         source: rusqlite::Error,
     },
+    /// Another program has locked the database.
+    #[error("the registry of runs {path} is locked by another program{}", open_in(.holders))]
+    Locked {
+        /// The file.
+        path: String,
+        /// The other programs that have the file open, if they were looked for.
+        holders: Vec<String>,
+    },
     /// A later version of evb wrote it.
     #[error("the registry of runs {path} has layout {found}, and this version of evb knows {LAYOUT}")]
     Layout {
@@ -88,6 +98,15 @@ pub enum RegistryError {
 }
 
 impl RegistryError {
+    /// Names the programs that have a locked file open, as far as this user can see them.
+    #[must_use]
+    pub(crate) fn with_holders(self) -> Self {
+        match self {
+            Self::Locked { path, .. } => Self::Locked { holders: holders(Path::new(&path)), path },
+            error => error,
+        }
+    }
+
     /// Returns true if the same change is refused at any time, such as a run whose number is taken.
     pub(crate) fn is_permanent(&self) -> bool {
         matches!(self, Self::Database { source, .. }
@@ -159,7 +178,13 @@ impl Registry {
     }
 
     fn error(&self, source: rusqlite::Error) -> RegistryError {
-        RegistryError::Database { path: self.path.clone(), source }
+        let path = self.path.clone();
+        match source.sqlite_error_code() {
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+                RegistryError::Locked { path, holders: Vec::new() }
+            }
+            _ => RegistryError::Database { path, source },
+        }
     }
 
     /// Waits only shortly for other programs from now on.

@@ -17,6 +17,10 @@ use std::{sync::Arc, time::Duration};
 /// Time beyond `run.peer_timeout` that nodes have for each step of the configuration.
 const READY_GRACE: Span = Span::from_secs(5);
 
+/// The part of `run.peer_timeout` for which reports of lost peers are collected, as a divisor. Transports check their
+/// peers eight times within the timeout, so the nodes on both sides of a cut notice it within two checks of each other.
+const REPORT_WINDOW: u64 = 4;
+
 /// The part of a session that belongs to one plan.
 pub(super) struct Configuration {
     pub(super) blueprint: Arc<Blueprint>,
@@ -96,7 +100,7 @@ impl Configuration {
             Notice::Drained => ControlNotice::Drained,
             Notice::NoBuilders => ControlNotice::NoBuilders,
             Notice::Lost { peer, reason } => {
-                self.outcome.note_reason(NodeId(peer), reason);
+                self.outcome.note_reason(NodeId(peer), node, reason);
                 ControlNotice::LostPeer(NodeId(peer))
             }
             Notice::Failed(error) => {
@@ -108,7 +112,7 @@ impl Configuration {
                 ControlNotice::Finished
             }
             Notice::Gone { reason } => {
-                self.outcome.note_reason(node, nodes.fate(node).unwrap_or(reason));
+                self.outcome.note_reason(node, node, nodes.fate(node).unwrap_or(reason));
                 ControlNotice::Gone
             }
         };
@@ -190,6 +194,8 @@ pub(super) fn config(plan: &Plan, patience: Duration) -> Config {
         join_timeout: Span(patience.as_nanos() as u64 * 1000),
         ready_timeout: Span(plan.run.peer_timeout.0.saturating_add(READY_GRACE.0)),
         drain_timeout: plan.run.drain_timeout,
+        report_window: Span(plan.run.peer_timeout.0 / REPORT_WINDOW),
+        groups: vec![plan.building.readout_nodes(), plan.building.builder_nodes()],
         duration: plan.trigger.duration,
         kills: kills.collect(),
         required: plan.run.needs.required.clone(),

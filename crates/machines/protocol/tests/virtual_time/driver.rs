@@ -49,6 +49,10 @@ pub(crate) enum What {
         peer: NodeId,
         process: u32,
     },
+    /// The peer has been silent for long.
+    Silent(NodeId),
+    /// The network of the node has been cut for so long that all have noticed it.
+    CutOff,
     Joined(NodeId),
     Timeout,
     /// Run control tells this process of the node.
@@ -167,6 +171,7 @@ impl Driver {
         match what {
             what if id == CONTROL => self.hear(what),
             What::Doom => return self.doom(id),
+            What::CutOff => return self.cut_off(id),
             What::Restart { run } => return self.restart(id, run),
             What::Wake => return self.wake(id),
             what if self.slots[id.index()].away > self.now => {
@@ -190,7 +195,7 @@ impl Driver {
                 let is_kept = self.scenario.bug == Some(Bug::Run);
                 mark.connection != slot.mark.connection || (mark.run != slot.mark.run && !is_kept)
             }
-            What::Lost { .. } | What::Joined(_) => mark.connection != slot.mark.connection,
+            What::Lost { .. } | What::Silent(_) | What::Joined(_) => mark.connection != slot.mark.connection,
             What::Order { process, .. } => !slot.is_there || *process != slot.process,
             _ => mark != slot.mark,
         }
@@ -209,6 +214,7 @@ impl Driver {
             }
             What::Joined(peer) => _ = slot.lost.remove(&peer),
             What::Order { order, .. } => return self.take_order(id, order),
+            What::Silent(peer) => return self.miss(id, peer),
             _ => {}
         }
         let slot = &mut self.slots[id.index()];

@@ -232,6 +232,42 @@ fn a_dead_readout_unit_is_missing_and_nothing_else_is() {
     }
 }
 
+/// A data link that is cut for good, while run control still hears the node.
+fn isolation(random: &mut Stream, node: NodeId) -> (Time, Trouble) {
+    (Draw(random).time(Span::from_micros(400)), Trouble::Isolation { node, span: Span::from_secs(1) })
+}
+
+/// The node whose data link is cut accuses all its peers, and no other node is given up.
+#[test]
+fn only_a_node_whose_data_link_is_cut_is_given_up() {
+    for seed in 0..histories() {
+        let mut random = random(seed, 13);
+        let mut config = Draw(&mut random).config(base_config());
+        config.assignment = rebuilt(config.assignment);
+        config.readout_units = config.readout_units.max(2);
+        config.builder_units = config.builder_units.max(2);
+        config.group = config.group.max(u32::from(config.builder_units));
+        let victim = Draw(&mut random).node(evb_core::NodeRange { first: NodeId(0), count: config.nodes() });
+        let is_builder = config.builder_nodes().contains(victim);
+        let scenario = Scenario { faults: vec![isolation(&mut random, victim)], ..scenario(seed, config) };
+        let outcome = keep(&scenario);
+        // The run may have ended before.
+        assert!(outcome.excluded == [victim] || outcome.excluded.is_empty(), "{scenario:#?} {:?}", outcome.excluded);
+        if victim == Config::EVENT_MANAGER {
+            continue;
+        }
+        for (event, ends) in &outcome.ended {
+            let is_hurt = !is_builder && scenario.asked(*event).contains(&(victim.0 - 1));
+            assert!(is_hurt || ends[0].0 == expected(&scenario, *event).0, "event {event}: {scenario:#?}");
+        }
+        for (event, stored) in outcome.stored.iter().filter(|_| !is_builder) {
+            let mut living = scenario.asked(*event).into_iter().filter(|&source| source != victim.0 - 1);
+            let whole = living.all(|source| stored.iter().all(|stored| stored.good.contains(&source)));
+            assert!(whole, "event {event} lacks a source whose link is not cut: {scenario:#?}");
+        }
+    }
+}
+
 #[test]
 fn a_dead_event_manager_orphans_all_others_and_they_come_to_rest() {
     for seed in 0..histories() {

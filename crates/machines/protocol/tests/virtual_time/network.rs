@@ -35,6 +35,7 @@ impl Network {
     pub(crate) fn begin(&mut self, now: Time, fault: Fault) {
         let span = match fault {
             Fault::Partition { span, .. }
+            | Fault::Isolation { span, .. }
             | Fault::Delay { span, .. }
             | Fault::Lose { span, .. }
             | Fault::Duplicate { span, .. }
@@ -69,6 +70,7 @@ impl Network {
                 Fault::Partition { pair, .. } if pair.contains(&from) && pair.contains(&to) => {
                     at = at.max(window.until)
                 }
+                Fault::Isolation { node, .. } if node == from || node == to => at = at.max(window.until),
                 Fault::Delay { pair, by, .. } if pair.contains(&from) && pair.contains(&to) => at = at + by,
                 Fault::Lose { one_in, .. } if may_be_lost && hits(one_in) => copies = 0,
                 Fault::Duplicate { one_in, .. } if is_fragment && hits(one_in) => copies *= 2,

@@ -48,6 +48,8 @@ pub(crate) struct Outcome {
     pub(crate) harmed: u64,
     /// Nodes that were given up, with the time of that and the time of their return.
     pub(crate) gone: Vec<(NodeId, Time, Time)>,
+    /// Nodes that run control gave up because their peers had lost them.
+    pub(crate) excluded: Vec<NodeId>,
     pub(crate) end: Time,
     /// All nodes were ordered to begin.
     pub(crate) started: bool,

@@ -2,8 +2,10 @@
 //! machines.
 
 use crate::{
+    network::is_long,
     outcome::{History, Outcome, Stored},
     scenario::{FRAGMENT, Scenario},
+    schedule::Fault as Trouble,
 };
 use evb_control::RunState;
 use evb_core::{EventId, NodeId, Time};
@@ -22,7 +24,7 @@ pub(crate) fn broken(scenario: &Scenario, history: &History) -> Option<String> {
 
 /// The first promise that one run breaks, as a text. A run that was cut short may be incomplete; its reports are right.
 fn broken_in(scenario: &Scenario, run: &Outcome) -> Option<String> {
-    let always = [end, pauses, accounts, events, bounds];
+    let always = [end, pauses, exclusions, accounts, events, bounds];
     let with_patience = [progress, evidence, questions];
     let mut promises = always.iter().chain(with_patience.iter().filter(|_| !run.cut));
     promises.find_map(|promise| promise(scenario, run).err())
@@ -47,6 +49,28 @@ fn end(scenario: &Scenario, outcome: &Outcome) -> Kept {
     ensure(!outcome.failed || may_fail, || "it fails, and has all that it needs".into())
 }
 
+/// Only nodes that are disturbed themselves are given up, and of two that do not reach each other only one.
+fn exclusions(scenario: &Scenario, outcome: &Outcome) -> Kept {
+    let excluded = &outcome.excluded;
+    let is_for = |fault: &Trouble, id: &NodeId| match fault {
+        Trouble::Crash { node, .. } | Trouble::Stop { node, .. } | Trouble::Isolation { node, .. } => node == id,
+        Trouble::Partition { pair, .. } => pair.contains(id),
+        _ => false,
+    };
+    let faults = || scenario.faults.iter().map(|(_, fault)| fault);
+    let healthy = excluded.iter().find(|node| !faults().any(|fault| is_for(fault, node)));
+    ensure(healthy.is_none(), || format!("{healthy:?} is given up and was not disturbed"))?;
+    let disturbed =
+        |node: &NodeId| faults().any(|fault| is_for(fault, node) && !matches!(fault, Trouble::Partition { .. }));
+    for fault in faults() {
+        if let Trouble::Partition { pair, .. } = fault {
+            let both = pair.iter().all(|node| excluded.contains(node) && !disturbed(node));
+            ensure(!both, || format!("both of {pair:?} are given up"))?;
+        }
+    }
+    Ok(())
+}
+
 /// Nothing is triggered from the moment at which the event manager hears of a pause until its end is commanded.
 fn pauses(_: &Scenario, outcome: &Outcome) -> Kept {
     let ends = outcome.resumes.iter().copied().chain([Time::MAX]);
@@ -57,11 +81,23 @@ fn pauses(_: &Scenario, outcome: &Outcome) -> Kept {
     Ok(())
 }
 
-/// After the last fault the run continues to its end, and nothing is left behind.
-fn progress(_: &Scenario, outcome: &Outcome) -> Kept {
+/// After the last fault a run with its event manager continues to its end, and nothing is left behind.
+fn progress(scenario: &Scenario, outcome: &Outcome) -> Kept {
+    if was_gone(outcome, Config::EVENT_MANAGER) {
+        return Ok(());
+    }
     ensure(outcome.drained && !outcome.stood_still, || format!("it does not drain: {} open", outcome.manager.open()))?;
     // Nodes that are ordered to begin another run have no time to release everything.
-    let left = |nodes: &BTreeSet<NodeId>| !nodes.is_empty() && !outcome.superseded;
+    // A node that is cut off and not given up, because the run has ended, may never hear that its events are over.
+    let is_cut_off = |id: &NodeId| {
+        scenario.faults.iter().any(|(_, fault)| match fault {
+            // Without the event manager no node hears what is over.
+            Trouble::Isolation { node, span } => [id, &Config::EVENT_MANAGER].contains(&node) && is_long(*span),
+            Trouble::Partition { pair, span } => pair.contains(id) && is_long(*span),
+            _ => false,
+        })
+    };
+    let left = |nodes: &BTreeSet<NodeId>| !outcome.superseded && !nodes.iter().all(is_cut_off);
     ensure(!left(&outcome.building), || format!("{:?} have events that will never end", outcome.building))?;
     ensure(!left(&outcome.holding), || format!("{:?} hold fragments of events that are over", outcome.holding))
 }

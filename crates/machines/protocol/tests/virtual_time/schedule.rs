@@ -12,9 +12,12 @@ pub(crate) enum Fault {
     Crash { node: NodeId, back_after: Option<Span> },
     /// The node does nothing for so long. Its peers give it up after [`PEER_TIMEOUT`].
     Stop { node: NodeId, span: Span },
-    /// Nothing passes between two nodes for this time; messages are kept for them. They give each other up after
+    /// Nothing passes between two nodes for this time; messages are kept for them. They lose each other after
     /// [`PEER_TIMEOUT`].
     Partition { pair: [NodeId; 2], span: Span },
+    /// The data link of a node is cut for this time, while run control still hears it: as a partition between it and
+    /// each other node.
+    Isolation { node: NodeId, span: Span },
     /// Messages between two nodes take so much longer, for so long.
     Delay { pair: [NodeId; 2], span: Span, by: Span },
     /// One data message in this many, or one question, is lost for this time.
@@ -31,6 +34,8 @@ pub(crate) enum Fault {
 
 /// Silence after which a node is given up.
 pub(crate) const PEER_TIMEOUT: Span = Span::from_millis(5);
+/// Time within which nodes that lose each other notice it, and for which run control collects their reports.
+pub(crate) const REPORT_WINDOW: Span = Span(PEER_TIMEOUT.0 / 4);
 /// Faults begin within this time.
 const BEGIN: Span = Span::from_millis(3);
 
@@ -75,6 +80,7 @@ impl Draw<'_> {
         let span = Span(self.span(PEER_TIMEOUT).0 + PEER_TIMEOUT.0 / 8);
         match self.below(8) {
             0 => Fault::Stop { node: self.node(any), span: self.silence(false) },
+            1 if self.below(2) == 0 => Fault::Isolation { node: self.node(any), span: self.silence(false) },
             1 => Fault::Partition { pair: self.pair(config), span: self.silence(false) },
             2 => Fault::Delay { pair: self.pair(config), span, by: self.span(Span::from_millis(2)) },
             3 => Fault::Lose { span, one_in: self.pick(&[2, 5, 30]) },
@@ -96,20 +102,25 @@ impl Draw<'_> {
         let span = self.silence(true);
         match self.below(4) {
             0 => Fault::Stop { node: victim, span },
+            1 if self.below(2) == 0 => Fault::Isolation { node: victim, span },
             1 => Fault::Partition { pair: [victim, other], span },
             _ => Fault::Crash { node: victim, back_after },
         }
     }
 
-    /// A schedule: several mild faults, and at most one grave one for each kind of unit that has another.
+    /// A schedule: several mild faults, and at most one grave one for each kind of unit that has another. Either unit of
+    /// a partition may be given up, so it is the only grave fault.
     pub(crate) fn schedule(&mut self, config: &Config) -> Vec<(Time, Fault)> {
         let mut faults: Vec<_> = (0..self.below(6)).map(|_| (self.time(BEGIN), self.mild(config))).collect();
+        let mut grave = Vec::new();
         for units in [config.readout_nodes(), config.builder_nodes()] {
             if units.count > 1 && self.below(3) == 0 {
                 let victim = self.node(units);
-                faults.push((self.time(BEGIN), self.grave(config, victim)));
+                grave.push((self.time(BEGIN), self.grave(config, victim)));
             }
         }
+        let partition = grave.iter().find(|(_, fault)| matches!(fault, Fault::Partition { .. })).copied();
+        faults.extend(partition.map_or(grave, |only| vec![only]));
         faults.sort_by_key(|(at, _)| *at);
         faults
     }

@@ -101,3 +101,18 @@ impl Stored {
         }
     }
 }
+
+/// Whether this user may mount a disk for one command.
+pub(crate) fn can_mount(lab: &super::Lab) -> bool {
+    let try_it = "mkdir try && mount -t tmpfs none try";
+    let status = std::process::Command::new("unshare")
+        .args(["--mount", "sh", "-c", try_it])
+        .current_dir(lab.path("."))
+        .stderr(std::process::Stdio::null())
+        .status();
+    let can = status.is_ok_and(|status| status.success());
+    if !can {
+        eprintln!("skipped: this user cannot mount a small disk");
+    }
+    can
+}

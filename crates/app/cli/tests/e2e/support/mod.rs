@@ -8,7 +8,7 @@ mod web;
 
 pub(crate) use browser::Browser;
 pub(crate) use command::{Evb, Outcome, Running};
-pub(crate) use files::{Stored, apart_files, find_stored, holds_event, read_all, stored_files};
+pub(crate) use files::{Stored, apart_files, can_mount, find_stored, holds_event, read_all, stored_files};
 pub(crate) use procs::{
     Group, belongings, cores_of_threads, group_memory, is_there, node_pid, own_memory, peak_memory, roles_of_sessions,
     wait_until,

@@ -1,6 +1,6 @@
 //! The page of a service as a program sees it.
 
-use super::{Lab, Running, wait_until};
+use super::{Evb, Lab, Running, wait_until};
 use serde_json::Value;
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
@@ -34,7 +34,16 @@ impl Reply {
 impl Service {
     /// Starts a service of the lab's experiment, at a port that the system chooses.
     pub(crate) fn start(lab: &Lab, arguments: &[&str]) -> Self {
-        let evb = lab.evb(&["serve", "experiment.toml", "--http", "127.0.0.1:0"]).args(arguments);
+        Self::of(Self::command_of(lab, arguments))
+    }
+
+    /// The command that starts a service of the lab's experiment.
+    pub(crate) fn command_of(lab: &Lab, arguments: &[&str]) -> Evb {
+        lab.evb(&["serve", "experiment.toml", "--http", "127.0.0.1:0"]).args(arguments)
+    }
+
+    /// Starts a service by this command.
+    pub(crate) fn of(evb: Evb) -> Self {
         let mut evb = evb.start();
         evb.wait_for("run control is at http://");
         let said = evb.stderr();

@@ -87,6 +87,8 @@ pub(super) struct Slot {
     pub(super) inbox: Vec<(Mark, What)>,
     /// Peers that it has given up: their connections are closed.
     pub(super) lost: BTreeSet<NodeId>,
+    /// Its network is cut: it may never hear that its events are over.
+    pub(super) cut_off: bool,
     /// Given up by its peers, and not back.
     pub(super) doomed: bool,
     /// Its disk, or its source, does nothing before this time.
@@ -109,6 +111,7 @@ impl Default for Slot {
             away: Time::ZERO,
             inbox: Vec::new(),
             lost: BTreeSet::new(),
+            cut_off: false,
             doomed: false,
             held_up: Time::ZERO,
             timer: Time::MAX,

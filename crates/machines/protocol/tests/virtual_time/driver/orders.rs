@@ -51,6 +51,7 @@ impl Driver {
         slot.mark = Mark { connection: self.connection, ..Mark::default() };
         slot.lost = BTreeSet::new();
         slot.doomed = false;
+        slot.cut_off = false;
         self.network.forget(id);
         self.tell(id, Notice::Ready);
     }
@@ -86,14 +87,15 @@ impl Driver {
         }
     }
 
-    /// The machines of a run that was cut short are dropped. Others go on, to see that they come to rest.
+    /// The machines of a run that was cut short are dropped, and those of nodes that are cut off. Others go on, to see that they come to rest.
     fn finish(&mut self, id: NodeId) {
-        let Slot { node, finished, run, .. } = &mut self.slots[id.index()];
+        let Slot { node, finished, run, cut_off, .. } = &mut self.slots[id.index()];
         if node.is_none() || std::mem::replace(finished, true) {
             return;
         }
-        if self.runs[*run].cut {
-            self.inspect(id, true);
+        if self.runs[*run].cut || *cut_off {
+            let is_early = self.runs[*run].cut;
+            self.inspect(id, is_early);
         }
         self.tell(id, Notice::Finished);
     }

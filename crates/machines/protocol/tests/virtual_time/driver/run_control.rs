@@ -1,14 +1,25 @@
 //! Run control, its operator, and what they hear.
 
 use super::{CONTROL, Driver, What};
-use crate::{outcome::Outcome, scenario::Scenario, schedule::Draw};
-use evb_control::{Command, Config, Control, Event, Notice, Order, RunState};
+use crate::{
+    outcome::Outcome,
+    scenario::Scenario,
+    schedule::{Draw, REPORT_WINDOW},
+};
+use evb_control::{Command, Config, Control, Event, Loss, Notice, Order, RunState};
 use evb_core::{NodeId, Span, Time};
 use evb_protocol::Config as Building;
 
 /// Run control that waits longer than any fault lasts.
 pub(super) fn new(scenario: &Scenario) -> Control {
-    Control::new(Config { drain_timeout: Span::from_millis(200), ..Config::new(scenario.config.nodes()) })
+    let config = &scenario.config;
+    let (readouts, builders) = (config.readout_nodes(), config.builder_nodes());
+    Control::new(Config {
+        drain_timeout: Span::from_millis(200),
+        report_window: REPORT_WINDOW,
+        groups: vec![readouts, builders],
+        ..Config::new(config.nodes())
+    })
 }
 
 impl Driver {
@@ -76,6 +87,7 @@ impl Driver {
                 Some(Event::NotDrained) => {
                     self.runs.last_mut().into_iter().for_each(|run| run.stood_still = true);
                 }
+                Some(Event::Lost { node, loss: Loss::Unreachable { .. } }) => self.exclude(node),
                 Some(_) => {}
                 None => break,
             }

@@ -1,9 +1,12 @@
 //! Troubles of nodes: they stop, die, come back or are given up.
 
-use super::{Driver, What, node::Mark};
+use super::{
+    Driver, What,
+    node::{Mark, Slot},
+};
 use crate::{
     network::is_long,
-    schedule::{Fault as Trouble, PEER_TIMEOUT},
+    schedule::{Fault as Trouble, PEER_TIMEOUT, REPORT_WINDOW},
 };
 use evb_control::Notice;
 use evb_core::{NodeId, Span, Time};
@@ -15,21 +18,65 @@ use std::{
 
 impl Driver {
     pub(super) fn trouble(&mut self, fault: Trouble) {
+        let noticed = Span(PEER_TIMEOUT.0 + REPORT_WINDOW.0);
         match fault {
             Trouble::Crash { node, back_after } => self.crash(node, back_after),
             Trouble::Stop { node, span } => self.stop(node, span),
             Trouble::Disk { builder: node, span } | Trouble::Source { unit: node, span } => {
                 self.slots[node.index()].held_up = self.now + span;
             }
-            Trouble::Partition { pair, span } => {
-                // Of a pair that the network has cut, the event manager or the first is believed.
-                let victim = if pair[0] == Config::EVENT_MANAGER { pair[1] } else { pair[0] };
+            Trouble::Partition { pair: [one, other], span } => {
                 self.network.begin(self.now, fault);
                 if is_long(span) {
-                    self.give_up(victim);
+                    self.disconnect(one, other);
+                    [one, other].into_iter().for_each(|node| self.plan(self.now + noticed, node, What::CutOff));
+                }
+            }
+            Trouble::Isolation { node, span } => {
+                self.network.begin(self.now, fault);
+                if is_long(span) {
+                    self.others(node).for_each(|other| self.disconnect(node, other));
+                    self.plan(self.now + noticed, node, What::CutOff);
                 }
             }
             fault => self.network.begin(self.now, fault),
+        }
+    }
+
+    /// Two nodes do not hear each other any more, and notice it one after the other.
+    fn disconnect(&mut self, one: NodeId, other: NodeId) {
+        for (node, peer) in [(one, other), (other, one)] {
+            let at = self.now + PEER_TIMEOUT + self.span(REPORT_WINDOW);
+            self.plan(at, node, What::Silent(peer));
+        }
+    }
+
+    /// A node has not heard of a peer for long, and closes its connection.
+    pub(super) fn miss(&mut self, id: NodeId, peer: NodeId) {
+        let Slot { mark, lost, .. } = &self.slots[id.index()];
+        if self.slots[peer.index()].is_there && !lost.contains(&peer) {
+            let (mark, process) = (*mark, self.slots[peer.index()].process);
+            if id == Config::EVENT_MANAGER {
+                // It gives up the peer at once.
+                self.note_gone(peer);
+            }
+            self.handle(id, mark, What::Lost { peer, process });
+        }
+    }
+
+    /// The network of a node is cut for good. Its machine ends with the run.
+    pub(super) fn cut_off(&mut self, id: NodeId) {
+        self.slots[id.index()].cut_off = true;
+        if self.slots[id.index()].finished {
+            self.inspect(id, false);
+        }
+    }
+
+    /// Run control has given up a node that its peers have lost.
+    pub(super) fn exclude(&mut self, id: NodeId) {
+        self.runs.last_mut().into_iter().for_each(|run| run.excluded.push(id));
+        if !std::mem::replace(&mut self.slots[id.index()].doomed, true) {
+            self.note_gone(id);
         }
     }
 
@@ -83,9 +130,9 @@ impl Driver {
         for other in self.others(id) {
             let at = self.now + self.span(Span(delay * 2));
             self.plan(at, other, What::Lost { peer: id, process });
-            // Run control believes whom it hears first, and that is not the one.
-            let process = self.slots[other.index()].process;
-            self.plan(at + Span(delay * 4), id, What::Lost { peer: other, process });
+            // Run control may hear it before the others, and does not believe it.
+            let (at, process) = (self.now + self.span(Span(delay * 4)), self.slots[other.index()].process);
+            self.plan(at, id, What::Lost { peer: other, process });
         }
     }
 
