@@ -64,6 +64,7 @@ impl Measured<'_> {
             event_rate_hz: rate(&series, ENDED),
             fragment_rate_hz: received(RECEIVED).iter().sum(),
             throughput_bytes_per_s: bytes.iter().sum(),
+            goodput_bytes_per_s: Some(bytes.iter().sum()),
             per_destination_bytes_per_s: bytes,
             per_source_bytes_per_s: rates(SENT_BYTES, places.sources(), &|node| places.source(node)),
             ..self.account().assemble(RecordKind::Run, self.plan, (&series, &steady), &self.offered())

@@ -109,7 +109,7 @@ function limit(node, status) {
   const { limit: by, slowest } = status;
   setIcon(node.children[0], by || slowest ? ofState("degraded") : live(status) ? ofNode("up") : ofState("initial"));
   const head = by
-    ? `The limit: ${by.what}`
+    ? `${{ cause: "The fault", consequence: "The consequence" }[by.role] ?? "The limit"}: ${by.what}`
     : slowest
       ? `${slowest.node} is the slowest`
       : live(status)

@@ -107,7 +107,8 @@ function slow(tile, status, inside) {
   flag(tile.node, "care", Boolean(first ?? limit ?? slowest));
   if (first)
     return tile.set(first.source, [`${sourceWord(first.state)} ${first.words}`, ...others.map(({ head }) => head)], CARE);
-  if (limit) return tile.set(limit.what, [`${limit.why}.`.replace("..", "."), limit.try && `Try: ${limit.try}`], CARE);
+  const lines = limit && [`${limit.why}.`.replace("..", "."), limit.try && `Try: ${limit.try}`];
+  if (limit) return tile.set(limit.what, lines, limit.role === "resource" ? CARE : BAD);
   if (slowest) return tile.set(slowest.node, [slowest.why], CARE);
   tile.set(
     inside ? "none" : DASH,

@@ -17,7 +17,7 @@ use evb::{
     Sample, Session, Turn,
 };
 use evb_record::Record;
-use evb_report::explain;
+use evb_report::explain_running;
 use std::{
     collections::{BTreeMap, VecDeque},
     sync::{Arc, mpsc::Receiver},
@@ -590,7 +590,7 @@ impl<'a> Service<'a> {
             protocol: plan.building.protocol.name().into(),
             waiting: live.map(|live| live.waiting.clone()).unwrap_or_default(),
             slowest: live.and_then(|live| slowest(live)),
-            limit: live.and_then(|live| explain(&live.record).into_iter().next()),
+            limit: live.and_then(|live| explain_running(&live.record).into_iter().next()),
             record: match live {
                 Some(live) => Some(Arc::new(live.record.clone())),
                 None => self.last.as_ref().map(|last| last.record.clone()),

@@ -196,6 +196,15 @@ impl Account {
             .chain(of_builders.map(|(node, report)| (node, &report.driver)))
     }
 
+    /// The part of the payload received that belongs to complete or decided events; 1 before anything was received.
+    pub fn useful_part(&self) -> f64 {
+        let sum = |count: fn(&evb_record::BuilderRecord) -> u64| {
+            self.builders.iter().map(|builder| count(&builder.counts)).sum::<u64>()
+        };
+        let received = sum(|builder| builder.bytes);
+        if received > 0 { (sum(|builder| builder.useful_bytes) as f64 / received as f64).min(1.0) } else { 1.0 }
+    }
+
     /// Broadcasts of each node that has reported.
     fn broadcasts(&self) -> impl Iterator<Item = (NodeId, &Broadcast)> {
         let all = self.drivers().map(|(node, driver)| (node, &driver.broadcast));
@@ -248,6 +257,7 @@ impl Account {
         let of_builders = |count, all: fn(&evb_record::BuilderRecord) -> u64| -> Vec<f64> {
             self.builders.iter().map(|builder| rate(&builder.series, count, all(&builder.counts))).collect()
         };
+        let useful = self.useful_part();
         let sent = |readout: &ReadoutReport| rate(&readout.series, 0, readout.counts.sent_bytes);
         let received = of_builders(0, |builder| builder.bytes);
         let fragments = of_builders(1, |builder| builder.fragments);
@@ -261,6 +271,7 @@ impl Account {
             event_rate_hz: events,
             fragment_rate_hz: fragments.iter().sum(),
             throughput_bytes_per_s: received.iter().sum(),
+            goodput_bytes_per_s: Some(received.iter().sum::<f64>() * useful),
             per_destination_bytes_per_s: received,
             per_source_bytes_per_s: sent,
             filter: self.filtering(seconds),

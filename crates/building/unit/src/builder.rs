@@ -6,7 +6,7 @@ use evb_experiment::Plan;
 use evb_filter::{Answer, Question, Route, StreamId};
 use evb_protocol::{
     BlockSize, BuilderCommand, BuilderCounts, BuilderEvent, BuilderMachine, Built, Config, Fault, Fragment,
-    FragmentStatus, Message,
+    FragmentStatus, Message, Protocol,
 };
 use std::collections::VecDeque;
 
@@ -56,6 +56,10 @@ pub struct BuilderUnit<B, S> {
     taken: VecDeque<(u64, bool)>,
     meter: Meter,
     sizes: Sizes,
+    /// Payload bytes of complete events, and of first phases by which events were decided.
+    useful_bytes: u64,
+    /// Events are decided after a first phase.
+    decides: bool,
     sample: Sample<B>,
     /// The counts of the machine at the end of the run before, if this one followed it without a stop.
     before: BuilderCounts,
@@ -89,6 +93,8 @@ impl<B: Payload, S: Store<B>> BuilderUnit<B, S> {
             taken: VecDeque::new(),
             meter: Meter::default(),
             sizes: Sizes::default(),
+            useful_bytes: 0,
+            decides: matches!(plan.building.protocol, Protocol::Phased { rest: true, .. }),
             sample: Sample::Unwanted,
             before: BuilderCounts::default(),
             reported: 0,
@@ -185,16 +191,21 @@ impl<B: Payload, S: Store<B>> BuilderUnit<B, S> {
                     self.take_built(now, built);
                     None
                 }
-                BuilderEvent::Decide { event, complete } => match &mut self.splitter {
-                    Some(splitter) => {
-                        let accepted = splitter.decide(event, complete);
-                        Some(BuilderCommand::Decided { event, accepted })
+                BuilderEvent::Decide { event, complete } => {
+                    if complete {
+                        self.useful_bytes += bytes_of(self.machine.fragments(event).iter().flatten());
                     }
-                    None => {
-                        let (asked, fragments) = (self.machine.first_phase(event), self.machine.fragments(event));
-                        self.selector.take_phase(&mut self.storage, now, (event, complete), asked, fragments)
+                    match &mut self.splitter {
+                        Some(splitter) => {
+                            let accepted = splitter.decide(event, complete);
+                            Some(BuilderCommand::Decided { event, accepted })
+                        }
+                        None => {
+                            let (asked, fragments) = (self.machine.first_phase(event), self.machine.fragments(event));
+                            self.selector.take_phase(&mut self.storage, now, (event, complete), asked, fragments)
+                        }
                     }
-                },
+                }
                 BuilderEvent::Confirmed => {
                     self.is_asking = false;
                     self.storage.release();
@@ -257,7 +268,9 @@ impl<B: Payload, S: Store<B>> BuilderUnit<B, S> {
     /// Decides about what the machine has built: one event, or the events of a bundle.
     #[inline]
     fn take_built(&mut self, now: Time, built: Built<B>) {
+        let useful = self.bytes_of_second_phase(&built);
         let Some(splitter) = &mut self.splitter else {
+            self.useful_bytes += if built.complete { useful } else { 0 };
             self.count_sizes(&built);
             self.sample.offer(&built);
             let ended = self.selector.take_built(&mut self.storage, now, built);
@@ -267,6 +280,7 @@ impl<B: Payload, S: Store<B>> BuilderUnit<B, S> {
         let mut samples = matches!(self.sample, Sample::Wanted);
         let (events, ended) = splitter
             .split(built, |event, complete| selector.foresee(storage, event, complete, std::mem::take(&mut samples)));
+        self.useful_bytes += splitter.complete_part(useful);
         for event in events {
             self.sample.offer(&event);
             let ended = self.selector.take_built(&mut self.storage, now, event);
@@ -275,6 +289,17 @@ impl<B: Payload, S: Store<B>> BuilderUnit<B, S> {
         if let Some(block) = ended {
             self.machine.handle_command(now, BuilderCommand::Stored(block));
         }
+    }
+
+    /// Payload bytes of an event; those of its first phase were counted when it was decided.
+    #[inline]
+    fn bytes_of_second_phase(&self, built: &Built<B>) -> u64 {
+        let fragments = built.fragments.iter().enumerate();
+        if !self.decides {
+            return bytes_of(built.fragments.iter().flatten());
+        }
+        let first = self.machine.first_phase(built.event);
+        bytes_of(fragments.filter(|(source, _)| !first.contains(*source)).filter_map(|(_, fragment)| fragment.as_ref()))
     }
 
     /// Counts the sizes of an event and of its fragments. Where fragments come in bundles the splitter does.
@@ -344,6 +369,7 @@ impl<B: Payload, S: Store<B>> BuilderUnit<B, S> {
         self.reported = self.machine.mismatches().len();
         self.storage = storage;
         self.sizes = Sizes::default();
+        self.useful_bytes = 0;
         self.selector.next_run();
         if let Some(splitter) = &mut self.splitter {
             splitter.next_run();
@@ -367,6 +393,7 @@ impl<B: Payload, S: Store<B>> BuilderUnit<B, S> {
             sizes,
             ..BuilderReport::of(&counts, &self.machine.mismatches()[self.reported..])
         };
+        report.counts.useful_bytes = self.useful_bytes;
         report.sources = match &self.splitter {
             Some(splitter) => splitter.report(&mut report.counts, &mut report.faults),
             None => {
@@ -375,6 +402,12 @@ impl<B: Payload, S: Store<B>> BuilderUnit<B, S> {
         };
         report
     }
+}
+
+/// Payload bytes of fragments.
+#[inline]
+fn bytes_of<'a, B: 'a>(fragments: impl Iterator<Item = &'a Fragment<B>>) -> u64 {
+    fragments.map(|fragment| u64::from(fragment.length)).sum()
 }
 
 impl<B: Clone> Sample<B> {

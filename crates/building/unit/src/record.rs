@@ -89,6 +89,7 @@ impl Account {
             event_rate_interval_hz: steady.rate_hz(),
             fragment_rate_hz: 0.0,
             throughput_bytes_per_s: 0.0,
+            goodput_bytes_per_s: None,
             per_destination_bytes_per_s: Vec::new(),
             per_source_bytes_per_s: Vec::new(),
             latency_us: self.manager.latency_us,

@@ -307,6 +307,13 @@ impl<B: Payload> Splitter<B> {
         self.faults.clear();
     }
 
+    /// The part of the bytes of the block split last that belongs to complete events, taken as equally large.
+    #[inline]
+    pub(crate) fn complete_part(&self, bytes: u64) -> u64 {
+        let complete = self.complete.iter().filter(|complete| **complete).count() as u64;
+        bytes * complete / (self.complete.len() as u64).max(1)
+    }
+
     /// Number of fragments in the bundles that have come.
     #[inline]
     pub(crate) const fn fragments(&self) -> u64 {

@@ -294,6 +294,11 @@ impl Memory {
         }
     }
 
+    /// Packets that have been received and wait to be written.
+    pub(crate) fn waiting(&self) -> usize {
+        self.writes.len()
+    }
+
     /// A packet that has been received waits to be written.
     pub(crate) fn write(&mut self, chunk: Chunk) {
         self.writes.push_back(chunk);

@@ -242,6 +242,11 @@ impl PartitionBorder {
         }
     }
 
+    /// Number of partitions of the simulation.
+    pub(crate) fn partitions(&self) -> usize {
+        self.out.len().max(1)
+    }
+
     /// True in a simulation of a partition.
     #[inline]
     pub(crate) const fn is_there(&self) -> bool {

@@ -6,11 +6,14 @@ use evb_core::put;
 pub(crate) struct Slab<K, T> {
     values: Vec<Option<T>>,
     spare: Vec<K>,
+    /// Places above which it is full. It takes more values nevertheless: its owner has to look.
+    most: usize,
+    is_full: bool,
 }
 
 impl<K, T> Default for Slab<K, T> {
     fn default() -> Self {
-        Self { values: Vec::new(), spare: Vec::new() }
+        Self { values: Vec::new(), spare: Vec::new(), most: usize::MAX, is_full: false }
     }
 }
 
@@ -21,6 +24,7 @@ impl<K: Copy + From<u32> + Into<u32>, T> Slab<K, T> {
             return place;
         }
         self.values.push(Some(value));
+        self.is_full = self.values.len() > self.most;
         u32::try_from(self.values.len() - 1).expect("fewer than 2^32 are under way at once").into()
     }
 
@@ -35,6 +39,18 @@ impl<K: Copy + From<u32> + Into<u32>, T> Slab<K, T> {
 
     pub(crate) fn get_mut(&mut self, place: K) -> &mut T {
         self.values[place.into() as usize].as_mut().expect("a value that is there")
+    }
+
+    /// Sets the number of places above which it is full.
+    pub(crate) fn set_bound(&mut self, most: usize) {
+        self.most = most;
+        self.is_full = self.values.len() > most;
+    }
+
+    /// True if there were more values at once than the bound.
+    #[inline]
+    pub(crate) const fn is_full(&self) -> bool {
+        self.is_full
     }
 
     /// All values with their places.

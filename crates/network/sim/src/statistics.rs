@@ -1,5 +1,6 @@
 //! Counts of a simulation, and the record made of them.
 
+mod faults;
 mod result;
 
 use crate::{message::Body, net::LinkCounts, node::Output, packet::Packet};
@@ -14,6 +15,7 @@ use evb_unit::{Account, Latencies, Places};
 use hashbrown::HashMap;
 use std::ops::Range;
 
+pub(crate) use faults::{FaultLog, NetworkCounts};
 pub(crate) use result::record;
 
 /// Places of the counts in the series, after those by which the window is found. The bytes received by destinations
@@ -72,6 +74,10 @@ pub(crate) struct Statistics {
     pub(crate) flooded_packets: u64,
     packets_left: u64,
     deadlock: Vec<String>,
+    /// Payload bytes of packets that arrived, of messages that were lost.
+    wasted: u64,
+    /// What the faults of the network do; `None` without faults.
+    pub(crate) faults: Option<Box<FaultLog>>,
     /// Lost nodes and findings so far.
     account: Account,
 }
@@ -130,6 +136,8 @@ impl Statistics {
             flooded_packets: 0,
             packets_left: 0,
             deadlock: Vec::new(),
+            wasted: 0,
+            faults: FaultLog::of(plan),
             account: traffic.map_or_else(|| Account::new(plan), |_| Account::of_traffic(config)),
         };
         statistics.series = Series::new(Time::ZERO, &statistics.counts());
@@ -193,6 +201,10 @@ impl Statistics {
         self.account.find(Finding::new(kind, subject, message));
     }
 
+    pub(crate) fn account_for(&mut self, finding: Finding) {
+        self.account.find(finding);
+    }
+
     pub(crate) fn lose_node(&mut self, name: &str) {
         self.account.lose(name);
     }
@@ -211,6 +223,9 @@ impl Statistics {
         self.from = now;
         self.latencies.reset();
         self.series = Series::new(Time(now), &self.counts());
+        if let Some(faults) = &mut self.faults {
+            faults.begin_to_measure(Time(now));
+        }
     }
 
     /// The trigger or the senders stop.
@@ -266,6 +281,7 @@ impl Statistics {
         self.refused += other.refused;
         self.data_sent += other.data_sent;
         self.data_arrived += other.data_arrived;
+        self.wasted += other.wasted;
         self.sent_packets += other.sent_packets;
         self.packets_left += other.packets_left;
     }
@@ -339,6 +355,9 @@ impl Statistics {
     /// Counts an offered trigger, message or event; returns its number.
     pub(crate) fn offer(&mut self, now: u64) -> u64 {
         self.pass(now);
+        if let Some(faults) = &mut self.faults {
+            faults.offer(Time(now));
+        }
         self.offered += 1;
         self.offered
     }
@@ -346,6 +365,9 @@ impl Statistics {
     /// The event manager has triggered `triggered` events, of which `ended` have ended.
     pub(crate) fn events(&mut self, now: u64, triggered: u64, ended: u64) {
         self.pass(now);
+        if let Some(faults) = &mut self.faults {
+            faults.end(Time(now), ended - self.all_ended);
+        }
         self.triggered = triggered;
         self.all_ended = ended;
     }
@@ -354,6 +376,18 @@ impl Statistics {
     pub(crate) fn data(&mut self, now: u64, nodes: u16) {
         self.pass(now);
         self.data_sent += u64::from(nodes);
+    }
+
+    /// Counts payload that arrived, of a message that was lost.
+    pub(crate) fn waste(&mut self, bytes: u32) {
+        if self.to.is_none() {
+            self.wasted += u64::from(bytes);
+        }
+    }
+
+    /// Packets lost on the way, or discarded because a fault had corrupted them.
+    pub(crate) fn packets_gone(&self) -> u64 {
+        self.lost_packets + self.corrupted_packets
     }
 
     /// Counts a lost message.
@@ -393,6 +427,9 @@ impl Statistics {
     /// An event or a message has ended; one of traffic was born at some time.
     fn count_end(&mut self, now: u64, born: Option<Time>) {
         self.pass(now);
+        if let Some(faults) = &mut self.faults {
+            faults.end(Time(now), 1);
+        }
         self.all_ended += 1;
         self.last = now;
         if let (None, Some(born)) = (self.to, born) {

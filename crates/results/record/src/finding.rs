@@ -90,6 +90,7 @@ kinds! {
     TooFewNodes "too_few_nodes" Fails "A node of `run.required` was lost, or fewer units were left than the file requires, so the run was stopped"
     NotDrained "not_drained" Fails "After the trigger had stopped nothing moved for `run.drain_timeout`, though events were open"
     Interrupted "interrupted" Fails "A simulation was stopped before its end"
+    QueueFull "queue_full" Fails "A queue of a simulation reached its bound, and the simulation ended there"
     Deadlock "deadlock" Fails "Packets wait for each other in a cycle and cannot move"
     Account "account" Fails "An account of evb does not close: an error of evb itself"
     NothingTriggered "nothing_triggered" Fails "The run had no event, or no message"

@@ -19,6 +19,7 @@ mod simulation;
 mod source;
 mod stages;
 pub mod steady;
+mod timeline;
 
 pub use benchmark::{
     Benchmark, BenchmarkSamples, BenchmarkSettings, Calibration, CoreToCore, CpuLoad, Launches, Origin, Parameters,
@@ -38,10 +39,11 @@ pub use paper::{
 pub use qualification::{LinkSpeed, LinkVerdict, PairOfNodes, Qualification};
 use serde::{Deserialize, Serialize};
 pub use shaping::{Shaping, Slots};
-pub use simulation::{KnownMap, LinkRecord, Mapping, Network, Simulation};
+pub use simulation::{KnownMap, LinkRecord, Mapping, Network, NetworkFault, Simulation};
 pub use source::{SourceRecord, SourceState, WaitingSource, waiting_sources};
 pub use stages::Stages;
 use std::collections::BTreeMap;
+pub use timeline::{Dip, EventTimes, Timeline};
 
 /// The kind of work in a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -115,6 +117,10 @@ pub struct Record {
     pub fragment_rate_hz: f64,
     /// Payload delivered to all builders, in bytes per second.
     pub throughput_bytes_per_s: f64,
+    /// The part of the throughput that was of use, in bytes per second: payload of complete and of rejected events, or of
+    /// messages that arrived whole, each counted once. `None` in records of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub goodput_bytes_per_s: Option<f64>,
     /// Payload delivered to each builder, in bytes per second.
     pub per_destination_bytes_per_s: Vec<f64>,
     /// Payload sent by each readout unit, in bytes per second.
@@ -263,6 +269,9 @@ pub struct BuilderRecord {
     pub fragments: u64,
     /// Payload bytes received.
     pub bytes: u64,
+    /// Those of complete events, and of first phases by which events were decided; 0 in records from before this count.
+    #[serde(default)]
+    pub useful_bytes: u64,
     /// Fragments asked for because they had not arrived; each question counts.
     #[serde(default)]
     pub asked: u64,

@@ -1,5 +1,6 @@
 //! The fields of simulations: the network and its counts.
 
+use crate::{Dip, Timeline};
 use serde::{Deserialize, Serialize};
 
 /// Fields of simulations only.
@@ -16,6 +17,10 @@ pub struct Simulation {
     /// their overheads need on the wire, as far as they do not overlap, divided by the time of the window. Padding does
     /// not count; at most 1.
     pub efficiency: f64,
+    /// The same without packets of messages that were lost, of events that did not become complete, and of second copies;
+    /// `None` in records of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub goodput_efficiency: Option<f64>,
     /// The warm-up of the experiment file, in seconds, 0 without one.
     pub warmup_seconds: f64,
     /// The network and its counts.
@@ -51,6 +56,12 @@ pub struct Network {
     /// The work of the mappers; `None` where routes are known without them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mapping: Option<Mapping>,
+    /// The faults of the experiment file that took effect, in their order in time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<NetworkFault>,
+    /// The rate over time; `None` without a fault.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeline: Option<Timeline>,
     /// Counts of each link.
     pub links: Vec<LinkRecord>,
 }
@@ -110,4 +121,30 @@ pub struct LinkRecord {
     pub dropped: u64,
     /// Number of times the link's receiver asked for a pause.
     pub pauses: u64,
+}
+
+/// A fault of a link or switch that took effect, and what came of it until the next fault or the end.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct NetworkFault {
+    /// The link or switch.
+    pub target: String,
+    /// `fail`, `slow` or `corrupt`.
+    pub action: String,
+    /// Time of the fault, in seconds after the start.
+    pub at_s: f64,
+    /// Time from which routes without the failed element were used, in seconds after the start; `None` if there were none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rerouted_s: Option<f64>,
+    /// Packets that waited for the failed element and took another route.
+    #[serde(default)]
+    pub rerouted_packets: u64,
+    /// Packets lost, or discarded because they were corrupted.
+    #[serde(default)]
+    pub lost_packets: u64,
+    /// Nodes that can send nothing, or receive nothing, because of the fault.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cut_off: Vec<String>,
+    /// The rate before and after the fault; `None` if too few events or messages ended before it to tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dip: Option<Dip>,
 }

@@ -96,6 +96,7 @@ fn add(whole: &mut Record, slice: &Record) {
     whole.event_rate_interval_hz = None;
     whole.fragment_rate_hz += slice.fragment_rate_hz;
     whole.throughput_bytes_per_s += slice.throughput_bytes_per_s;
+    whole.goodput_bytes_per_s = whole.goodput_bytes_per_s.zip(slice.goodput_bytes_per_s).map(|(all, one)| all + one);
     whole.per_destination_bytes_per_s.extend(&slice.per_destination_bytes_per_s);
     for (whole, slice) in whole.per_source_bytes_per_s.iter_mut().zip(&slice.per_source_bytes_per_s) {
         *whole += slice;
@@ -115,6 +116,7 @@ fn add(whole: &mut Record, slice: &Record) {
     if let (Some(all), Some(one)) = (&mut whole.simulation, &slice.simulation) {
         add_packets(all, one);
         all.efficiency = all.efficiency.min(one.efficiency);
+        all.goodput_efficiency = all.goodput_efficiency.zip(one.goodput_efficiency).map(|(all, one)| all.min(one));
     }
     if let (Some(all), Some(one)) = (&mut whole.broadcast, &slice.broadcast) {
         all.add(one);

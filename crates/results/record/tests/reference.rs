@@ -2,11 +2,11 @@
 
 use evb_record::{
     Basis, Benchmark, BenchmarkSettings, Bounds, Broadcast, BuilderOccupancy, BuilderRecord, Bundles, Calibration,
-    Change, Class, Comparison, CoreToCore, CpuLoad, Difference, Events, Filtering, Finding, FindingKind, Given,
+    Change, Class, Comparison, CoreToCore, CpuLoad, Difference, Dip, Events, Filtering, Finding, FindingKind, Given,
     HardwareMeasurement, Interval, KnownMap, Latency, Launches, LinkRecord, LinkSpeed, LinkVerdict, Mapping, Network,
-    Occupancy, Origin, Outcome, PairOfNodes, PaperItem, Parameters, Qualification, ReadoutOccupancy, ReadoutRecord,
-    Record, RecordKind, Relation, RunComparison, Sensitivity, Shaping, Simulation, Slots, SourceRecord, SourceState,
-    Stages, Stream, Times, Trigger, Verdict, Window,
+    NetworkFault, Occupancy, Origin, Outcome, PairOfNodes, PaperItem, Parameters, Qualification, ReadoutOccupancy,
+    ReadoutRecord, Record, RecordKind, Relation, RunComparison, Sensitivity, Shaping, Simulation, Slots, SourceRecord,
+    SourceState, Stages, Stream, Timeline, Times, Trigger, Verdict, Window,
 };
 use serde_json::Value;
 use std::{
@@ -53,6 +53,7 @@ fn alone() -> Record {
         event_rate_interval_hz: Some(Bounds { low: 0.5, high: 1.5 }),
         fragment_rate_hz: 1.0,
         throughput_bytes_per_s: 1.0,
+        goodput_bytes_per_s: Some(1.0),
         per_destination_bytes_per_s: vec![1.0],
         per_source_bytes_per_s: vec![1.0],
         latency_us: Latency { mean: Some(1.0), p50: 1.0, p99: 1.0, p999: 1.0, max: 1.0 },
@@ -63,6 +64,7 @@ fn alone() -> Record {
             rejected: 0,
             fragments: 1,
             bytes: 1,
+            useful_bytes: 1,
             asked: 1,
             repeated: 1,
             stored: 1,
@@ -159,6 +161,7 @@ fn alone() -> Record {
             packets: 1,
             packet_hops: 1,
             efficiency: 1.0,
+            goodput_efficiency: Some(1.0),
             warmup_seconds: 1.0,
             network: Network {
                 preset: "ideal".into(),
@@ -186,6 +189,23 @@ fn alone() -> Record {
                         cables: 1,
                     }],
                 }),
+                faults: vec![NetworkFault {
+                    target: "spine0".into(),
+                    action: "fail".into(),
+                    at_s: 1.0,
+                    rerouted_s: Some(1.0),
+                    rerouted_packets: 1,
+                    lost_packets: 1,
+                    cut_off: vec!["ru0".into()],
+                    dip: Some(Dip {
+                        before_hz: 1.0,
+                        lowest_hz: 1.0,
+                        recovered_after_s: Some(1.0),
+                        after_hz: 1.0,
+                        resolution_s: 1.0,
+                    }),
+                }],
+                timeline: Some(Timeline { step_s: 1.0, rates_hz: vec![1.0] }),
                 links: vec![LinkRecord {
                     name: "h0>switch0".into(),
                     packets: 1,
@@ -474,6 +494,7 @@ fn every_row_of_the_reference_page_is_whole_and_units_are_as_in_the_name() {
         let &[name, value, unit, meaning] = &row[..] else { panic!("{row:?} has not four columns") };
         let expected = match name.trim_matches(['`', ']', '[']) {
             name if name.ends_with("seconds") || name.starts_with("window.") && name.ends_with("_s") => "s",
+            name if name.starts_with("network.faults") && name.ends_with("_s") || name.ends_with(".step_s") => "s",
             name if ["made_s", "known_s", "since_s", "last_s"].iter().any(|end| name.ends_with(end)) => "s",
             name if name.ends_with("_hz") || name.contains("_hz.") => "Hz",
             name if name.ends_with("bytes_per_s") => "B/s",

@@ -84,6 +84,7 @@ const FIELDS: &[Field<Record>] = &[
     }),
     ("fragment_rate_hz", |r| number(r.fragment_rate_hz)),
     ("throughput_bytes_per_s", |r| number(r.throughput_bytes_per_s)),
+    ("goodput_bytes_per_s", |r| r.goodput_bytes_per_s.map_or_else(String::new, number)),
     ("per_destination_bytes_per_s.mean", |r| {
         crate::text::per_destination(r).map_or_else(String::new, |(mean, ..)| number(mean))
     }),
@@ -100,6 +101,7 @@ const SIMULATION_FIELDS: &[Field<Simulation>] = &[
     ("packets", |s| s.packets.to_string()),
     ("packet_hops", |s| s.packet_hops.to_string()),
     ("efficiency", |s| number(s.efficiency)),
+    ("goodput_efficiency", |s| s.goodput_efficiency.map_or_else(String::new, number)),
     ("warmup_seconds", |s| number(s.warmup_seconds)),
     ("network.preset", |s| s.network.preset.clone()),
     ("network.topology", |s| s.network.topology.clone()),

@@ -1,7 +1,12 @@
-//! What limits a run or a simulation, by the evidence of its record.
+//! What limits a run or a simulation, by the evidence of its record: first what is broken, then what is full.
 
-use crate::text::{hanging, metric};
-use evb_record::{LinkRecord, Occupancy, Record, RecordKind};
+mod faults;
+
+use crate::{
+    rates,
+    text::{hanging, metric},
+};
+use evb_record::{Effect, FindingKind, LinkRecord, Occupancy, Record, RecordKind};
 use serde::Serialize;
 use std::fmt::Write as _;
 
@@ -16,9 +21,23 @@ const OUTSTANDING: f64 = 2.0;
 /// Most links that are named.
 const MOST_LINKS: usize = 3;
 
+/// How a limit acts on a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LimitRole {
+    /// A fault, which other faults may follow from.
+    Cause,
+    /// What followed from faults.
+    Consequence,
+    /// A unit, queue, link or disk that is full or busy.
+    Resource,
+}
+
 /// Something that limits a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Limit {
+    /// A fault, its consequence, or something that is full.
+    pub role: LimitRole,
     /// The unit, queue, link or disk.
     pub what: String,
     /// The sentence about it.
@@ -32,22 +51,53 @@ pub struct Limit {
 
 impl Limit {
     fn new(what: impl Into<String>, why: impl Into<String>, how_known: String, advice: &str) -> Self {
-        Self { what: what.into(), why: why.into(), how_known, advice: advice.into() }
+        Self { role: LimitRole::Resource, what: what.into(), why: why.into(), how_known, advice: advice.into() }
     }
 }
 
-/// What limits a run or a simulation, the strongest evidence first; empty if the record has no evidence.
+/// What limits a run or a simulation: faults, what followed from them, and then resources, the strongest evidence first.
+/// Empty if the record has no evidence.
 #[must_use]
 pub fn explain(record: &Record) -> Vec<Limit> {
-    if let Some(limit) = deadlock(record) {
-        return vec![limit];
+    explain_with(record, faults::LACKING)
+}
+
+/// `lacking` is the part of the fragments of the others that a source has to send.
+fn explain_with(record: &Record, lacking: f64) -> Vec<Limit> {
+    let mut limits = faults::causes(record, lacking);
+    limits.extend(faults::consequences(record));
+    let is_broken = !limits.is_empty();
+    limits.extend(resources(record, is_broken));
+    limits
+}
+
+/// The same for a run that is not over: open events are not lost, and sources have not missed their end.
+#[must_use]
+pub fn explain_running(record: &Record) -> Vec<Limit> {
+    let mut so_far = record.clone();
+    so_far.findings.retain(|finding| !faults::needs_end(finding.kind));
+    // Before the first fragment of any source nothing is wrong yet.
+    if record.readouts.iter().all(|readout| readout.came == 0) {
+        so_far.findings.retain(|finding| finding.kind != FindingKind::SilentSource);
     }
-    if let Some(limit) = carried(record) {
+    // Reports of the units are not of the same time.
+    explain_with(&so_far, 0.0)
+}
+
+/// The resources that limit a run, or its trigger if that does. If something is broken, only what is full counts.
+fn resources(record: &Record, is_broken: bool) -> Vec<Limit> {
+    if let Some(links) = record.simulation.as_ref().map(|simulation| &simulation.network.deadlock)
+        && !links.is_empty()
+    {
+        return Vec::new();
+    }
+    let fails = record.findings.iter().any(|finding| finding.kind.effect() == Effect::Fails);
+    if let Some(limit) = carried(record).filter(|_| !fails) {
         return vec![limit];
     }
     match record.kind {
-        RecordKind::Simulation => simulated(record),
-        _ => record.occupancy.as_ref().map_or_else(Vec::new, |occupancy| real(record, occupancy)),
+        RecordKind::Simulation => simulated(record, is_broken),
+        _ => record.occupancy.as_ref().map_or_else(Vec::new, |occupancy| real(record, occupancy, is_broken)),
     }
 }
 
@@ -61,25 +111,20 @@ pub fn explanation(record: &Record, width: usize) -> String {
                    an earlier version; let it go on for a second or more";
         return hanging("", why, width);
     }
-    for (index, Limit { what, why, how_known, advice }) in limits.iter().enumerate() {
-        let first = if index == 0 { "limit" } else { "also" };
-        for (name, line) in [(first, format!("{what}: {why}")), ("known", how_known.clone()), ("try", advice.clone())] {
+    let mut has_resource = false;
+    for Limit { role, what, why, how_known, advice } in &limits {
+        let first = match role {
+            LimitRole::Cause => "cause",
+            LimitRole::Consequence => "effect",
+            LimitRole::Resource if std::mem::replace(&mut has_resource, true) => "also",
+            LimitRole::Resource => "limit",
+        };
+        let lines = [(first, format!("{what}: {why}")), ("known", how_known.clone()), ("try", advice.clone())];
+        for (name, line) in lines.into_iter().filter(|(_, line)| !line.is_empty()) {
             let _never_fails = write!(text, "{}", hanging(&format!("{name:<7}"), &line, width));
         }
     }
     text
-}
-
-fn deadlock(record: &Record) -> Option<Limit> {
-    let links = &record.simulation.as_ref()?.network.deadlock;
-    let first = links.first()?;
-    let how = format!("{} links wait for each other in a circle: {}", links.len(), links.join(", "));
-    Some(Limit::new(
-        first,
-        "the network is in a deadlock",
-        how,
-        "routes without circles: dimension order, or up and down",
-    ))
 }
 
 /// The run carries all that it is offered.
@@ -100,13 +145,13 @@ fn carried(record: &Record) -> Option<Limit> {
 }
 
 /// The limits of a real run.
-fn real(record: &Record, occupancy: &Occupancy) -> Vec<Limit> {
+fn real(record: &Record, occupancy: &Occupancy, is_broken: bool) -> Vec<Limit> {
     // A unit that gets no processor falls behind by chance: so the processors come before one unit.
     let found =
         [storage(record, occupancy), processors(record, occupancy), source(occupancy), builders(record, occupancy)];
     let mut limits: Vec<_> = found.into_iter().flatten().collect();
     if limits.is_empty() {
-        limits.extend(readouts(occupancy).or_else(|| idle(record, occupancy)));
+        limits.extend(readouts(occupancy).or_else(|| idle(record, occupancy).filter(|_| !is_broken)));
     }
     limits
 }
@@ -217,13 +262,13 @@ fn mean(values: impl ExactSizeIterator<Item = f64>) -> Option<f64> {
 }
 
 /// The links that limit a simulation.
-fn simulated(record: &Record) -> Vec<Limit> {
+fn simulated(record: &Record, is_broken: bool) -> Vec<Limit> {
     let Some(simulation) = &record.simulation else { return Vec::new() };
     let mut links: Vec<_> = simulation.network.links.iter().collect();
     links.sort_by(|a, b| b.used.total_cmp(&a.used));
     let full: Vec<_> = links.iter().take_while(|link| link.used > BUSY).copied().collect();
     if !full.is_empty() {
-        return vec![full_links(&full, simulation.efficiency)];
+        return vec![full_links(&full, rates::efficiency(simulation))];
     }
     links.sort_by(|a, b| b.blocked.total_cmp(&a.blocked));
     let blocked: Vec<_> = links.iter().take_while(|link| link.blocked > 1.0 - FULL).copied().collect();
@@ -232,6 +277,9 @@ fn simulated(record: &Record) -> Vec<Limit> {
             format!("{}; no link was used above {}", named(&blocked, |link| link.blocked, "blocked"), percent(BUSY));
         let advice = "traffic shaping (shaping), more middle switches, adaptive routing, or deeper buffers";
         return vec![Limit::new(&most.name, "packets block each other: links idle while others wait", how, advice)];
+    }
+    if is_broken {
+        return Vec::new();
     }
     let most = links.iter().map(|link| link.used).fold(0.0, f64::max);
     let how = format!("no link was used above {}, and none was blocked above {}", percent(most), percent(1.0 - FULL));
@@ -262,74 +310,4 @@ fn percent(part: f64) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use evb_record::{BuilderOccupancy, Network, ReadoutOccupancy, Simulation};
-
-    /// A run of 4 x 2 with 64 slots, whose units have something to do.
-    fn run() -> Record {
-        let mut record: Record = serde_json::from_str(include_str!("../tests/it/run.json")).expect("a record");
-        record.trigger.slots = 64.0;
-        record.trigger.offered_rate_hz = None;
-        record.builders[0].stored_bytes = 1_000_000_000;
-        record.occupancy = Some(Occupancy {
-            looks: 10,
-            machine_busy: Some(0.5),
-            readouts: vec![ReadoutOccupancy { filled: 0.1, waited_for: 2.0 }; 4],
-            builders: vec![BuilderOccupancy { building: 20.0, storing: 1.0 }; 2],
-        });
-        record
-    }
-
-    fn first(change: impl FnOnce(&mut Occupancy)) -> String {
-        let mut record = run();
-        change(record.occupancy.as_mut().expect("it has one"));
-        explain(&record)[0].what.clone()
-    }
-
-    #[test]
-    fn each_limit_of_a_run_is_named_by_its_evidence() {
-        assert_eq!(first(|_| {}), "latency");
-        assert_eq!(first(|it| it.builders[1].storing = 60.0), "storage of bu1");
-        assert_eq!(first(|it| it.readouts[3].waited_for = 15.0), "ru3");
-        assert_eq!(first(|it| it.machine_busy = Some(0.99)), "processors");
-        assert_eq!(first(|it| it.builders.iter_mut().for_each(|builder| builder.building = 63.0)), "builders");
-        assert_eq!(first(|it| it.readouts.iter_mut().for_each(|readout| readout.filled = 0.95)), "network");
-        let mut record = run();
-        record.trigger.offered_rate_hz = Some(record.event_rate_hz);
-        assert_eq!(explain(&record)[0].what, "trigger");
-        record.occupancy = None;
-        record.trigger.offered_rate_hz = None;
-        assert!(explain(&record).is_empty() && explanation(&record, 80).contains("nothing in the record"));
-    }
-
-    #[test]
-    fn builders_that_take_turns_are_not_slow_storage() {
-        let mut record = run();
-        record.trigger.slots = 0.125;
-        let occupancy = record.occupancy.as_mut().expect("it has one");
-        occupancy.builders.fill(BuilderOccupancy { building: 0.12, storing: 0.1 });
-        assert_eq!(explain(&record)[0].what, "builders");
-        assert!(explanation(&record, 200).contains("of 0.12 slots"), "{}", explanation(&record, 200));
-    }
-
-    fn link(name: &str, used: f64, blocked: f64) -> LinkRecord {
-        LinkRecord { name: name.into(), used, blocked, ..LinkRecord::default() }
-    }
-
-    #[test]
-    fn a_simulation_is_limited_by_full_links_by_blocked_ones_or_by_neither() {
-        let mut record = run();
-        record.kind = RecordKind::Simulation;
-        let mut what = |links: Vec<LinkRecord>, deadlock: &[&str]| {
-            let deadlock = deadlock.iter().map(|&link| link.to_owned()).collect();
-            let network = Network { links, deadlock, ..Network::default() };
-            record.simulation = Some(Simulation { network, ..Simulation::default() });
-            explain(&record)[0].what.clone()
-        };
-        assert_eq!(what(vec![link("a", 0.5, 0.1), link("b", 0.99, 0.0), link("c", 0.95, 0.5)], &[]), "b");
-        assert_eq!(what(vec![link("a", 0.5, 0.7), link("b", 0.6, 0.4)], &[]), "a");
-        assert_eq!(what(vec![link("a", 0.5, 0.1)], &[]), "hosts");
-        assert_eq!(what(vec![link("a", 0.99, 0.1)], &["x", "y"]), "x");
-    }
-}
+mod tests;

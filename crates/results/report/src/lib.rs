@@ -7,6 +7,7 @@ mod compare;
 mod csv;
 mod explain;
 mod faults;
+mod network_faults;
 mod paper;
 mod plot;
 mod qualification;
@@ -23,7 +24,7 @@ mod verdict;
 pub use benchmark::benchmark_tables;
 pub use compare::{compare, compare_runs, comparison_table, is_same_measurement, run_comparison_table};
 pub use csv::{MOST_SAMPLES, benchmark_csv, csv, links_csv, samples_csv};
-pub use explain::{Limit, explain, explanation};
+pub use explain::{Limit, LimitRole, explain, explain_running, explanation};
 pub use paper::{
     paper_page, paper_summary, paper_totals, papers_bands, papers_differences, papers_headline, sensitivity_summary,
 };

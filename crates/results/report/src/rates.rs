@@ -1,12 +1,42 @@
 //! Rates with their interval, and their time window: the same rows for runs and simulations.
 
 use crate::text::{metric, percent};
-use evb_record::Record;
+use evb_record::{Record, Simulation};
 
 /// The rows of the totals: offered rate, event rate and window, by the names of the record.
 pub(crate) fn rows(record: &Record) -> Vec<(&'static str, String)> {
     let offered = record.trigger.offered_rate_hz.map(|rate| ("offered rate", hertz(rate)));
     offered.into_iter().chain([(rate_name(record), event_rate(record)), ("window", window(record))]).collect()
+}
+
+/// Part of the throughput by which the goodput may be lower without being shown.
+const SAME_GOODPUT: f64 = 0.01;
+
+/// The rows of the throughput, and of the goodput where it is lower.
+pub(crate) fn throughput(record: &Record) -> Vec<(&'static str, String)> {
+    let throughput = record.throughput_bytes_per_s;
+    let mut rows = vec![("throughput", format!("{}B/s", metric(throughput)))];
+    if let Some(goodput) = record.goodput_bytes_per_s.filter(|_| has_waste(record)) {
+        let wasted = percent(1.0 - goodput / throughput);
+        let of = if record.unit() == "event" {
+            "of events that are not complete, or came twice"
+        } else {
+            "of lost messages"
+        };
+        rows.push(("goodput", format!("{}B/s: {wasted} % of the throughput is {of}", metric(goodput))));
+    }
+    rows
+}
+
+/// True if the throughput of a record is well above its goodput.
+pub(crate) fn has_waste(record: &Record) -> bool {
+    let throughput = record.throughput_bytes_per_s;
+    record.goodput_bytes_per_s.is_some_and(|goodput| goodput < (1.0 - SAME_GOODPUT) * throughput)
+}
+
+/// The efficiency of a simulation by its goodput, where the record has that.
+pub(crate) fn efficiency(simulation: &Simulation) -> f64 {
+    simulation.goodput_efficiency.unwrap_or(simulation.efficiency)
 }
 
 /// The name of the rate.

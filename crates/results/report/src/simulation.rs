@@ -1,7 +1,7 @@
 //! Summary of a simulation: results, and blocked links.
 
 use crate::{
-    faults, rates, stages,
+    faults, network_faults, rates, stages,
     table::{Column as Shown, Table},
     text::{aligned, hanging, metric, micros, per_destination, percent},
     verdict::verdict,
@@ -51,12 +51,12 @@ fn totals(record: &Record) -> Vec<(&'static str, String)> {
     let time = record.simulation.as_ref().map_or_else(run_time, |simulation| time(record.seconds, simulation));
     rows.push(("time", time));
     rows.extend(rates::rows(record));
-    rows.push(("throughput", format!("{}B/s", metric(record.throughput_bytes_per_s))));
+    rows.extend(rates::throughput(record));
     rows.extend(per_destination(record).map(|(mean, least, most)| {
         ("destinations", format!("{}B/s on average, {}B/s to {}B/s", metric(mean), metric(least), metric(most)))
     }));
     if let Some(simulation) = &record.simulation {
-        rows.push(("efficiency", format!("{} %", percent(simulation.efficiency))));
+        rows.push(("efficiency", efficiency(record, simulation)));
     }
     let [p50, p99, max] = [latency.p50, latency.p99, latency.max].map(micros);
     rows.push(match latency.max > 0.0 {
@@ -65,7 +65,17 @@ fn totals(record: &Record) -> Vec<(&'static str, String)> {
     });
     rows.extend(record.simulation.iter().flat_map(|simulation| losses(&simulation.network)));
     rows.extend(record.simulation.iter().flat_map(|simulation| maps(&simulation.network)));
+    rows.extend(record.simulation.iter().flat_map(|simulation| network_faults::rows(&simulation.network)));
     rows
+}
+
+/// The efficiency by goodput, and that of all packets where it is higher.
+fn efficiency(record: &Record, simulation: &Simulation) -> String {
+    let useful = percent(rates::efficiency(simulation));
+    if rates::has_waste(record) || rates::efficiency(simulation) < 0.99 * simulation.efficiency {
+        return format!("{useful} % by goodput; {} % of all packets that arrived", percent(simulation.efficiency));
+    }
+    format!("{} %", percent(simulation.efficiency))
 }
 
 /// Number of events or messages by outcome, without those that did not occur.

@@ -84,11 +84,12 @@ fn totals(record: &Record, width: usize) -> String {
         ("lost", events.lost.to_string()),
         ("time", format!("{:.3} s", record.seconds)),
         ("fragment rate", format!("{}Hz", metric(record.fragment_rate_hz))),
-        ("throughput", format!("{}B/s", metric(record.throughput_bytes_per_s))),
         ("latency", format!("{:.0} us median, {:.0} us p99, {:.0} us max", latency.p50, latency.p99, latency.max)),
     ];
     let time = rows.iter().position(|(name, _)| *name == "time").map_or(rows.len(), |time| time + 1);
     rows.splice(time..time, rates::rows(record));
+    let latency = rows.len() - 1;
+    rows.splice(latency..latency, rates::throughput(record));
     if events.rejected > 0 {
         rows.insert(REJECTED, ("rejected", events.rejected.to_string()));
     }

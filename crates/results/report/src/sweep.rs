@@ -56,9 +56,15 @@ fn columns(records: &[Record]) -> Vec<Column> {
             per_destination(record).map_or_else(String::new, |(mean, ..)| format!("{}B/s", metric(mean)))
         }),
     ]);
+    if records.iter().any(rates::has_waste) {
+        let goodput = |record: &Record| {
+            record.goodput_bytes_per_s.map_or_else(String::new, |goodput| format!("{}B/s", metric(goodput)))
+        };
+        columns.push(("goodput", 7, goodput));
+    }
     if records.iter().any(|record| record.simulation.is_some()) {
         columns.push(("efficiency %", 7, |record| {
-            record.simulation.as_ref().map_or_else(String::new, |simulation| percent(simulation.efficiency))
+            record.simulation.as_ref().map_or_else(String::new, |simulation| percent(rates::efficiency(simulation)))
         }));
     }
     if records.iter().any(|record| record.events.rejected > 0) {

@@ -29,15 +29,15 @@ const EVENTS: u64 = 200;
 const SEED: u64 = 11;
 
 /// A run that listens, and where.
-struct Listening {
-    lab: Lab,
-    tcp: u16,
+pub(crate) struct Listening {
+    pub(crate) lab: Lab,
+    pub(crate) tcp: u16,
     udp: u16,
 }
 
 impl Listening {
     /// Two readout units, TCP and UDP, or both TCP.
-    fn new(second: &str, bits: u8) -> Self {
+    pub(crate) fn new(second: &str, bits: u8) -> Self {
         let (tcp, udp) = (free_tcp_port(), if second == "udp" { free_udp_port() } else { free_tcp_port() });
         let experiment = format!(
             r#"
@@ -56,13 +56,13 @@ impl Listening {
         Self { lab, tcp, udp }
     }
 
-    fn start(&self, mode: &[&str], changes: &[&str]) -> Running {
+    pub(crate) fn start(&self, mode: &[&str], changes: &[&str]) -> Running {
         let run = changes.iter().fold(self.lab.run(mode), |run, change| run.set(change)).start();
         wait_until("the TCP source listens", || TcpStream::connect(("127.0.0.1", self.tcp)).ok());
         run
     }
 
-    fn feed(&self, unit: u16, protocol: &str, arguments: &[&str]) -> Running {
+    pub(crate) fn feed(&self, unit: u16, protocol: &str, arguments: &[&str]) -> Running {
         let to = format!("127.0.0.1:{}", if unit == 0 { self.tcp } else { self.udp });
         let feed =
             self.lab.evb(&["feed", "fed.toml", "--to", &to, "--protocol", protocol, "--unit", &unit.to_string()]);

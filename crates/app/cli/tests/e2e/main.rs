@@ -9,6 +9,7 @@ mod bundles;
 mod deaths;
 mod drivers;
 mod encryption;
+mod explaining;
 mod fabric;
 mod faults;
 mod filter_memory;

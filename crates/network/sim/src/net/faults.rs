@@ -15,6 +15,8 @@ use evb_fabric::{FaultTarget, LinkId, Network, NetworkFaultAction, Routes};
 /// The harm that was done to each link. Only links whose port is marked as harmed are looked up.
 pub(super) struct Faults {
     harms: Vec<Harm>,
+    /// Packets that waited for a failed link and took another route.
+    rerouted: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -27,7 +29,7 @@ struct Harm {
 
 impl Faults {
     pub(super) fn new(links: usize) -> Self {
-        Self { harms: vec![Harm { corrupt_one_in: 0, slowness: 1.0 }; links] }
+        Self { harms: vec![Harm { corrupt_one_in: 0, slowness: 1.0 }; links], rerouted: 0 }
     }
 
     /// Harms a link.
@@ -135,6 +137,19 @@ impl Net {
         if packet.lane == LaneId::NONE || packet.load == Load::Stray {
             return self.lose(id);
         }
+        self.faults.rerouted += 1;
         self.route(id);
+    }
+
+    /// Packets that waited for a failed link and took another route.
+    pub(crate) fn rerouted_packets(&self) -> u64 {
+        self.faults.rerouted
+    }
+
+    /// True if all links of a host into the network have failed, or all out of it.
+    pub(crate) fn is_cut_off(&self, host: u16) -> bool {
+        let ends = || (0..self.network.config.nic.ports).map(|port| self.network.endpoint_id(host, port));
+        let ends = || ends().map(|end| self.network.endpoint(end));
+        ends().all(|end| self.links[end.up].failed) || ends().all(|end| self.links[end.down].failed)
     }
 }

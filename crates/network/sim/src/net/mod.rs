@@ -161,6 +161,12 @@ impl Net {
         self.router.changes
     }
 
+    /// The name of the link that most packets wait for, and their number.
+    pub(crate) fn most_waiting(&self) -> (String, usize) {
+        let most = self.links.ids().max_by_key(|&link| self.links[link].waiting.len());
+        most.map(|link| (self.network.link(link).name.clone(), self.links[link].waiting.len())).unwrap_or_default()
+    }
+
     /// Clears the counts.
     pub(crate) fn begin_to_measure(&mut self) {
         self.counts.begin(self.queue.now());

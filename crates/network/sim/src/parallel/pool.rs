@@ -62,8 +62,27 @@ struct PooledPartition<'a> {
     runner: Mutex<PartitionRunner<'a>>,
     /// The thread whose partition it is wants it back.
     is_wanted: AtomicBool,
-    /// Links taken by the packets in this partition, from time to time.
-    hops: AtomicU64,
+    progress: PartitionProgress,
+}
+
+/// What a partition has done and holds, from time to time.
+#[derive(Default)]
+struct PartitionProgress {
+    ended: AtomicU64,
+    packet_hops: AtomicU64,
+    planned_events: AtomicU64,
+    packets: AtomicU64,
+    messages: AtomicU64,
+}
+
+impl PartitionProgress {
+    fn note(&self, now: &Progress) {
+        self.ended.store(now.ended, Relaxed);
+        self.packet_hops.store(now.packet_hops, Relaxed);
+        self.planned_events.store(now.planned_events, Relaxed);
+        self.packets.store(now.packets, Relaxed);
+        self.messages.store(now.messages, Relaxed);
+    }
 }
 
 /// A partition that a thread holds.
@@ -99,8 +118,11 @@ impl<'a> PartitionPool<'a> {
     /// Has this number of threads at most.
     pub(super) fn of(runners: Vec<PartitionRunner<'a>>, most: usize) -> Self {
         let (threads, left) = (runners.len().min(most), runners.len().into());
-        let partition =
-            |runner| PooledPartition { runner: Mutex::new(runner), is_wanted: false.into(), hops: 0.into() };
+        let partition = |runner| PooledPartition {
+            runner: Mutex::new(runner),
+            is_wanted: false.into(),
+            progress: PartitionProgress::default(),
+        };
         Self {
             partitions: runners.into_iter().map(partition).collect(),
             threads,
@@ -143,6 +165,21 @@ impl<'a> PartitionPool<'a> {
             .map(|partition| partition.runner.into_inner().expect("no partition has panicked"));
         let (ends, partitions): (Vec<_>, Vec<_>) = runners.map(|runner| (runner.end(), runner.partition)).unzip();
         (ends[0].expect("all partitions have ended"), partitions)
+    }
+
+    /// The progress of all partitions, with the times of the first one.
+    fn progress(&self, first: Progress) -> Progress {
+        let sum = |count: fn(&PartitionProgress) -> &AtomicU64| {
+            self.partitions.iter().map(|partition| count(&partition.progress).load(Relaxed)).sum()
+        };
+        Progress {
+            ended: sum(|one| &one.ended),
+            packet_hops: sum(|one| &one.packet_hops),
+            planned_events: sum(|one| &one.planned_events),
+            packets: sum(|one| &one.packets),
+            messages: sum(|one| &one.messages),
+            ..first
+        }
     }
 
     /// Leaves a partition as a thread does that panics while it holds it.
@@ -235,13 +272,13 @@ impl<'c, 'a> PartitionWorker<'c, 'a> {
     /// Reports the progress, and learns whether to continue.
     fn report_progress(&mut self, observe: &mut Observe<'_>) {
         for held in &self.held {
-            held.partition.hops.store(held.runner.partition.net.packet_hops(), Relaxed);
+            held.partition.progress.note(&held.runner.partition.progress());
         }
         if self.thread == 0
             && let Some(first) = self.held.first_mut()
         {
-            let packet_hops = self.pool.partitions.iter().map(|partition| partition.hops.load(Relaxed)).sum();
-            first.runner.continues = observe(&Progress { packet_hops, ..first.runner.partition.progress() });
+            let all = self.pool.progress(first.runner.partition.progress());
+            first.runner.continues = observe(&all);
         }
     }
 

@@ -249,6 +249,9 @@ impl Simulation<'_> {
     pub(super) fn stop(&mut self, now: u64) {
         self.split_trains(Time(now));
         self.stopped = true;
+        if let Some(faults) = &mut self.statistics.faults {
+            faults.stop(Time(now));
+        }
         match self.plan.workload {
             Workload::EventBuilding => {
                 self.note_events(now);

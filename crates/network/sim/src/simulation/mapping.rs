@@ -89,6 +89,11 @@ impl Mapping {
         }
     }
 
+    /// Time at which the last host knew the first map that was made after `time`; `None` if there is none.
+    pub(crate) fn known_after(&self, time: Time) -> Option<Time> {
+        self.maps.iter().find(|(_, distribution)| distribution.made > time).map(|(_, distribution)| distribution.last)
+    }
+
     /// Makes the host busy with a message; returns the time at which it is done.
     fn work(&mut self, now: Time, end: EndpointId) -> Time {
         let until = &mut self.busy_until[usize::from(end.0)];

@@ -1,5 +1,7 @@
 //! One simulation: the event loop, and the path of messages between the machines and the network.
 
+mod bounds;
+mod faults;
 mod machines;
 mod mapping;
 mod partition;
@@ -25,6 +27,7 @@ use crate::{
     statistics::Statistics,
     trace::Trace,
 };
+use bounds::QueueBounds;
 use evb_core::{NodeId, Span, Time};
 use evb_experiment::{Plan, Workload};
 use evb_fabric::{FaultTarget, Network};
@@ -90,6 +93,7 @@ pub(crate) struct Simulation<'a> {
     /// Everything is over.
     ended: bool,
     handled: u64,
+    pub(crate) bounds: QueueBounds,
 }
 
 impl<'a> Simulation<'a> {
@@ -109,6 +113,7 @@ impl<'a> Simulation<'a> {
         let hosts = network.hosts();
         let nic = &network.config.nic;
         let nics = (0..hosts).map(|_| Nic::new(nic)).collect();
+        let bounds = QueueBounds::of(plan, border.partitions());
         let mapping = plan.network.mapper.map(|config| mapping::Mapping::new(config, &network, plan.run.seed));
         let mut net = Net::new(network, plan.run.seed, trace, border)?;
         if mapping.is_some() {
@@ -139,7 +144,9 @@ impl<'a> Simulation<'a> {
             stopped: false,
             ended: false,
             handled: 0,
+            bounds,
         };
+        simulation.set_bounds(bounds);
         simulation.nodes = simulation.make_nodes()?;
         simulation.set_slots();
         simulation.set_peers();
@@ -149,6 +156,12 @@ impl<'a> Simulation<'a> {
         simulation.nics.iter_mut().for_each(|nic| nic.couples = couples);
         simulation.plan_start();
         Ok(simulation)
+    }
+
+    /// Sets the most that queues may hold.
+    pub(crate) fn set_bounds(&mut self, bounds: QueueBounds) {
+        self.bounds = bounds;
+        self.messages.set_bound(bounds.messages);
     }
 
     /// The host of a node; `None` for an event manager on a separate control network.
@@ -174,6 +187,10 @@ impl<'a> Simulation<'a> {
             while let Some(event) = self.net.queue.pop_present() {
                 self.happen(event);
                 self.handled += 1;
+                if self.messages.is_full() {
+                    self.end_for_messages();
+                    return !self.net.gives_up;
+                }
                 if self.net.gives_up {
                     return false;
                 }
@@ -206,6 +223,7 @@ impl<'a> Simulation<'a> {
         if self.handled.is_multiple_of(STRIDE * 16) {
             self.look_for_deadlock();
         }
+        self.look_at_queues();
         if !observe(&self.progress()) {
             self.interrupt();
         }
@@ -282,10 +300,7 @@ impl<'a> Simulation<'a> {
             Event::Computed { node } => self.computed(now, NodeId(node)),
             Event::Stored { node } => self.stored(now, NodeId(node)),
             Event::Filtered { node } => self.filtered(now, NodeId(node)),
-            Event::Fault { index } => {
-                let index = usize::from(index);
-                self.net.fault(self.targets[index], self.plan.network.faults[index].action);
-            }
+            Event::Fault { index } => self.fault(index.into()),
             Event::Kill { node } => self.kill(now, NodeId(node)),
             Event::Measure => {
                 self.split_trains(Time(now));

@@ -14,7 +14,7 @@ use evb_unit::SimulatedPayload;
 use std::hint::black_box;
 
 /// The missing bytes of a message of which a packet was lost.
-const LOST: u32 = u32::MAX;
+pub(super) const LOST: u32 = u32::MAX;
 
 /// Time after which a lost control message is sent again: the shortest after which Linux sends a TCP segment again.
 const SENT_AGAIN: Span = Span::from_millis(200);
@@ -53,6 +53,9 @@ impl Simulation<'_> {
     pub(super) fn absorb(&mut self, now: u64, id: MessageId, bytes: u32) {
         let message = self.messages.get_mut(id);
         if message.missing == LOST {
+            if message.payload > 0 {
+                self.statistics.waste(bytes);
+            }
             return;
         }
         let missing = message.missing - bytes;
@@ -74,9 +77,11 @@ impl Simulation<'_> {
     /// pair that arrive meanwhile wait for them. Builders request lost fragments.
     pub(super) fn lose(&mut self, now: u64, id: MessageId) {
         let message = self.messages.get_mut(id);
-        if std::mem::replace(&mut message.missing, LOST) == LOST {
+        let missing = std::mem::replace(&mut message.missing, LOST);
+        if missing == LOST {
             return;
         }
+        self.statistics.waste(message.payload.saturating_sub(missing));
         if let Body::Bucket(bucket) = &mut message.body {
             let parts = std::mem::take(&mut bucket.parts);
             return parts.into_iter().for_each(|(part, _)| self.lose(now, part));

@@ -2,14 +2,14 @@
 
 use crate::{
     simulation::Simulation,
-    statistics::{self, RateUnit, Statistics},
+    statistics::{self, FaultLog, RateUnit, Statistics},
 };
 use evb_core::{NodeId, Time};
 use evb_experiment::{FaultAction, Load, Needs, Plan, Workload};
-use evb_fabric::{Flow, Routing};
+use evb_fabric::{Flow, NetworkFaultAction, Routing};
 use evb_protocol::Config;
 use evb_record::steady::{ENDED, Steady};
-use evb_record::{Events, Finding, FindingKind, LinkRecord, Record, RecordKind, Trigger};
+use evb_record::{Events, Finding, FindingKind, LinkRecord, NetworkFault, Record, RecordKind, Trigger};
 use evb_unit::{Account, ManagerReport, Offered, Report};
 use std::ops::Range;
 
@@ -21,11 +21,15 @@ pub(crate) fn record(simulation: &Simulation<'_>, wall_seconds: f64) -> Record {
     let steady = Steady::find(&statistics.series, plan.run.warmup.map(|_| Time(statistics.from)), Time(to));
     let rate = |count: usize| statistics.series.rate(steady.window, count);
     let rates = |counts: Range<usize>| counts.map(rate).collect();
+    let account = account(simulation, Time(to));
+    let useful = statistics.useful(&account);
+    let efficiency = efficiency(simulation, rate(statistics::WIRE) * 1e-12, rate(statistics::DATA_PACKETS));
     let of_network = evb_record::Simulation {
         wall_seconds,
         packets: statistics.sent_packets,
         packet_hops: simulation.net.packet_hops(),
-        efficiency: efficiency(simulation, rate(statistics::WIRE) * 1e-12, rate(statistics::DATA_PACKETS)),
+        efficiency,
+        goodput_efficiency: Some(efficiency * useful.of_packets),
         warmup_seconds: statistics.from as f64 * 1e-12,
         network: network(simulation, seconds),
     };
@@ -36,16 +40,12 @@ pub(crate) fn record(simulation: &Simulation<'_>, wall_seconds: f64) -> Record {
         event_rate_hz: rate(ENDED),
         fragment_rate_hz: rate(statistics::FRAGMENTS),
         throughput_bytes_per_s: rate(statistics::BYTES),
+        goodput_bytes_per_s: Some(rate(statistics::BYTES) * useful.of_throughput),
         per_destination_bytes_per_s: rates(statistics.places_received()),
         per_source_bytes_per_s: rates(statistics.places_sent()),
         simulation: Some(of_network),
-        filter: account(simulation, Time(to)).filtering(seconds),
-        ..account(simulation, Time(to)).assemble(
-            RecordKind::Simulation,
-            plan,
-            (&statistics.series, &steady),
-            &offered(simulation),
-        )
+        filter: account.filtering(seconds),
+        ..account.assemble(RecordKind::Simulation, plan, (&statistics.series, &steady), &offered(simulation))
     }
     .judged()
 }
@@ -88,7 +88,27 @@ fn offered(simulation: &Simulation<'_>) -> Offered {
     Offered { key, what: "messages", rate_hz }
 }
 
+/// The useful parts of what arrived, from 0 to 1.
+struct UsefulParts {
+    /// Of the payload that counts as throughput.
+    of_throughput: f64,
+    /// Of the payload of all packets, those of lost messages included.
+    of_packets: f64,
+}
+
 impl Statistics {
+    /// The useful parts of what arrived: of messages that arrived whole, and of complete or decided events.
+    fn useful(&self, account: &Account) -> UsefulParts {
+        let received: u64 = self.received.iter().sum();
+        let part = |all: u64| if all > 0 { received.min(all) as f64 / all as f64 } else { 1.0 };
+        if self.counts_packets {
+            let useful = received.saturating_sub(self.wasted) as f64 / received.max(1) as f64;
+            return UsefulParts { of_throughput: useful, of_packets: useful };
+        }
+        let of_throughput = account.useful_part();
+        UsefulParts { of_throughput, of_packets: of_throughput * part(received + self.wasted) }
+    }
+
     /// Messages or cycles as events, in the words of an event manager.
     fn traffic(&self) -> ManagerReport {
         let (triggered, built) = match self.unit {
@@ -176,8 +196,21 @@ fn network(simulation: &Simulation<'_>, seconds: f64) -> evb_record::Network {
         route_changes: net.route_changes(),
         deadlock: statistics.deadlock.clone(),
         mapping: simulation.mapping.as_ref().map(|mapping| mapping.record(&net.network)),
+        faults: statistics.faults.as_ref().map_or_else(Vec::new, |log| faults(simulation, log)),
+        timeline: statistics.faults.as_ref().and_then(|log| log.timeline(simulation.now())),
         links: links.collect(),
     }
+}
+
+/// The faults of the network that took effect.
+fn faults(simulation: &Simulation<'_>, log: &FaultLog) -> Vec<NetworkFault> {
+    let end = simulation.now();
+    let rerouted = |at: Time, action| match (action, &simulation.mapping) {
+        (NetworkFaultAction::Fail { .. }, Some(mapping)) => mapping.known_after(at),
+        (NetworkFaultAction::Fail { reroute }, None) => Some(at + reroute).filter(|found| *found <= end),
+        (NetworkFaultAction::Slow { .. } | NetworkFaultAction::Corrupt { .. }, _) => None,
+    };
+    log.records(end, simulation.network_counts(), rerouted)
 }
 
 fn routing(routing: Routing) -> &'static str {

@@ -151,3 +151,66 @@ fn adaptive_routing_accounts_for_failures_and_drops() {
         }
     }
 }
+
+/// Events over two spines, of which one dies; hosts 0 and 8 are those of the first readout unit and the first builder.
+const BUILDING: &str = r#"
+[network]
+topology = { type = "clos", leaves = 4, ports_per_leaf = 4, spines = 2 }
+placement = { readout = 0, builder = 8 }
+fault = [{ target = "TARGET", action = "fail", at = "20 ms", reroute = "5 ms" }]
+[trigger]
+type = "rate"
+rate = "20 kHz"
+duration = "50 ms"
+block = 1
+[readout]
+units = 8
+source = { type = "fixed", size = "10 kB" }
+[builder]
+units = 8
+"#;
+
+#[test]
+fn a_dead_spine_has_its_times_and_its_dip_in_the_record() {
+    let record = run_with(&BUILDING.replace("TARGET", "spine0"), &[]);
+    let [fault] = network(&record).faults.as_slice() else { panic!("{:?}", network(&record).faults) };
+    assert_eq!((fault.target.as_str(), fault.action.as_str()), ("spine0", "fail"));
+    assert_near("fault", fault.at_s, 20e-3, 1e-9);
+    assert_near("new routes", fault.rerouted_s.expect("there are some"), 25e-3, 1e-9);
+    assert!(fault.rerouted_packets > 0 && fault.cut_off.is_empty(), "{fault:?}");
+    let dip = fault.dip.expect("there are enough events");
+    assert_near("before", dip.before_hz, 20e3, 0.05);
+    assert_near("after", dip.after_hz, 20e3, 0.05);
+    assert!(dip.lowest_hz < 0.2 * dip.before_hz, "{dip:?}");
+    assert_near("recovery", dip.recovered_after_s.expect("it is back"), 5e-3, 0.25);
+    let timeline = network(&record).timeline.as_ref().expect("there is a fault");
+    let all: f64 = timeline.rates_hz.iter().map(|rate| rate * timeline.step_s).sum();
+    assert_near("events of the timeline", all, record.events.built as f64, 0.01);
+}
+
+#[test]
+fn a_host_link_that_is_cut_names_its_nodes_and_never_recovers() {
+    let record = run_with(&BUILDING.replace("TARGET", "h0>leaf0"), &["run.drain_timeout=\"10 ms\""]);
+    let [fault] = network(&record).faults.as_slice() else { panic!("{:?}", network(&record).faults) };
+    assert!(fault.cut_off.contains(&"ru0".to_owned()), "{fault:?}");
+    let dip = fault.dip.expect("there are enough events");
+    assert_eq!((dip.lowest_hz, dip.recovered_after_s, dip.after_hz), (0.0, None, 0.0), "{dip:?}");
+    assert!(!record.good && record.events.lost > 500, "{:?}", record.events);
+}
+
+#[test]
+fn a_run_by_number_that_a_fault_stops_shows_the_time_around_the_fault() {
+    let text = BUILDING.replace("TARGET", "h1>leaf0").replace("duration = \"50 ms\"", "events = 2000");
+    let record = run_with(&text, &[]);
+    let dip = network(&record).faults[0].dip.expect("there are enough events");
+    assert_near("before", dip.before_hz, 20e3, 0.05);
+    assert_eq!((dip.lowest_hz, dip.recovered_after_s), (0.0, None), "{dip:?}");
+}
+
+#[test]
+fn a_fault_after_the_end_and_a_healthy_network_leave_no_trace() {
+    for fault in ["", r#"{ target = "leaf0", action = "fail", at = "1000 s" }"#] {
+        let record = run(FLOWS[1], fault, &[]);
+        assert_eq!((network(&record).faults.len(), &network(&record).timeline), (0, &None), "{fault}");
+    }
+}

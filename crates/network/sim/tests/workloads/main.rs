@@ -9,6 +9,7 @@ mod disks;
 mod ethernet;
 mod faults;
 mod gather;
+mod goodput;
 mod hosts;
 mod links;
 mod mapper;

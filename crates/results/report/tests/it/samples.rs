@@ -30,6 +30,7 @@ pub(crate) fn simulation() -> Record {
         event_rate_interval_hz: Some(Bounds { low: 30_510.0, high: 30_740.0 }),
         fragment_rate_hz: 122_500.0,
         throughput_bytes_per_s: 4.0 * rate,
+        goodput_bytes_per_s: None,
         per_destination_bytes_per_s: vec![rate * 0.98, rate, rate * 1.01, rate * 1.01],
         per_source_bytes_per_s: vec![rate; 4],
         latency_us: Latency { mean: None, p50: 84.25, p99: 311.5, p999: 822.0, max: 1204.0 },
@@ -48,6 +49,7 @@ pub(crate) fn simulation() -> Record {
         good: true,
         verdict: None,
         simulation: Some(Simulation {
+            goodput_efficiency: None,
             wall_seconds: 0.25,
             packets: 45_000,
             packet_hops: 90_000,

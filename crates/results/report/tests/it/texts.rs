@@ -1,5 +1,5 @@
 use crate::samples;
-use evb_record::{Events, Finding, FindingKind, Record};
+use evb_record::{Dip, Events, Finding, FindingKind, NetworkFault, Record, Timeline};
 use evb_report::{NARROW, csv, links_csv, run_summary, simulation_summary, sweep_table};
 
 pub(crate) fn snapshot(name: &str, text: &str) {
@@ -18,6 +18,35 @@ fn summaries() {
     gathering.protocol = "gather".into();
     gathering.simulation.as_mut().unwrap().network.links.clear();
     snapshot("gathering", &simulation_summary(&gathering, NARROW));
+}
+
+#[test]
+fn a_summary_says_what_a_fault_did_and_what_was_of_use() {
+    let mut record = samples::bad_simulation();
+    record.goodput_bytes_per_s = Some(0.25 * record.throughput_bytes_per_s);
+    let simulation = record.simulation.as_mut().unwrap();
+    simulation.goodput_efficiency = Some(0.25 * simulation.efficiency);
+    let dip = Dip {
+        before_hz: 20_000.0,
+        lowest_hz: 9_500.0,
+        recovered_after_s: Some(7e-3),
+        after_hz: 20_000.0,
+        resolution_s: 1e-3,
+    };
+    simulation.network.faults = vec![NetworkFault {
+        target: "spine0".into(),
+        action: "fail".into(),
+        at_s: 20e-3,
+        rerouted_s: Some(25e-3),
+        rerouted_packets: 214,
+        lost_packets: 3,
+        cut_off: Vec::new(),
+        dip: Some(dip),
+    }];
+    let rate = |step: u32| if (26..35).contains(&step) { f64::from(step - 26) * 2_000.0 } else { 20_000.0 };
+    simulation.network.timeline = Some(Timeline { step_s: 1e-3, rates_hz: (0..64).map(rate).collect() });
+    snapshot("faulty_simulation", &simulation_summary(&record, NARROW));
+    snapshot("faulty_sweep", &sweep_table(&[record, samples::simulation()], NARROW));
 }
 
 #[test]

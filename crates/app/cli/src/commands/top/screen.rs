@@ -58,7 +58,8 @@ pub(super) fn of(status: &Value, width: usize, height: usize) -> String {
     }
     let limit = &status["limit"];
     if let Some(what) = limit["what"].as_str() {
-        line(format!("limit {what}: {}", word(&limit["why"])));
+        let role = if limit["role"] == "cause" { "FAULT" } else { "limit" };
+        line(format!("{role} {what}: {}", word(&limit["why"])));
     }
     if let Some(error) = status["error"]["error"].as_str() {
         line(format!("error: {error}"));
