@@ -2,7 +2,10 @@
 
 use super::{Limit, LimitRole};
 use crate::{network_faults, verdict::words};
-use evb_record::{Effect, Finding, FindingKind, LinkRecord, Network, NetworkFault, ReadoutRecord, Record};
+use evb_record::{
+    Effect, Finding, FindingKind, LinkRecord, Network, NetworkFault, ReadoutRecord, Record, SourceState,
+    waiting_sources,
+};
 
 /// Most causes of a kind that are named.
 const MOST_CAUSES: usize = 8;
@@ -144,27 +147,39 @@ fn drops(network: &Network) -> Option<Limit> {
     })
 }
 
-/// Live sources that sent nothing, or stopped, while others went on: events wait for them. Those of findings are named there.
+/// Live sources that events wait for: in a run that is over those that sent nothing, or less than a part of what others
+/// sent. Those of findings are named there.
 fn lacking_sources(record: &Record, named: &[&Finding], part: f64) -> Vec<Limit> {
-    let is_live = |readout: &ReadoutRecord| readout.source_id.is_none() && (readout.came > 0 || readout.fragments == 0);
-    let most = record.readouts.iter().filter(|readout| is_live(readout)).map(|readout| readout.came).max().unwrap_or(0);
+    let is_live =
+        |readout: &&ReadoutRecord| readout.source_id.is_none() && (readout.came > 0 || readout.fragments == 0);
+    let most = record.readouts.iter().filter(is_live).map(|readout| readout.came).max().unwrap_or(0);
     let has_open = record.events.incomplete > 0 || record.events.lost > 0 || record.events.triggered == 0;
     if most == 0 || !has_open || record.stages.is_some() {
         return Vec::new();
     }
+    let waiting = waiting_sources(record.readouts.iter(), record.seconds);
     let lacks = |(unit, readout): (usize, &ReadoutRecord)| {
         let name = format!("ru{unit}");
         let is_named = named.iter().any(|finding| finding.subject == name) || record.lost_nodes.contains(&name);
-        let is_lacking = is_live(readout) && (readout.came == 0 || (readout.came as f64) < part * most as f64);
-        (is_lacking && !is_named).then(|| {
-            let how = format!("{} fragments came from it, and {} from the source with most", readout.came, most);
-            let why = match readout.came {
-                0 => "no fragment came from its source".to_owned(),
-                came => format!("its source sent {came} fragments, and then nothing more or less than others"),
-            };
-            let advice = "look at this front end and its connection first: the events wait for its fragments";
-            cause(name, why, how, advice)
-        })
+        let is_waited_for = part <= 0.0 && waiting.iter().any(|waiting| waiting.source == name);
+        let is_lacking = readout.came == 0 || (readout.came as f64) < part * most as f64 || is_waited_for;
+        (is_live(&readout) && is_lacking && !is_named).then(|| lacking_source(name, readout, most))
     };
     record.readouts.iter().enumerate().filter_map(lacks).take(MOST_CAUSES).collect()
+}
+
+fn lacking_source(name: String, readout: &ReadoutRecord, most: u64) -> Limit {
+    let came = readout.came;
+    let why = match &readout.source {
+        Some(source) if source.state != SourceState::Sending => {
+            format!("its front end is {} since {:.3} s after the start", source.state.name(), source.since_s)
+        }
+        _ if came == 0 => "no fragment came from its source".to_owned(),
+        _ => format!("its source sent {came} fragments, and then nothing more or less than others"),
+    };
+    let last = readout.source.as_ref().and_then(|source| source.last_s);
+    let last = last.map_or_else(String::new, |last| format!(", the last one at {last:.3} s"));
+    let how = format!("{came} fragments came from it{last}, and {most} from the source with most");
+    let advice = "look at this front end and its connection first: the events wait for its fragments";
+    cause(name, why, how, advice)
 }

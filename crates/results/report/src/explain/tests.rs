@@ -3,6 +3,7 @@
 use super::*;
 use evb_record::{
     BuilderOccupancy, Dip, Events, Finding, Network, NetworkFault, ReadoutOccupancy, ReadoutRecord, Simulation,
+    SourceRecord, SourceState,
 };
 
 /// A run of 4 x 2 with 64 slots, whose units have something to do.
@@ -147,6 +148,27 @@ fn a_source_that_stops_is_named_without_a_finding() {
     record.events = Events { triggered: 200, built: 200, ..Events::default() };
     record.findings.clear();
     assert_eq!(all(&record)[0].1, "processors");
+}
+
+#[test]
+fn a_disconnected_source_says_since_when() {
+    let mut record = busy_run(&[(FindingKind::IncompleteEvents, "events")]);
+    record.events = Events { triggered: 200, built: 50, incomplete: 150, ..Events::default() };
+    let source = SourceRecord {
+        state: SourceState::Disconnected,
+        since_s: 3.25,
+        last_s: Some(3.125),
+        ..SourceRecord::default()
+    };
+    let sending = SourceRecord { state: SourceState::Sending, last_s: Some(10.0), ..SourceRecord::default() };
+    let readout = |came, source| ReadoutRecord { came, source: Some(source), ..ReadoutRecord::default() };
+    record.readouts = vec![readout(200, sending), readout(199, source)];
+    record.seconds = 10.0;
+    assert_ne!(explain(&record)[0].what, "ru1", "all came but one");
+    let first = explain_running(&record).remove(0);
+    assert_eq!((first.what.as_str(), first.role), ("ru1", LimitRole::Cause));
+    assert_eq!(first.why, "its front end is disconnected since 3.250 s after the start");
+    assert!(first.how_known.contains("the last one at 3.125 s"), "{first:?}");
 }
 
 #[test]
