@@ -8,10 +8,11 @@ use evb_sources::Frame;
 use rustix::process::Signal;
 use std::{io::Write as _, net::TcpStream};
 
-/// Four hosts on two leaves with two spines, each sender with receivers on the other leaf.
+/// Eight hosts on two leaves with two spines: readout units on one leaf, builder units on the other.
 const CLOS: &str = r#"
 [network]
-topology = { type = "clos", leaves = 2, ports_per_leaf = 2, spines = 2 }
+topology = { type = "clos", leaves = 2, ports_per_leaf = 4, spines = 2 }
+placement = { readout = 0, builder = 4 }
 [trigger]
 type = "rate"
 rate = "20 kHz"
@@ -61,7 +62,8 @@ fn a_front_end_that_dies_is_named_before_busy_processors() {
     let run = listening.start(THREADS, &["run.drain_timeout=\"1 s\""]);
     let mut board = TcpStream::connect(("127.0.0.1", listening.tcp)).unwrap();
     for counter in 1..=50 {
-        let payload = [counter as u8; 10].as_slice();
+        let bytes = [counter as u8; 10];
+        let payload = bytes.as_slice();
         let frame =
             Frame { source: 0, counter, end_of_run: false, resynchronised: false, good: true, mark: None, payload };
         board.write_all(&encoded(frame)).unwrap();
