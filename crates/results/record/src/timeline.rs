@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 const MOST_TIMES: usize = 8192;
 /// Fewest times of a mean rate: one of them is the uncertainty of the rate.
 const FEWEST_TIMES: u64 = 20;
+/// Mean rates before a fault that are compared with each other, at least.
+const FEWEST_STEPS: u64 = 4;
 /// Steps of a timeline.
 const STEPS: u64 = 64;
 /// Part of the rate before a fault from which on the rate counts as recovered.
@@ -95,36 +97,52 @@ impl EventTimes {
             return None;
         }
         let before_hz = self.rate(half, fault);
-        let events = (FEWEST_TIMES * self.every) as f64;
-        let step = (events / before_hz * 1e12) as u64;
-        let after = end.since(fault).0;
-        if before_hz * fault.since(half).as_secs_f64() < events || after < step {
+        let rates = |from: Time, to: Time, step: u64| self.rates(from, to, step, before_hz, offered);
+        let mut step = ((FEWEST_TIMES * self.every) as f64 / before_hz * 1e12) as u64;
+        // Chance must not look like a dip: before the fault there was none.
+        while rates(half, fault, step).iter().any(|part| !part.is_back) && FEWEST_STEPS * step <= fault.since(half).0 {
+            step *= 2;
+        }
+        if step > fault.since(half).0 || step > end.since(fault).0 {
             return None;
         }
-        let at = |index: u64| Time(fault.0 + step * index);
-        let part = |index: u64| {
-            let (from, to) = (at(index), at(index + 1));
-            let offered_hz = offered.map_or(before_hz, |offered| offered.rate(from, to).min(before_hz));
-            let uncertainty_hz = self.every as f64 / to.since(from).as_secs_f64();
-            let is_back = self.rate(from, to) + uncertainty_hz >= RECOVERED * offered_hz;
-            // Where nothing is offered, the rate says nothing.
-            (offered_hz > 0.0).then(|| (index, self.rate(from, to), is_back))
-        };
-        let parts: Vec<(u64, f64, bool)> = (0..after / step).filter_map(part).collect();
-        let low = parts.iter().filter(|(.., is_back)| !is_back);
-        let lowest = low.min_by(|one, other| one.1.total_cmp(&other.1));
-        let is_later = |index: u64| lowest.is_none_or(|(lowest, ..)| index > *lowest);
-        let back = parts.iter().find(|(index, _, is_back)| *is_back && is_later(*index)).map(|(index, ..)| *index);
-        let recovered = if lowest.is_none() { Some(fault) } else { back.map(at) };
+        let parts = rates(fault, end, step);
+        let low = parts.iter().filter(|part| !part.is_back);
+        let lowest = low.min_by(|one, other| one.rate_hz.total_cmp(&other.rate_hz));
+        let is_back = |part: &&PartRate| part.is_back && lowest.is_none_or(|lowest| part.from > lowest.from);
+        let back = parts.iter().find(is_back).map(|part| part.from);
+        let recovered = if lowest.is_none() { Some(fault) } else { back };
         let late = Time(u64::midpoint(recovered.unwrap_or(fault).0, end.0));
         Some(Dip {
             before_hz,
-            lowest_hz: lowest.map_or(before_hz, |(_, rate, _)| *rate),
+            lowest_hz: lowest.map_or(before_hz, |lowest| lowest.rate_hz),
             recovered_after_s: recovered.map(|time| time.since(fault).as_secs_f64()),
             after_hz: self.rate(late, end),
             resolution_s: step as f64 * 1e-12,
         })
     }
+
+    /// The mean rates of parts of a time in which something was offered, compared with a usual rate.
+    fn rates(&self, from: Time, to: Time, step: u64, usual_hz: f64, offered: Option<&Self>) -> Vec<PartRate> {
+        let parts = to.since(from).0 / step.max(1);
+        let part = |index: u64| {
+            let (from, to) = (Time(from.0 + step * index), Time(from.0 + step * (index + 1)));
+            let offered_hz = offered.map_or(usual_hz, |offered| offered.rate(from, to).min(usual_hz));
+            let rate_hz = self.rate(from, to);
+            let uncertainty_hz = self.every as f64 / to.since(from).as_secs_f64();
+            let is_back = rate_hz + uncertainty_hz >= RECOVERED * offered_hz;
+            (offered_hz > 0.0).then_some(PartRate { from, rate_hz, is_back })
+        };
+        (0..parts).filter_map(part).collect()
+    }
+}
+
+/// The mean rate in a part of the time.
+struct PartRate {
+    from: Time,
+    rate_hz: f64,
+    /// It is within 5 % of the usual rate, or of what was offered.
+    is_back: bool,
 }
 
 #[cfg(test)]
@@ -182,5 +200,23 @@ mod tests {
         let all = timeline.rates_hz.iter().sum::<f64>() * timeline.step_s;
         assert!((all - 9e5).abs() < 3e3, "{all}");
         assert_eq!(timeline.rates_hz.iter().filter(|rate| **rate == 0.0).count(), 6);
+    }
+
+    #[test]
+    fn chance_is_no_dip_and_does_not_hide_one() {
+        let mut times = EventTimes::new(Time::ZERO);
+        // Between 5 and 15 us from one event to the next, and a third of them from 60 to 80 ms.
+        let (mut at, mut random) = (0, 1_u64);
+        while at < 160 * MS {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            at += MS / 200 + (random >> 33) % (MS / 100);
+            if !(60 * MS..80 * MS).contains(&at) || random % 7 < 2 {
+                times.add(Time(at), 1);
+            }
+        }
+        let dip = times.dip(Time(60 * MS), Time(160 * MS), None).expect("there are enough events");
+        assert!(dip.lowest_hz < 0.6 * dip.before_hz, "{dip:?}");
+        let recovered = dip.recovered_after_s.expect("it is back");
+        assert!((recovered - 20e-3).abs() <= 2.0 * dip.resolution_s && dip.resolution_s < 10e-3, "{dip:?}");
     }
 }
