@@ -52,7 +52,7 @@ pub(super) const fn needs_end(kind: FindingKind) -> bool {
 /// The faults that follow from no other one, by their names.
 pub(super) fn causes(record: &Record, lacking: f64) -> Vec<Limit> {
     let network = record.simulation.as_ref().map(|simulation| &simulation.network);
-    let mut all: Vec<_> = network.into_iter().flat_map(|network| of_network(network)).collect();
+    let mut all: Vec<_> = network.into_iter().flat_map(of_network).collect();
     let failing = |finding: &&Finding| finding.kind.effect() == Effect::Fails && !CONSEQUENCES.contains(&finding.kind);
     // The links in a deadlock are named above.
     let is_new = |finding: &&Finding| finding.kind != FindingKind::Deadlock || all.is_empty();
