@@ -82,7 +82,7 @@ fn steady(text: &str) -> String {
         let words: Vec<_> = line.split_whitespace().collect();
         let mut steady: Vec<String> = Vec::new();
         for (n, word) in words.iter().enumerate() {
-            let unit = words.get(n + 1).copied().unwrap_or("").trim_end_matches(',');
+            let unit = words.get(n + 1).copied().unwrap_or("").trim_end_matches([',', ':']);
             let is_size = n > 0 && words[n - 1] == "bytes";
             steady.push(if is_size { "#".into() } else { steady_word(word, unit) });
         }
@@ -96,7 +96,7 @@ fn steady_word(word: &str, unit: &str) -> String {
     // File sizes follow the length of the resolved experiment.
     let varies =
         unit.ends_with("Hz") || unit.ends_with("B/s") || ["s", "us", "kB", "bytes", "questions"].contains(&unit);
-    match word.trim_end_matches(',') {
+    match word.trim_end_matches([',', ':']) {
         _ if is_number && varies => "#".into(),
         bare if bare.ends_with("Hz") || bare.ends_with("B/s") => word.trim_start_matches(['k', 'M', 'G']).into(),
         bare if bare.chars().all(|c| "─═".contains(c)) && !bare.is_empty() => "─".into(),
