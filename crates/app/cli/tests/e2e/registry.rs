@@ -50,9 +50,9 @@ fn wait_for_runs(service: &Service, states: &[&str]) {
         let known: Vec<_> = runs["runs"].as_array()?.iter().filter_map(|run| run["state"].as_str()).collect();
         (known == states).then_some(())
     });
-    let log = service.get("/api/log");
-    let has = |words: &str| log.to_string().contains(words);
-    assert!(has("written again"), "{log}");
+    wait_until("the end of the trouble in the log", || {
+        service.get("/api/log").to_string().contains("written again").then_some(())
+    });
 }
 
 /// Does a run through trouble with the registry, and another one within it.
