@@ -302,7 +302,7 @@ pub struct NicConfig {
     pub jitter: Option<Jitter>,
 }
 
-/// A random time beside a fixed one: what interrupts, caches and schedulers add. Each host has a stream of its own.
+/// A random time beside a fixed one: what interrupts, caches and schedulers add. Each host has a separate stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Jitter {
     /// The mean time.

@@ -86,9 +86,13 @@ impl Simulation<'_> {
     fn is_stuck(&mut self, now: u64) -> bool {
         let limit = self.moved_at.saturating_add(self.plan.run.drain_timeout.0);
         // A partition does not know what moves in the others, nor how many events are open.
-        let may_wait = |manager: &mut EventManager<SimulatedPayload>| manager.machine.counts().open() > 0;
         let is_partition = self.net.border.is_there() && matches!(self.plan.workload, Workload::EventBuilding);
-        !self.stopped && now > limit && (is_partition || self.manager().is_some_and(may_wait))
+        !self.stopped && now > limit && (is_partition || self.has_open_events())
+    }
+
+    /// True if events are open, as far as this partition knows.
+    fn has_open_events(&mut self) -> bool {
+        self.manager().is_some_and(|manager| manager.machine.counts().open() > 0)
     }
 
     fn stop_or_give_up(&mut self, now: u64) {
@@ -141,6 +145,11 @@ impl Simulation<'_> {
     pub(super) fn arrive(&mut self, now: u64, id: NodeId) {
         if self.stopped {
             return;
+        }
+        // An event manager that is cut off has no timeouts, and triggers come without end if no duration ends them.
+        let may_be_endless = self.plan.trigger.duration.is_none() && self.has_open_events();
+        if may_be_endless && self.is_stuck(now) {
+            return self.stop_or_give_up(now);
         }
         if self.is_gathering() {
             self.offer_event();

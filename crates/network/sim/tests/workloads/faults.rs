@@ -1,7 +1,7 @@
 //! Links and switches that fail, slow down or corrupt: everything sent is accounted for.
 
 use crate::support::{assert_near, efficiency, network, run_with};
-use evb_record::Record;
+use evb_record::{FindingKind, Record};
 
 /// One packet for each message, so that packets and messages can be counted against each other.
 const RANDOM: &str = r#"
@@ -213,4 +213,27 @@ fn a_fault_after_the_end_and_a_healthy_network_leave_no_trace() {
         let record = run(FLOWS[1], fault, &[]);
         assert_eq!((network(&record).faults.len(), &network(&record).timeline), (0, &None), "{fault}");
     }
+}
+
+/// Triggers that come without end do not keep a run alive whose event manager can send nothing.
+#[test]
+fn a_run_ends_although_its_event_manager_is_cut_off() {
+    let cut = r#"
+[network]
+preset = "roce-100g-clos"
+topology = { type = "clos", leaves = 2, ports_per_leaf = 4, spines = 2 }
+fault = [{ target = "h0>leaf0", at = "5 ms", action = "fail" }]
+[trigger]
+type = "rate"
+rate = "20 kHz"
+events = 500
+[readout]
+units = 3
+source = { type = "fixed", size = "2 kB" }
+[builder]
+units = 3
+"#;
+    let record = run_with(cut, &[]);
+    assert!(!record.good && record.events.built > 0 && record.events.lost > 0, "{:?}", record.events);
+    assert!(record.findings.iter().any(|one| one.kind == FindingKind::NotDrained), "{:?}", record.findings);
 }

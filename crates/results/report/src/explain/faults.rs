@@ -175,7 +175,7 @@ fn lacking_source(name: String, readout: &ReadoutRecord, most: u64) -> Limit {
             format!("its front end is {} since {:.3} s after the start", source.state.name(), source.since_s)
         }
         _ if came == 0 => "no fragment came from its source".to_owned(),
-        _ => format!("its source sent {came} fragments, and then nothing more or less than others"),
+        _ => format!("its source sent {came} fragments, fewer than others"),
     };
     let last = readout.source.as_ref().and_then(|source| source.last_s);
     let last = last.map_or_else(String::new, |last| format!(", the last one at {last:.3} s"));
