@@ -5,18 +5,9 @@ import { known, count, hertz, span, clock, DASH } from "./units.js";
 import { icon, ofSource, setIcon } from "./states.js";
 import { faultWords } from "./nodes.js";
 
-const WORDS = {
-  never_connected: "never connected",
-  connected: "connected, has sent nothing",
-  sending: "sending",
-  silent: "silent",
-  disconnected: "disconnected",
-  out_of_step: "out of step",
-  ended: "ended",
-};
-
 /** The name of a source's state. */
-export const sourceWord = (state) => WORDS[state] ?? state;
+export const sourceWord = (state) =>
+  state === "connected" ? "connected, has sent nothing" : state.replaceAll("_", " ");
 
 /** Time of day at which something was, that many seconds after the start of the run. */
 const at = (status, seconds) => clock((status.run?.started ?? NaN) + seconds);

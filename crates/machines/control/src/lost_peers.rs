@@ -68,7 +68,7 @@ pub(crate) struct LostPeers {
 }
 
 impl LostPeers {
-    /// End of the window; `None` if there are no reports.
+    /// Returns the end of the window, or `None` without reports.
     pub(crate) const fn until(&self) -> Option<Time> {
         self.until
     }
