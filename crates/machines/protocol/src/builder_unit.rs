@@ -623,7 +623,21 @@ impl<B> BuilderMachine<B> {
     fn pull_from(&mut self, units: Range<u16>, events: Arc<[EventId]>) {
         let all = self.config.readout_nodes();
         let to = NodeRange { first: NodeId(all.first.0 + units.start), count: units.len() as u16 };
-        self.transmits.push_back(Transmit { to, message: Message::Pull(events) });
+        match self.config.request_group {
+            Some(group) if events.len() > group as usize => {
+                let groups = events.chunks(group as usize).map(|group| Message::Pull(group.into()));
+                self.transmits.extend(groups.map(|message| Transmit { to, message }));
+            }
+            _ => self.transmits.push_back(Transmit { to, message: Message::Pull(events) }),
+        }
+    }
+
+    /// Returns true if the free slots are to be reported: they fill a group, or no event is left whose end would free
+    /// another one. (An event that was not granted may never end.) Ended events are reported at once in any case, since
+    /// readout units hold their fragments until then.
+    fn reports_slots(&self) -> bool {
+        let is_idle = self.building.len() == self.ungranted as usize && self.storing == 0;
+        self.slots >= self.config.request_group.unwrap_or(1) || (self.slots > 0 && is_idle)
     }
 
     fn report(&mut self) {
@@ -635,7 +649,7 @@ impl<B> BuilderMachine<B> {
             let done = core::mem::take(&mut self.done);
             self.tell_manager(Message::Done(done.into()));
         }
-        if self.slots > 0 {
+        if self.reports_slots() {
             let slots = core::mem::take(&mut self.slots);
             self.tell_manager(Message::Request { slots });
         }

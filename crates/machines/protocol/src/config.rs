@@ -31,6 +31,9 @@ pub struct Config {
     pub group: u32,
     /// Longest time that an incomplete group of assignments waits for more.
     pub group_timeout: Span,
+    /// Events that a builder requests at once (pull and phased): it gathers this many free slots, and asks each readout
+    /// unit for this many fragments in one message. Without it, a builder requests as many as are free.
+    pub request_group: Option<u32>,
     /// Events that one builder may have under construction.
     pub builder_slots: u32,
     /// Events that all builders together may have under construction at first, at least 1. The event manager looks for
@@ -74,6 +77,7 @@ impl Config {
             events: None,
             group: 352.max(u32::from(builder_units)),
             group_timeout: Span::from_millis(1),
+            request_group: None,
             builder_slots,
             first_under_way: Some(Self::usual_under_way(Protocol::Push, builder_units, 1)),
             patience: Span::from_millis(250),

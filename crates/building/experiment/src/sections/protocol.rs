@@ -1,7 +1,7 @@
 //! `[protocol]`: who starts the transfer of fragments, choice of the builder of an event, and the decision after the
 //! first phase.
 
-use super::counts;
+use super::{builder, counts};
 use crate::{
     choice::*,
     diagnostics::Problem,
@@ -40,13 +40,14 @@ pub(super) static PROTOCOL: Choice<Make<Protocol>> = Choice {
         variant(
             "pull",
             "the builder asks the event manager for events, then each readout unit for its fragment",
-            &[],
+            &[request_group()],
             |_| Protocol::Pull,
         ),
         variant(
             PHASED,
             "as pull, but the builder asks the first readout units or a region of interest, decides, and asks the others for accepted events only",
             &[
+                request_group(),
                 optional(
                     "first",
                     integer(1, MAX_UNITS),
@@ -84,6 +85,15 @@ const PUSH: &str = "push";
 pub(super) const PHASED: &str = "phased";
 const REST: &str = "rest";
 
+const fn request_group() -> Key {
+    optional(
+        "group",
+        integer(1, MAX_SLOTS),
+        "events, or blocks of them, that a builder requests at once: it gathers this many free slots, and asks each readout \
+         unit for this many fragments in one message; without it, as many as are free",
+    )
+}
+
 /// The units that are asked first; the seed of a region comes later.
 fn first(view: View<'_>) -> FirstPhase {
     match view.maybe_integer("first") {
@@ -119,7 +129,7 @@ pub(super) static ASSIGNMENT: Words<Assignment> = Words(&[
     ),
 ]);
 
-pub(super) const RULES: &[Rule] = &[group_below_builders, who_is_first, region_bounds, first_phase];
+pub(super) const RULES: &[Rule] = &[group_below_builders, group_above_slots, who_is_first, region_bounds, first_phase];
 
 /// The size of a group follows from the number of builders, where there are groups.
 pub(super) fn fill(root: &mut Node) {
@@ -129,13 +139,35 @@ pub(super) fn fill(root: &mut Node) {
     }
 }
 
-/// The assignments in a message. Pull sends no groups, but the machines want a valid value all the same.
-pub(super) fn group(view: View<'_>) -> u32 {
+/// The assignments in a message of push. Pull sends none, but the machines want a valid value all the same.
+pub(super) fn assignment_group(view: View<'_>) -> u32 {
     let builders = || view.integer::<u32>("builder.units").max(DEFAULT_GROUP as u32);
-    view.maybe_integer("protocol.group").unwrap_or_else(builders)
+    view.maybe_integer("protocol.group").filter(|_| is_push(view)).unwrap_or_else(builders)
+}
+
+/// The events of a request of pull or phased building.
+pub(super) fn request_group_of(view: View<'_>) -> Option<u32> {
+    view.maybe_integer("protocol.group").filter(|_| !is_push(view))
+}
+
+fn is_push(view: View<'_>) -> bool {
+    view.has("protocol.group_timeout")
+}
+
+fn group_above_slots(view: View<'_>) -> Option<Problem> {
+    let (group, slots) = (request_group_of(view)?, builder::most_slots(view));
+    (group > slots).then(|| {
+        let message = format!("`protocol.group` of {group} is above `builder.slots`, {slots}");
+        Problem::new(message, "a builder requests no more events than it has slots")
+            .at(view.origin("protocol.group"), "too large")
+            .at(view.origin("builder.slots"), "slots")
+    })
 }
 
 fn group_below_builders(view: View<'_>) -> Option<Problem> {
+    if !is_push(view) {
+        return None;
+    }
     let (group, builders) = (view.maybe_integer::<i64>("protocol.group")?, view.integer::<i64>("builder.units"));
     (group < builders).then(|| {
         let message = format!("`protocol.group` of {group} is below the number of builders, {builders}");

@@ -185,6 +185,7 @@ impl Draw<'_> {
             trigger: self.pick(&[Trigger::FreeRunning, Trigger::Driven, Trigger::Deferred]),
             events: Some(self.pick(&[1, 7, 100, 151])),
             group: u32::from(builder_units) * self.pick(&[1, 2, 40]),
+            request_group: self.pick(&[None, None, Some(1), Some(4)]),
             builder_slots,
             first_under_way: self.pick(&[None, Some(1), Some(builder_units.into())]),
             buffer_events: self.pick(&[4, 64, 512]),
