@@ -56,7 +56,7 @@ cases! {
     unknown_section: with("[triger]\nevents = 1000\n");
     stage_without_slices: with("[first_stage]\nprotocol = { type = \"pull\" }\n");
     stage_with_what_is_implied: with("[first_stage]\nslices = 1\nbuilder = { units = 3 }\n");
-    stage_with_a_mistake_of_its_own: with("[first_stage]\nslices = 1\nprotocol = { type = \"pull\", group = 4 }\n");
+    stage_with_a_mistake_of_its_own: with("[first_stage]\nslices = 1\nprotocol = { type = \"pull\", group_timeout = \"1 ms\" }\n");
     stages_with_filters_of_a_phase: with("[first_stage]\nslices = 1\n[protocol]\ntype = \"phased\"\nfirst = 1\n[[filter.step]]\ntype = \"complete\"\n");
     stage_in_phases: with("[first_stage]\nslices = 1\nprotocol = { type = \"phased\", first = 1 }\n");
     stages_with_uneven_slices: with("[first_stage]\nslices = 3\n");
@@ -116,7 +116,8 @@ cases! {
         + "[protocol]\ntype = \"phased\"\nfirst = 1\naccept = 0.2\n";
     phased_accept_in_percent: with("[protocol]\ntype = \"phased\"\nfirst = 1\naccept = 20\n");
     accept_under_pull: with("[protocol]\ntype = \"pull\"\naccept = 0.2\n");
-    group_under_pull: with("[protocol]\ntype = \"pull\"\ngroup = 16\n");
+    group_above_slots: with("[builder]\nunits = 2\nslots = 8\n[protocol]\ntype = \"pull\"\ngroup = 16\n");
+    group_timeout_under_pull: with("[protocol]\ntype = \"pull\"\ngroup_timeout = \"1 ms\"\n");
     rate_and_free_running: with("[trigger]\ntype = \"free-running\"\nrate = \"50 kHz\"\nevents = 1000\n");
     rate_without_type: with("[trigger]\nrate = \"50 kHz\"\nevents = 1000\n");
     rate_missing: with("[trigger]\ntype = \"rate\"\nevents = 1000\n");

@@ -3,7 +3,7 @@
 use evb_core::{Bandwidth, ByteCount, Span};
 use evb_experiment::{Experiment, Placement, Plan};
 use evb_fabric::{
-    Arbitration, Control, Dma, ExplicitLink, Flow, NetworkConfig, NetworkFaultAction, Routing, Spread, Topology,
+    Arbitration, Control, Dma, ExplicitLink, Flow, NetworkConfig, NetworkFaultAction, Rails, Routing, Spread, Topology,
     WhenFull,
 };
 
@@ -169,7 +169,7 @@ fn every_routing_and_arbitration_can_be_written() {
     assert_eq!(routing("type = 'random'"), Routing::Random);
     assert_eq!(
         routing("type = 'dispersive', patience = '3 us'"),
-        Routing::Dispersive { patience: Span(3_000_000), after: 1 }
+        Routing::Dispersive { patience: Span(3_000_000), after: 1, rails: Rails::Separate }
     );
     assert_eq!(routing("type = 'adaptive'"), Routing::Adaptive);
     assert_eq!(routing("type = 'spanning-tree'"), Routing::SpanningTree);

@@ -7,7 +7,7 @@ use evb_experiment::{
 };
 use evb_fabric::{
     Arbitration, Control, Dma, Flow, HostConfig, Jitter, JitterPer, JitterSpread, LinkConfig, NetworkConfig,
-    NetworkFault, NetworkFaultAction, NicConfig, Routing, Service, SwitchConfig, Topology, WhenFull,
+    NetworkFault, NetworkFaultAction, NicConfig, Rails, Routing, Service, SwitchConfig, Topology, WhenFull,
 };
 use evb_filter::{ChainStep, Code, Rule, Selection, StreamId, UnitsPlan, Width};
 use evb_protocol::{Assignment, Config, FirstPhase, Protocol, Shaping, ShapingStep, Trigger};
@@ -133,6 +133,7 @@ fn a_full_file_says_everything() {
         events: Some(5000),
         group: 800,
         group_timeout: Span::from_millis(2),
+        request_group: None,
         builder_slots: 32,
         first_under_way: None,
         patience: Span::from_millis(250),
@@ -238,7 +239,7 @@ fn full_network() -> NetworkConfig {
             reaction: Span(700_000),
             priorities: 4,
         },
-        routing: Routing::Dispersive { patience: Span::from_micros(5), after: 1 },
+        routing: Routing::Dispersive { patience: Span::from_micros(5), after: 1, rails: Rails::Joined },
         nic: NicConfig {
             ports: 2,
             rate: Some(Bandwidth(30_000_000_000)),
@@ -247,6 +248,7 @@ fn full_network() -> NetworkConfig {
             header: ByteCount(38),
             minimum: ByteCount(84),
             messages: 8,
+            queue: 12,
             service: Service::InTurn,
             keeps_step: false,
             dma: Some(Dma { read: Bandwidth(64_000_000_000), write: Bandwidth(72_000_000_000) }),

@@ -1,6 +1,6 @@
 //! The choice of a pair of ports between several equal routes.
 
-use crate::{EndpointId, LinkId, Network, Spread};
+use crate::{EndpointId, LinkId, Network, Rails, Spread};
 
 impl Spread {
     /// A number for the choice between equal routes from one port to another, of which `route` is the first link of
@@ -27,6 +27,22 @@ impl Spread {
                 let pair = u64::from(from.0) << 48 | u64::from(to.0) << 32 | u64::from(variant);
                 let switch = link.from.switch().map_or(0, |switch| switch.0);
                 (mix(mix(seed ^ mix(pair)) ^ u64::from(switch)) >> 32) as u32
+            }
+        }
+    }
+}
+
+impl Rails {
+    /// The port of a host at which the route with this number from a port arrives. `same` is the port of the host with
+    /// the number of the port that sends.
+    pub fn port(self, network: &Network, seed: u64, from: EndpointId, same: EndpointId, variant: u32) -> EndpointId {
+        match self {
+            Self::Separate => same,
+            Self::Joined => {
+                let ports = u16::from(network.config.nic.ports);
+                let first = same.0 - same.0 % ports;
+                let pair = u64::from(from.0) << 48 | u64::from(first) << 32 | u64::from(variant);
+                EndpointId(first + (mix(seed ^ mix(!pair)) % u64::from(ports)) as u16)
             }
         }
     }

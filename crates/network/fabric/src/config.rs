@@ -218,6 +218,9 @@ pub enum Routing {
         patience: Span,
         /// Consecutive blocked packets of a pair after which the pair takes another route, at least 1.
         after: u16,
+        /// The ports of a host to which the routes from one port lead.
+        #[serde(default, skip_serializing_if = "Rails::is_default")]
+        rails: Rails,
     },
     /// Any free link of the equal routes, at every switch.
     Adaptive,
@@ -288,6 +291,10 @@ pub struct NicConfig {
     pub minimum: ByteCount,
     /// Messages that are sent at once, their packets in turn.
     pub messages: u16,
+    /// Fragments that wait in the interface beside the messages that are sent. Further ones wait in the readout unit, in
+    /// the order in which they were requested.
+    #[serde(default = "usual_queue", skip_serializing_if = "is_usual_queue")]
+    pub queue: u16,
     /// The message of the next packet among the waiting messages.
     #[serde(default, skip_serializing_if = "Service::is_default")]
     pub service: Service,
@@ -336,6 +343,24 @@ pub enum JitterPer {
     Packet,
 }
 
+/// The connection of the ports of hosts with several ports.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rails {
+    /// A packet arrives at the port with the number of the port that sent it.
+    #[default]
+    Separate,
+    /// A packet arrives at any port of the host: the port is a part of the route.
+    Joined,
+}
+
+impl Rails {
+    /// Returns true if the value is the default.
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// The message of the next packet among the waiting messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -343,8 +368,8 @@ pub enum Service {
     /// The messages that are sent at once take turns; the others wait in order.
     #[default]
     InTurn,
-    /// Each peer has a queue; for each packet a queue is drawn at random among those that are not empty.
-    RandomPeer,
+    /// Each peer has a queue. The peers take turns, and several are served at once, packet by packet.
+    PeersInTurn,
 }
 
 /// Rates at which a network interface reads and writes the memory of its host; both share one bus.
@@ -453,6 +478,7 @@ impl NetworkConfig {
                 header: ByteCount(0),
                 minimum: ByteCount(0),
                 messages: 1,
+                queue: NicConfig::QUEUE,
                 service: Service::InTurn,
                 keeps_step: false,
                 dma: None,
@@ -480,7 +506,18 @@ impl Service {
     }
 }
 
+const fn usual_queue() -> u16 {
+    NicConfig::QUEUE
+}
+
+const fn is_usual_queue(queue: &u16) -> bool {
+    *queue == NicConfig::QUEUE
+}
+
 impl NicConfig {
+    /// The usual value of [`queue`](Self::queue).
+    pub const QUEUE: u16 = 16;
+
     /// Bytes on the wire of a packet with this payload.
     pub fn wire_size(&self, payload: ByteCount) -> ByteCount {
         ByteCount(payload.0.saturating_add(self.header.0).max(self.minimum.0))

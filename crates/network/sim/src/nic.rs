@@ -11,10 +11,6 @@ use evb_protocol::wire;
 use evb_unit::shaping::{ShapedPart, Shaper, Slot};
 use std::collections::VecDeque;
 
-/// Most messages of readout units that wait in one interface, beside those whose packets go in turn. Further messages
-/// stay in the machine, as with a full transport.
-const WAITING: usize = 16;
-
 /// Fewest packets for which a train is worth its cost.
 const FEWEST: u32 = 3;
 
@@ -54,10 +50,13 @@ pub(crate) struct Nic {
     /// Messages that go before those that are not urgent.
     urgent: VecDeque<MessageId>,
     most_active: usize,
+    /// Most messages of readout units that wait, beside the active ones. Further messages stay in the machine, as with a
+    /// full transport.
+    most_waiting: usize,
     /// Largest payload of a packet.
     packet: u32,
     pub(crate) slots: Option<Slots>,
-    /// Messages that go in no slot, when peers are served at random.
+    /// Messages that go in no slot, when peers take turns.
     pub(crate) peers: Option<Peers<MessageId>>,
     /// Messages that are in this interface or will be, and are not wholly cut into packets.
     pub(crate) backlog: usize,
@@ -83,6 +82,8 @@ pub(crate) struct NicPort {
 /// The access of a network interface to the memory of its host: one bus for reading and writing.
 pub(crate) struct Memory {
     dma: Dma,
+    /// Bytes that cross the bus with each packet beside its payload.
+    header: u32,
     pub(crate) busy: Option<Access>,
     ready: VecDeque<Chunk>,
     writes: VecDeque<Chunk>,
@@ -99,10 +100,11 @@ pub(crate) enum Access {
 
 impl Nic {
     pub(crate) fn new(config: &NicConfig) -> Self {
-        let NicConfig { packet, messages, dma, keeps_step, .. } = *config;
-        let (ports, packet) = (usize::from(config.ports), u32::try_from(packet.0).unwrap_or(u32::MAX));
-        let memory =
-            |dma| Memory { dma, busy: None, ready: VecDeque::new(), writes: VecDeque::new(), ports, read_last: false };
+        let NicConfig { packet, header, messages, queue, dma, keeps_step, .. } = *config;
+        let ports = usize::from(config.ports);
+        let [packet, header] = [packet, header].map(|bytes| u32::try_from(bytes.0).unwrap_or(u32::MAX));
+        let (ready, writes) = (VecDeque::new(), VecDeque::new());
+        let memory = |dma| Memory { dma, header, busy: None, ready, writes, ports, read_last: false };
         Self {
             active: VecDeque::new(),
             waiting: VecDeque::new(),
@@ -110,6 +112,7 @@ impl Nic {
             steps: VecDeque::new(),
             urgent: VecDeque::new(),
             most_active: messages.into(),
+            most_waiting: queue.into(),
             packet,
             slots: None,
             peers: None,
@@ -125,9 +128,7 @@ impl Nic {
     /// Number of messages of a readout unit that it still takes now.
     pub(crate) fn room(&self) -> usize {
         match self.slots {
-            // Messages that wait for one peer must not hide those for another.
-            None if self.peers.is_some() => usize::MAX,
-            None => (WAITING + self.most_active).saturating_sub(self.backlog),
+            None => (self.most_waiting + self.most_active).saturating_sub(self.backlog),
             // Each slot takes the messages to its builder.
             Some(_) => usize::MAX,
         }
@@ -135,7 +136,7 @@ impl Nic {
 
     /// True when nodes that hold something back should send it now: before the interface runs empty.
     pub(crate) fn is_hungry(&self) -> bool {
-        !self.held_back.is_empty() && self.backlog <= WAITING / 2
+        !self.held_back.is_empty() && self.backlog <= self.most_waiting / 2
     }
 
     /// Takes a message to send.
@@ -268,7 +269,8 @@ fn take(messages: &mut Messages, part: ShapedPart<MessageId>) -> (MessageId, u32
 }
 
 impl Memory {
-    /// Begins the next access, if there is one and the bus is free; returns the bytes and the rate.
+    /// Begins the next access, if there is one and the bus is free; returns the bytes, the header's among them, and the
+    /// rate.
     /// `next` cuts a packet to read; reading and writing take turns.
     pub(crate) fn begin(&mut self, next: impl FnOnce() -> Option<Chunk>) -> Option<(u32, Bandwidth)> {
         if self.busy.is_some() {
@@ -285,11 +287,11 @@ impl Memory {
         match access {
             Access::Read(chunk) => {
                 self.read_last = true;
-                Some((chunk.bytes, self.dma.read))
+                Some((chunk.bytes.saturating_add(self.header), self.dma.read))
             }
             Access::Write(chunk) => {
                 self.read_last = false;
-                Some((chunk.bytes, self.dma.write))
+                Some((chunk.bytes.saturating_add(self.header), self.dma.write))
             }
         }
     }

@@ -29,7 +29,7 @@ impl Order {
         let config = &plan.network.config;
         let spreads =
             config.routing.is_adaptive() || matches!(config.routing, Routing::Random | Routing::Dispersive { .. });
-        let mixes = config.nic.ports > 1 || config.nic.messages > 1 || config.nic.service == Service::RandomPeer;
+        let mixes = config.nic.ports > 1 || config.nic.messages > 1 || config.nic.service == Service::PeersInTurn;
         let drops = matches!(config.flow, Flow::StoreAndForward { full: WhenFull::Drop, .. });
         let loses = plan.workload == Workload::EventBuilding && (drops || !plan.network.faults.is_empty());
         (spreads || mixes || loses).then(Self::default)

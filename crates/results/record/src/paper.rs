@@ -44,6 +44,9 @@ pub struct PaperItem {
     /// The reason for the difference, if the value is in the list of known differences.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub known: Option<String>,
+    /// True if the value is inside with some seeds and outside with others. It is in the list of known differences.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub varies: bool,
     /// The tool of the measurement, if the value does not come from a simulation of a network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measured_with: Option<String>,
@@ -55,9 +58,9 @@ pub struct PaperItem {
 
 impl PaperItem {
     /// Returns true if the list of known differences agrees with the verdict: the value is outside and listed, or
-    /// neither.
+    /// neither. Both agree with a value that varies.
     pub fn is_as_listed(&self) -> bool {
-        (self.verdict == Verdict::Outside) == self.known.is_some()
+        self.varies || (self.verdict == Verdict::Outside) == self.known.is_some()
     }
 
     /// Returns true if this value would be inside. NaN is not.

@@ -273,6 +273,7 @@ fn item() -> PaperItem {
         verdict: Verdict::Inside,
         theory: true,
         known: Some("a reason".into()),
+        varies: true,
         measured_with: Some("a tool".into()),
         seed: 1,
         version: "0".into(),

@@ -69,7 +69,7 @@ fn zeros_in_settings_are_rejected() {
         (|c| c.nic.ports = 0, "nic.ports"),
         (|c| c.nic.packet = ByteCount(0), "nic.packet"),
         (|c| c.nic.messages = 0, "nic.messages"),
-        (|c| c.routing = Routing::Dispersive { patience: Span(1), after: 0 }, "routing.after"),
+        (|c| c.routing = Routing::Dispersive { patience: Span(1), after: 0, rails: Rails::Separate }, "routing.after"),
         (|c| c.nic.rate = Some(Bandwidth(0)), "nic.rate"),
         (|c| c.nic.dma = Some(Dma { read: Bandwidth(0), write: Bandwidth(1) }), "nic.dma.read"),
         (|c| c.nic.dma = Some(Dma { read: Bandwidth(1), write: Bandwidth(0) }), "nic.dma.write"),

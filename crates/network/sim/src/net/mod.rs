@@ -178,6 +178,11 @@ impl Net {
         self.router.is_steady(&self.network)
     }
 
+    /// The port of a host at which a new packet arrives. `same` is the port with the number of the sending one.
+    pub(crate) fn port_of_route(&self, from: EndpointId, same: EndpointId) -> EndpointId {
+        self.router.port(&self.network, from, same)
+    }
+
     /// The variant of the route of a new packet.
     pub(crate) fn variant(&self, from: EndpointId, to: EndpointId, stream: u32) -> u32 {
         self.router.variant(from, to, stream)

@@ -2,7 +2,7 @@
 
 use crate::packet::{LaneId, Packet};
 use evb_core::{Stream, Time};
-use evb_fabric::{EndpointId, LinkId, Network, NetworkError, Routes, Routing, Spread, SwitchId};
+use evb_fabric::{EndpointId, LinkId, Network, NetworkError, Rails, Routes, Routing, Spread, SwitchId};
 use rand::RngExt;
 
 /// Chooses the route of each packet.
@@ -17,6 +17,8 @@ pub(super) struct Router {
     pub(super) is_of_hosts: bool,
     seed: u64,
     endpoints: usize,
+    /// Ports of a host to which the routes of one pair lead: 1, or all.
+    ports_of_pair: u16,
     /// The route that each pair of endpoints takes now (dispersive routing).
     pair_routes: Vec<PairRoute>,
     /// Number of times that a pair of endpoints took another route because packets waited too long.
@@ -41,6 +43,7 @@ impl Router {
         let (routing, endpoints) = (network.config.routing, network.endpoints.len());
         let routes = Routes::find(network, &|_| true);
         routes.check(network)?;
+        let joined = matches!(routing, Routing::Dispersive { rails: Rails::Joined, .. });
         let pairs = if matches!(routing, Routing::Dispersive { .. }) { endpoints * endpoints } else { 0 };
         Ok(Self {
             routing,
@@ -50,6 +53,7 @@ impl Router {
             is_of_hosts: false,
             seed,
             endpoints,
+            ports_of_pair: if joined { network.config.nic.ports.into() } else { 1 },
             pair_routes: vec![PairRoute::default(); pairs],
             changes: 0,
         })
@@ -126,6 +130,16 @@ impl Router {
         outputs[(index % pair_routes) as usize]
     }
 
+    /// The port of a host at which a new packet arrives. `same` is the port with the number of the sending one.
+    pub(super) fn port(&self, network: &Network, from: EndpointId, same: EndpointId) -> EndpointId {
+        match self.routing {
+            Routing::Dispersive { rails, .. } => {
+                rails.port(network, self.seed, from, same, self.variant(from, same, 0))
+            }
+            _ => same,
+        }
+    }
+
     /// The variant of the route that a new packet takes.
     pub(super) fn variant(&self, from: EndpointId, to: EndpointId, stream: u32) -> u32 {
         match self.routing {
@@ -136,14 +150,14 @@ impl Router {
     }
 
     fn pair(&self, from: EndpointId, to: EndpointId) -> usize {
-        usize::from(from.0) * self.endpoints + usize::from(to.0)
+        usize::from(from.0) * self.endpoints + usize::from(to.0 - to.0 % self.ports_of_pair)
     }
 
     /// Notes a packet that waits too long (dispersive routing). After several such packets of a pair in a row, the next
     /// ones take another route.
     #[inline]
     pub(super) fn note_patience(&mut self, now: Time, packet: &mut Packet) {
-        let Routing::Dispersive { patience, after } = self.routing else { return };
+        let Routing::Dispersive { patience, after, .. } = self.routing else { return };
         if packet.blocked || packet.lane == LaneId::NONE || now.since(packet.since) <= patience {
             return;
         }

@@ -144,7 +144,8 @@ impl Simulation<'_> {
         let ports = self.nics[0].ports.len();
         let message = self.messages.get(chunk.message);
         let to = self.host(message.to.first).expect("a message in an interface is for a host");
-        let (from, to) = (EndpointId((host * ports + port) as u16), EndpointId((to * ports + port) as u16));
+        let [from, to] = [host, to].map(|host| EndpointId((host * ports + port) as u16));
+        let to = self.net.port_of_route(from, to);
         let nic = &self.net.network.config.nic;
         let wire = (u64::from(chunk.bytes) + nic.header.0).max(nic.minimum.0);
         let packet = Packet {

@@ -7,11 +7,11 @@ use crate::{
     event::Event,
     input::Input,
     jitter::JitterTimes,
-    nic::{Nic, Slots},
+    nic::Slots,
     node::{Node, NodeUnit},
     peers::Peers,
 };
-use evb_core::{EventCounter, Machine as _, NodeId, SourceId, Time, stream};
+use evb_core::{EventCounter, Machine as _, NodeId, SourceId, Time};
 use evb_experiment::{FaultAction, Workload};
 use evb_fabric::Service;
 use evb_patterns::{Traffic, TrafficCommand};
@@ -19,8 +19,6 @@ use evb_protocol::{Config, Shaping, ShapingStep};
 use evb_sources::{INLET_BITS, SizeModel};
 use evb_unit::{BuilderUnit, EventManager, ReadoutUnit, Sources, open_options, shaping::Shaper};
 
-/// The purpose of an interface's random stream.
-const PEERS: u64 = 102;
 /// The purposes of the random streams of jitter.
 const NIC_JITTER: u64 = 103;
 const HOST_JITTER: u64 = 104;
@@ -60,14 +58,13 @@ impl Simulation<'_> {
 
     /// Gives each interface a queue for each peer, where its service wants them. To be called when the slots are set.
     pub(super) fn set_peers(&mut self) {
-        if self.net.network.config.nic.service != Service::RandomPeer {
+        if self.net.network.config.nic.service != Service::PeersInTurn {
             return;
         }
-        let seed = self.plan.run.seed;
+        let most_active = self.net.network.config.nic.messages.into();
         // Slots have their own order.
-        let unshaped = |nic: &&mut Nic| nic.slots.is_none();
-        for (host, nic) in self.nics.iter_mut().enumerate().filter(|(_, nic)| unshaped(nic)) {
-            nic.peers = Some(Peers::new(stream(seed, NodeId(host as u16), PEERS)));
+        for nic in self.nics.iter_mut().filter(|nic| nic.slots.is_none()) {
+            nic.peers = Some(Peers::new(most_active));
         }
     }
 

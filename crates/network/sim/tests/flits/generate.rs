@@ -193,6 +193,7 @@ impl Generator {
             header: ByteCount(0),
             minimum: ByteCount(0),
             messages: 1,
+            queue: NicConfig::QUEUE,
             service: Service::InTurn,
             keeps_step: false,
             jitter: None,

@@ -149,3 +149,51 @@ fn routes_settle_once_nothing_is_blocked_any_more() {
     assert_eq!(never.network.route_changes, 0);
     assert_between("efficiency without changes", never.efficiency, 0.0, 0.99);
 }
+
+/// Both ports of one host send to one other host: with joined rails both routes may lead to one port at first, which the
+/// blocked packets change.
+#[test]
+fn routes_to_any_port_settle_on_all_ports() {
+    for rails in ["separate", "joined"] {
+        let set = ["network.nic.ports=2", "readout.units=1", "builder.units=1", "workload.destinations=[0]"];
+        let rails = format!("network.routing.rails={rails}");
+        let set: Vec<_> = set.into_iter().chain([rails.as_str()]).collect();
+        assert_between(&rails, efficiency(&run_with(KEPT, &set)), 0.98, 1.01);
+    }
+}
+
+/// An interface with a queue for each peer hides a receiver that is blocked from the others; one without does not.
+#[test]
+fn peers_in_turn_do_not_wait_for_each_other_in_the_interface() {
+    let served = |service: &str, queue: u16| {
+        let keys = [format!("network.nic.service={service}"), format!("network.nic.queue={queue}")];
+        run_with(REQUESTS, &keys.each_ref().map(String::as_str)).throughput_bytes_per_s
+    };
+    let (order, turns, short) = (served("in-turn", 64), served("peers-in-turn", 64), served("peers-in-turn", 1));
+    assert!(turns > 1.1 * order, "{turns} and {order} B/s");
+    assert!(turns > 1.05 * short, "{turns} and {short} B/s: what waits in the readout unit keeps its order");
+}
+
+/// Each builder requests the fragments of eight events at once.
+const REQUESTS: &str = r#"
+[network]
+preset = "myrinet-clos-128"
+placement = { manager = 0, readout = 1, builder = 8 }
+nic = { ports = 1, messages = 1 }
+[protocol]
+type = "pull"
+group = 8
+[trigger]
+duration = "60 ms"
+block = 1
+[run]
+warmup = "10 ms"
+[readout]
+units = 2
+source = { type = "fixed", size = "16 kB" }
+[builder]
+units = 2
+slots = 32
+[storage]
+keep = "none"
+"#;

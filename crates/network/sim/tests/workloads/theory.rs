@@ -40,10 +40,11 @@ fn seconds_alone(config: &NetworkConfig, bytes: f64, switches: f64) -> f64 {
         Flow::CutThrough { .. } => wire / pace + switches / rate,
         Flow::Wormhole { .. } => (wire + switches) / pace,
     };
+    let crossing = bytes + config.nic.header.0 as f64;
     let memory = config
         .nic
         .dma
-        .map_or(0.0, |dma| bytes / dma.read.as_bytes_per_second() + bytes / dma.write.as_bytes_per_second());
+        .map_or(0.0, |dma| crossing / dma.read.as_bytes_per_second() + crossing / dma.write.as_bytes_per_second());
     let hosts = span(config.host.send) + span(config.nic.overhead) + span(config.host.receive);
     hosts + memory + moved + (switches + 1.0) * span(config.link.delay) + switches * span(config.switch.delay)
 }

@@ -17,6 +17,13 @@ pub(super) const NIC: &[Key] = &[
     of_preset("minimum", bytes(0, MAX_PACKET), "fewest bytes of a packet on the wire"),
     of_preset("messages", integer(1, MAX_WINDOW - 1), "messages whose packets are sent in turn at the same time"),
     key(
+        "queue",
+        integer(1, MAX_WINDOW - 1),
+        KeyDefault::Integer(NicConfig::QUEUE as i64),
+        "fragments that wait in the interface beside those that are being sent; further ones wait in the readout unit, in \
+         the order of their requests",
+    ),
+    key(
         "service",
         KeyKind::Word(&SERVICE),
         KeyDefault::Text("in-turn"),
@@ -44,7 +51,11 @@ pub(super) const NIC: &[Key] = &[
 
 static SERVICE: Words<Service> = Words(&[
     word("in-turn", "of the messages that are sent at once, in turn", Service::InTurn),
-    word("random-peer", "of a random peer with waiting messages; each peer has a queue", Service::RandomPeer),
+    word(
+        "peers-in-turn",
+        "of the peers with waiting messages, in turn, `messages` of them at once; each peer has a queue",
+        Service::PeersInTurn,
+    ),
 ]);
 
 const DMA: &[Key] = &[
@@ -61,6 +72,7 @@ pub(super) fn plan(view: View<'_>) -> NicConfig {
         header: view.quantity("header"),
         minimum: view.quantity("minimum"),
         messages: view.integer("messages"),
+        queue: view.integer("queue"),
         service: SERVICE.at(view, "service"),
         keeps_step: view.flag("keeps_step"),
         jitter: view.has("jitter").then(|| jitter::plan(view.below("jitter"))),

@@ -2,7 +2,7 @@
 
 use super::preset_keys::{ONE, PRESET, of_preset};
 use crate::{choice::*, limits::*, schema::*};
-use evb_fabric::{Routing, Spread};
+use evb_fabric::{Rails, Routing, Spread};
 
 pub(super) static ROUTING: Choice<Make<Routing>> = choice(
     "routing",
@@ -23,8 +23,18 @@ pub(super) static ROUTING: Choice<Make<Routing>> = choice(
                     ONE,
                     "consecutive blocked packets of a pair before it changes its route",
                 ),
+                key(
+                    "rails",
+                    KeyKind::Word(&RAILS),
+                    KeyDefault::Text("separate"),
+                    "ports of a host to which the routes from one port lead, when hosts have several",
+                ),
             ],
-            |view| Routing::Dispersive { patience: view.quantity("patience"), after: view.integer("after") },
+            |view| Routing::Dispersive {
+                patience: view.quantity("patience"),
+                after: view.integer("after"),
+                rails: RAILS.at(view, "rails"),
+            },
         ),
         variant("adaptive", "any free link of the equal routes, at every switch", &[], |_| Routing::Adaptive),
         variant(
@@ -61,6 +71,11 @@ const SPREAD: Key = key(
     KeyDefault::Text("destination"),
     "distribution of pairs of ports over equal routes",
 );
+
+static RAILS: Words<Rails> = Words(&[
+    word("separate", "to the port with the same number", Rails::Separate),
+    word("joined", "to any port: a pair that changes its route may change the port, too", Rails::Joined),
+]);
 
 static SPREADS: Words<Spread> = Words(&[
     word("source", "route n for source n, layer by layer: S-mod-k", Spread::Source),
