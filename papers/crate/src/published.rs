@@ -82,7 +82,10 @@ pub(crate) struct Column {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Difference {
     items: Vec<String>,
-    because: String,
+    pub(crate) because: String,
+    /// Whether a value is outside depends on the seed.
+    #[serde(default)]
+    pub(crate) varies: bool,
 }
 
 /// A figure and the points in it that the paper states.
@@ -135,10 +138,9 @@ impl Published {
         self.items.iter().find(|item| item.name == name)
     }
 
-    /// The reason for the known difference of an item.
-    pub(crate) fn known(&self, item: &str) -> Option<&str> {
-        let found = self.differences.iter().find(|one| one.items.iter().any(|name| name == item));
-        found.map(|difference| difference.because.as_str())
+    /// The known difference of an item.
+    pub(crate) fn known(&self, item: &str) -> Option<&Difference> {
+        self.differences.iter().find(|one| one.items.iter().any(|name| name == item))
     }
 
     /// Items are named by parameters that they set, and by known differences.

@@ -98,6 +98,7 @@ impl ReportBuilder {
     fn judge(&self, item: &Item, value: Option<&Value>, sensitivity: &[Sensitivity]) -> PaperItem {
         let reproduced = value.map(|value| value.number).filter(|number| number.is_finite());
         let (relation, published) = item.expected();
+        let known = self.published.known(&item.name);
         let (class, because) = classify(item, &self.published, sensitivity);
         let verdict = match () {
             () if !item.is_judged() => Verdict::NotJudged,
@@ -121,7 +122,8 @@ impl ReportBuilder {
             because,
             verdict,
             theory: self.published.theory || item.theory,
-            known: self.published.known(&item.name).map(str::to_owned),
+            known: known.map(|difference| difference.because.clone()),
+            varies: known.is_some_and(|difference| difference.varies),
             measured_with: value.and_then(|value| value.tool.clone()),
             seed: self.seed,
             version: self.version.clone(),
