@@ -20,6 +20,8 @@ pub(crate) struct Item {
     /// True if the value is the result of a theory, in a paper of measurements.
     #[serde(default)]
     pub(crate) theory: bool,
+    /// The finding that the value belongs to, if other values come from the same experiment.
+    pub(crate) finding: Option<String>,
     pub(crate) published: Option<f64>,
     pub(crate) at_least: Option<f64>,
     pub(crate) at_most: Option<f64>,

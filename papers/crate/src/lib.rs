@@ -6,6 +6,7 @@
 //! nothing is simulated here.
 
 mod class;
+mod finding;
 mod fit;
 mod item;
 mod measured;
@@ -17,7 +18,7 @@ mod results;
 mod sensitivity;
 
 use evb_experiment::{Diagnostics, Experiment};
-use evb_record::{PaperReport, Sensitivity};
+use evb_record::{PaperItem, PaperReport, Sensitivity};
 use include_dir::Dir;
 pub use parameter::Parameter;
 use published::Published;
@@ -61,6 +62,14 @@ pub enum PaperError {
     /// A measurement of hardware is missing or invalid.
     #[error("papers/{slug}/measured.jsonl: {reason}")]
     Measured {
+        /// The paper.
+        slug: &'static str,
+        /// The reason.
+        reason: String,
+    },
+    /// The stored results are invalid, or of other items.
+    #[error("papers/{slug}/expected.jsonl: {reason}")]
+    Stored {
         /// The paper.
         slug: &'static str,
         /// The reason.
@@ -138,6 +147,31 @@ impl Paper {
         report.finish(&self.stored_sensitivity()?)
     }
 
+    /// The report of the results in the folder of the paper, without tables and figures.
+    ///
+    /// # Errors
+    /// The folder is invalid, or its results are not of its published values.
+    pub fn stored_report(&self) -> Result<PaperReport, PaperError> {
+        let published = self.published()?;
+        let wrong = |reason: String| PaperError::Stored { slug: self.slug, reason };
+        let text = self.text("expected.jsonl").ok_or_else(|| wrong("it is not there".into()))?;
+        let parse = |line| serde_json::from_str(line).map_err(|error| wrong(error.to_string()));
+        let items = text.lines().map(parse).collect::<Result<Vec<PaperItem>, _>>()?;
+        let names = published.items.iter().map(|item| &item.name);
+        if !names.eq(items.iter().map(|item| &item.item)) {
+            return Err(wrong("published.toml has other items: `UPDATE_PAPERS=1 cargo xtask papers`".into()));
+        }
+        Ok(PaperReport {
+            slug: self.slug.to_owned(),
+            findings: finding::findings(&published, &items),
+            title: published.title,
+            year: published.year,
+            items,
+            tables: Vec::new(),
+            figures: Vec::new(),
+        })
+    }
+
     /// The parameters of the experiments.
     ///
     /// # Errors
@@ -152,15 +186,18 @@ impl Paper {
     /// A line is not a record.
     pub fn stored_sensitivity(&self) -> Result<Vec<Sensitivity>, PaperError> {
         let wrong = |reason: String| PaperError::Sensitivity { slug: self.slug, reason };
-        let file = self.folder.get_file("sensitivity.jsonl");
-        let text = file.and_then(|file| file.contents_utf8()).unwrap_or_default();
+        let text = self.text("sensitivity.jsonl").unwrap_or_default();
         text.lines().map(|line| serde_json::from_str(line).map_err(|error| wrong(error.to_string()))).collect()
     }
 
     fn published(&self) -> Result<Published, PaperError> {
         let wrong = |reason: String| PaperError::Published { slug: self.slug, reason };
-        let file = self.folder.get_file("published.toml");
-        let text = file.and_then(|file| file.contents_utf8()).ok_or_else(|| wrong("it is not there".into()))?;
+        let text = self.text("published.toml").ok_or_else(|| wrong("it is not there".into()))?;
         Published::parse(text).map_err(wrong)
+    }
+
+    /// The text of a file in the folder.
+    fn text(&self, file: &str) -> Option<&'static str> {
+        self.folder.get_file(file)?.contents_utf8()
     }
 }

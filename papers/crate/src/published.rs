@@ -1,6 +1,7 @@
 //! Published values of a paper: the form of `published.toml`.
 
 use crate::{
+    finding,
     item::{Declared, Error, Item},
     parameter::Parameter,
 };
@@ -72,6 +73,8 @@ pub(crate) struct Column {
     class: Option<Declared>,
     #[serde(default)]
     because: String,
+    /// The finding that the column belongs to, if it is not one alone.
+    finding: Option<String>,
     /// Rows that are implied, and by what.
     #[serde(default)]
     implied: BTreeMap<String, String>,
@@ -86,6 +89,8 @@ pub(crate) struct Difference {
     /// Whether a value is outside depends on the seed.
     #[serde(default)]
     pub(crate) varies: bool,
+    /// The cause in a few words, if these are not the first clause of `because`.
+    cause: Option<String>,
 }
 
 /// A figure and the points in it that the paper states.
@@ -124,6 +129,7 @@ impl Published {
         published.items.iter().try_for_each(Item::check)?;
         published.parameters.iter().try_for_each(Parameter::check)?;
         published.check_names()?;
+        finding::check(&published.items)?;
         let names = published.items.iter().map(|item| &item.name);
         let mut names: Vec<_> = names.chain(published.figures.iter().map(|figure| &figure.name)).collect();
         names.sort();
@@ -159,6 +165,15 @@ impl Published {
     }
 }
 
+impl Difference {
+    /// The reason in a few words.
+    pub(crate) fn cause(&self) -> &str {
+        let ends = [": ", "; ", ". "].iter().filter_map(|mark| self.because.find(mark));
+        let first_clause = &self.because[..ends.min().unwrap_or(self.because.len())];
+        self.cause.as_deref().unwrap_or(first_clause)
+    }
+}
+
 impl Column {
     /// The class of a row, and the reason.
     fn class(&self, row: &str) -> (Option<Declared>, String) {
@@ -191,6 +206,7 @@ impl Table {
             if published.is_some_and(|values| values.len() != self.rows.values.len()) {
                 return Err(format!("{}.{} has not one value for each row", self.name, column.name));
             }
+            let finding = column.finding.clone().unwrap_or_else(|| format!("{}.{}", self.name, column.name));
             for row in 0..self.rows.values.len() {
                 let (class, because) = column.class(&self.row(row));
                 items.push(Item {
@@ -199,6 +215,7 @@ impl Table {
                     place: self.place.clone(),
                     unit: self.unit.clone(),
                     theory: self.theory,
+                    finding: Some(finding.clone()),
                     published: published.map(|values| values[row]),
                     error: column.error.clone(),
                     class,

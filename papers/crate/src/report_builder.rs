@@ -3,6 +3,7 @@
 use crate::{
     PaperError,
     class::classify,
+    finding::findings,
     item::Item,
     published::{self, Published, Scale},
 };
@@ -83,6 +84,7 @@ impl ReportBuilder {
         {
             return Err(missing(&figure.name));
         }
+        let findings = findings(&self.published, &items);
         let tables = self.published.tables.iter().map(|table| self.table(table)).collect();
         let figures = self.published.figures.into_iter().zip(self.curves);
         Ok(PaperReport {
@@ -90,6 +92,7 @@ impl ReportBuilder {
             title: self.published.title,
             year: self.published.year,
             items,
+            findings,
             tables,
             figures: figures.map(|(figure, curves)| draw(figure, curves)).collect(),
         })

@@ -13,6 +13,7 @@ mod hardware;
 mod occupancy;
 mod outcome;
 mod paper;
+mod paper_report;
 mod qualification;
 mod shaping;
 mod simulation;
@@ -33,9 +34,8 @@ pub use finding::{Effect, Finding, FindingKind};
 pub use hardware::HardwareMeasurement;
 pub use occupancy::{BuilderOccupancy, Occupancy, ReadoutOccupancy};
 pub use outcome::Outcome;
-pub use paper::{
-    Basis, Class, Curve, Figure, PaperColumn, PaperItem, PaperReport, PaperTable, Relation, Sensitivity, Verdict,
-};
+pub use paper::{Basis, Class, PaperItem, Relation, Sensitivity, Verdict};
+pub use paper_report::{Curve, Figure, PaperColumn, PaperFinding, PaperReport, PaperTable};
 pub use qualification::{LinkSpeed, LinkVerdict, PairOfNodes, Qualification};
 use serde::{Deserialize, Serialize};
 pub use shaping::{Shaping, Slots};

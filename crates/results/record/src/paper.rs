@@ -1,4 +1,4 @@
-//! Results of `evb paper`: published values, reproduced values beside them, and their tables and figures.
+//! Records of `evb paper`: published values, reproduced values beside them, and the parameters that they depend on.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -68,9 +68,15 @@ impl PaperItem {
         self.relation.holds(reproduced, self.published.unwrap_or_default(), self.tolerance.unwrap_or_default())
     }
 
-    /// The difference in per cent of the published value.
+    /// The difference in per cent of the published value; zero for a bound that holds. `None` if either number is missing,
+    /// or the published one is zero.
     pub fn error_percent(&self) -> Option<f64> {
-        Some(self.difference? / self.published.filter(|published| *published != 0.0)?.abs() * 100.0)
+        let wrong = match self.relation {
+            Relation::Equal | Relation::Shown => self.difference?,
+            Relation::AtLeast => self.difference?.min(0.0),
+            Relation::AtMost => self.difference?.max(0.0),
+        };
+        Some(wrong / self.published.filter(|published| *published != 0.0)?.abs() * 100.0)
     }
 }
 
@@ -171,89 +177,4 @@ pub enum Basis {
     Calibrated,
     /// Neither.
     Assumed,
-}
-
-/// The results of one paper.
-#[derive(Clone, Debug, PartialEq)]
-pub struct PaperReport {
-    /// The folder of the paper.
-    pub slug: String,
-    /// Title of the paper.
-    pub title: String,
-    /// Year in which it was published.
-    pub year: u16,
-    /// Every value, including those of the tables.
-    pub items: Vec<PaperItem>,
-    /// The tables.
-    pub tables: Vec<PaperTable>,
-    /// The figures.
-    pub figures: Vec<Figure>,
-}
-
-impl PaperReport {
-    /// Returns true if exactly the items in the list of known differences are outside.
-    pub fn good(&self) -> bool {
-        self.items.iter().all(PaperItem::is_as_listed)
-    }
-}
-
-/// A table, whose cells are items.
-#[derive(Clone, Debug, PartialEq)]
-pub struct PaperTable {
-    /// Name of the table, unique in its paper; the items of its cells begin with it.
-    pub name: String,
-    /// Description of the table.
-    pub what: String,
-    /// Place in the paper.
-    pub place: String,
-    /// Unit of all cells.
-    pub unit: String,
-    /// The quantity that differs between rows.
-    pub row_name: String,
-    /// The value of each row.
-    pub rows: Vec<String>,
-    /// The columns.
-    pub columns: Vec<PaperColumn>,
-}
-
-/// A column of a table.
-#[derive(Clone, Debug, PartialEq)]
-pub struct PaperColumn {
-    /// Name of the column.
-    pub name: String,
-    /// For each row the index of its item in the report.
-    pub items: Vec<usize>,
-}
-
-/// A figure: reproduced curves and published points.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Figure {
-    /// Name of the figure, unique in its paper, fit for the stem of a file name.
-    pub name: String,
-    /// Description of the figure.
-    pub what: String,
-    /// Place in the paper.
-    pub place: String,
-    /// Title of the horizontal axis, with its unit.
-    pub x: String,
-    /// Title of the vertical axis, with its unit.
-    pub y: String,
-    /// True if the horizontal axis is logarithmic.
-    pub x_log: bool,
-    /// True if the vertical axis is logarithmic.
-    pub y_log: bool,
-    /// Reproduced curves.
-    pub curves: Vec<Curve>,
-    /// Published points.
-    pub published: Vec<Curve>,
-}
-
-/// A curve, or a set of points.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Curve {
-    /// The label of the curve.
-    pub label: String,
-    /// The points, in the order of the line through them.
-    pub points: Vec<(f64, f64)>,
 }

@@ -2,8 +2,8 @@
 
 use crate::texts::snapshot;
 use evb_record::{
-    Basis, Class, Curve, Figure, PaperColumn, PaperItem, PaperReport, PaperTable, RecordKind, Relation, Sensitivity,
-    Verdict,
+    Basis, Class, Curve, Figure, PaperColumn, PaperFinding, PaperItem, PaperReport, PaperTable, RecordKind, Relation,
+    Sensitivity, Verdict,
 };
 use evb_report::{NARROW, figure, paper_errors, paper_page, paper_summary, papers_bands, sensitivity_summary};
 use std::collections::BTreeMap;
@@ -45,6 +45,8 @@ fn known(item: PaperItem) -> PaperItem {
 }
 
 pub(crate) fn report() -> PaperReport {
+    let finding =
+        |name: &str, items: &[usize]| PaperFinding { name: name.into(), items: items.to_vec(), causes: Vec::new() };
     let table = |column: &str, indices: &[usize]| PaperColumn { name: column.into(), items: indices.to_vec() };
     PaperReport {
         slug: "a-paper".into(),
@@ -63,6 +65,7 @@ pub(crate) fn report() -> PaperReport {
             item("t.b.1", Relation::Shown, None, 3.0, Class::Unpublished),
             item("t.b.2", Relation::Shown, None, f64::NAN, Class::Unpublished),
         ],
+        findings: vec![finding("equal", &[0]), finding("near", &[1]), finding("t.a", &[8])],
         tables: vec![PaperTable {
             name: "t".into(),
             what: "a table".into(),

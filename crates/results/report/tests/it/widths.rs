@@ -57,7 +57,7 @@ fn sweep() -> Vec<Record> {
 /// All published values of a paper, as they came out last.
 fn paper(expected: &str) -> PaperReport {
     let items: Vec<PaperItem> = expected.lines().map(|line| serde_json::from_str(line).expect("an item")).collect();
-    PaperReport { items, tables: Vec::new(), ..papers::report() }
+    PaperReport { items, findings: Vec::new(), tables: Vec::new(), ..papers::report() }
 }
 
 #[test]
