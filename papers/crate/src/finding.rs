@@ -18,8 +18,8 @@ pub(crate) fn findings(published: &Published, items: &[PaperItem]) -> Vec<PaperF
         }
         let finding = &mut findings[place];
         finding.items.push(index);
-        let outside = published.known(&item.item).filter(|_| item.verdict == Verdict::Outside);
-        let cause = outside.map(|difference| difference.cause().to_owned());
+        let known = published.known(&item.item).filter(|one| one.varies || item.verdict == Verdict::Outside);
+        let cause = known.map(|difference| difference.cause().to_owned());
         finding.causes.extend(cause.filter(|cause| !finding.causes.contains(cause)));
     }
     findings

@@ -26,9 +26,10 @@ pub use compare::{compare, compare_runs, comparison_table, is_same_measurement, 
 pub use csv::{MOST_SAMPLES, benchmark_csv, csv, links_csv, samples_csv};
 pub use explain::{Limit, LimitRole, explain, explain_running, explanation};
 pub use paper::{
-    paper_page, paper_summary, paper_totals, papers_bands, papers_differences, papers_headline, sensitivity_summary,
+    paper_page, paper_summary, paper_totals, papers_bands, papers_classes, papers_differences, papers_figure,
+    papers_findings, papers_sentences, sensitivity_summary,
 };
-pub use plot::{Plot, benchmark_plots, figure, paper_errors, plots, qualification_plots};
+pub use plot::{Plot, benchmark_plots, figure, paper_errors, paper_parity, plots, qualification_plots};
 pub use qualification::qualification_summary;
 pub use runs::{RunLine, run_list};
 pub use simulation::simulation_summary;

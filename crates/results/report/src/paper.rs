@@ -1,6 +1,8 @@
 //! Papers: published and reproduced values, as text and as a web page.
 
+mod findings;
 mod markdown;
+mod overview;
 mod page;
 mod sensitivity;
 
@@ -9,10 +11,12 @@ use crate::{
     text::{hanging, significant},
 };
 use evb_record::{Class, PaperItem, PaperReport, PaperTable, Relation, Verdict};
-pub use markdown::{papers_bands, papers_differences, papers_headline};
+pub(crate) use findings::{Finding, Score, by_paper, findings, percent};
+pub use markdown::{papers_bands, papers_classes, papers_differences};
+pub use overview::{papers_figure, papers_findings, papers_sentences};
 pub use page::paper_page;
 pub use sensitivity::sensitivity_summary;
-use std::{collections::BTreeSet, fmt::Write as _};
+use std::{collections::BTreeSet, fmt::Write as _, slice};
 
 /// A paper as text: its tables, then all other values, what is not modelled, and what is outside; the last line counts.
 pub fn paper_summary(report: &PaperReport, width: usize) -> String {
@@ -57,16 +61,18 @@ pub fn paper_summary(report: &PaperReport, width: usize) -> String {
         text.push_str(&hanging("hint: ", &hint, width));
     }
     text.push_str(&hanging("", &headline(&report.items), width));
-    text
+    text + &overview::score_lines(slice::from_ref(report), width)
 }
 
-/// The headlines of all measurements and of all theory.
-pub fn paper_totals(items: &[PaperItem], width: usize) -> String {
+/// The headlines of all measurements and of all theory, and their findings.
+pub fn paper_totals(reports: &[PaperReport], width: usize) -> String {
     let headline_of = |(name, theory): (&str, bool)| {
-        let items: Vec<_> = items.iter().filter(|item| item.theory == theory).cloned().collect();
+        let items = reports.iter().flat_map(|report| &report.items);
+        let items: Vec<_> = items.filter(|item| item.theory == theory).cloned().collect();
         (!items.is_empty()).then(|| hanging(name, &headline(&items), width))
     };
-    [("all measurements: ", false), ("all theory: ", true)].into_iter().filter_map(headline_of).collect()
+    let headlines = [("all measurements: ", false), ("all theory: ", true)].into_iter().filter_map(headline_of);
+    headlines.collect::<String>() + &overview::score_lines(reports, width)
 }
 
 /// Predicted values inside and outside, then the number of all others.
@@ -87,10 +93,10 @@ fn predicted(items: &[PaperItem]) -> [usize; 2] {
     [Verdict::Inside, Verdict::Outside].map(|kind| predicted.clone().filter(|item| item.verdict == kind).count())
 }
 
-/// The reasons for known differences, each with its items.
+/// The reasons for known differences, each with its items: those that are outside with this seed or with others.
 fn known_differences(items: &[PaperItem]) -> Vec<(Vec<&str>, &str)> {
     let mut found = Vec::<(Vec<&str>, &str)>::new();
-    let listed = items.iter().filter(|item| item.verdict == Verdict::Outside);
+    let listed = items.iter().filter(|item| item.verdict == Verdict::Outside || item.varies);
     for (item, reason) in listed.filter_map(|item| Some((item, item.known.as_deref()?))) {
         match found.iter_mut().find(|(_, known)| *known == reason) {
             Some((names, _)) => names.push(&item.item),

@@ -83,16 +83,16 @@ fn sensitivity(args: &PaperArgs) -> Result<Outcome, Failure> {
 }
 
 fn show(reports: &[PaperReport], as_json: bool) -> Result<(), Failure> {
-    let items: Vec<_> = reports.iter().flat_map(|report| report.items.iter().cloned()).collect();
     if as_json {
-        print!("{}", lines(items.iter().map(serde_json::to_string))?);
+        let items = reports.iter().flat_map(|report| &report.items);
+        print!("{}", lines(items.map(serde_json::to_string))?);
         return Ok(());
     }
     for report in reports {
         show_text(&format!("{}\n", evb_report::paper_summary(report, width())));
     }
     if reports.len() > 1 {
-        show_text(&evb_report::paper_totals(&items, width()));
+        show_text(&evb_report::paper_totals(reports, width()));
     }
     Ok(())
 }

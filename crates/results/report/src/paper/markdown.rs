@@ -1,4 +1,4 @@
-//! The generated parts of the page about papers.
+//! The generated parts of the pages about papers: single values.
 
 use super::{
     class, known_differences, number, predicted, published,
@@ -11,22 +11,17 @@ use std::fmt::Write as _;
 const NOT_COUNTED: [Class; 6] =
     [Class::Calibrated, Class::Implied, Class::Words, Class::Different, Class::NotModelled, Class::Unpublished];
 
-/// For each paper, for all measurements and for all theory the predicted values inside and outside, and the number of others by class. `folder` is
-/// the way to the folders of the papers.
-pub fn papers_headline(items: &[PaperItem], folder: &str) -> String {
+/// For each paper and for all the predicted values inside and outside, and the number of others by class: either of
+/// measurements or of theory. `folder` is the path to the folders of the papers.
+pub fn papers_classes(items: &[PaperItem], folder: &str, theory: bool) -> String {
     let mut text = "| paper | predicted: inside | outside |".to_owned();
     NOT_COUNTED.iter().for_each(|kind| text += &format!(" {} |", class(*kind)));
     text += &format!("\n|---|{}\n", "---:|".repeat(2 + NOT_COUNTED.len()));
-    for (all, theory) in [("all measurements", false), ("all theory", true)] {
-        let of_kind: Vec<_> = items.iter().filter(|item| item.theory == theory).cloned().collect();
-        for (paper, items) in by_paper(&of_kind) {
-            text += &row(&format!("[{paper}]({folder}/{paper}/README.md)"), &items);
-        }
-        if !of_kind.is_empty() {
-            text += &row(all, &of_kind.iter().collect::<Vec<_>>());
-        }
+    let of_kind: Vec<_> = items.iter().filter(|item| item.theory == theory).cloned().collect();
+    for (paper, items) in by_paper(&of_kind) {
+        text += &row(&format!("[{paper}]({folder}/{paper}/README.md)"), &items);
     }
-    text
+    text + &row("**all**", &of_kind.iter().collect::<Vec<_>>())
 }
 
 fn row(name: &str, items: &[&PaperItem]) -> String {
@@ -51,7 +46,7 @@ fn by_paper(items: &[PaperItem]) -> Vec<(&str, Vec<&PaperItem>)> {
     papers
 }
 
-/// Everything that is outside, with its reason.
+/// Everything that is outside with this seed or with others, with its reason.
 pub fn papers_differences(items: &[PaperItem]) -> String {
     let mut text = String::new();
     for (paper, items) in by_paper(items) {
@@ -67,7 +62,12 @@ pub fn papers_differences(items: &[PaperItem]) -> String {
 
 fn difference(item: &PaperItem) -> String {
     let ours = item.reproduced.map_or_else(|| "no number".into(), number);
-    format!("`{}` ({}) {ours} instead of {}", item.item, class(item.class), published(item))
+    let seeds = match (item.varies, item.verdict) {
+        (false, _) => "",
+        (true, Verdict::Inside) => ", outside with other seeds",
+        (true, _) => ", inside with other seeds",
+    };
+    format!("`{}` ({}) {ours} instead of {}{seeds}", item.item, class(item.class), published(item))
 }
 
 /// For each paper its predicted values with their bands, and the parameters on which they depend.

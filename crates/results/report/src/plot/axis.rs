@@ -39,6 +39,15 @@ impl Axis {
         Self { range, is_log: true, ticks }
     }
 
+    /// A logarithmic axis that ends close to the least and the most of all values, which are above zero.
+    pub(super) fn close_around(values: impl Iterator<Item = f64>) -> Self {
+        const MARGIN: f64 = 1.15;
+        let (least, most) = span(values).unwrap_or((1.0, 10.0));
+        let mut axis = Self { range: least / MARGIN..most * MARGIN, is_log: true, ticks: Vec::new() };
+        axis.ticks = labelled(axis.round_ticks(least / MARGIN, most * MARGIN).into_iter(), Unit::None);
+        axis
+    }
+
     /// The axis of a swept key: logarithmic if its values span more than a factor of ten. The values themselves are the
     /// ticks, as they are written in the file, unless they are too close.
     pub(super) fn of_key(values: &[(f64, &str)], unit: Unit) -> Self {

@@ -9,6 +9,7 @@ mod figure;
 mod links;
 mod mark;
 mod matrix;
+mod parity;
 mod quantity;
 mod style;
 
@@ -21,6 +22,7 @@ pub use errors::paper_errors;
 use evb_record::Record;
 pub use figure::figure;
 pub use matrix::qualification_plots;
+pub use parity::paper_parity;
 use quantity::{Unit, in_words};
 
 /// A plot.

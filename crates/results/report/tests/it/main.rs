@@ -4,7 +4,7 @@ mod benchmarks;
 mod comparisons;
 mod fabrics;
 mod papers;
-mod papers_page;
+mod parity;
 mod plots;
 mod samples;
 mod texts;
