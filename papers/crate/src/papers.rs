@@ -4,6 +4,7 @@ mod atlas_communication;
 mod atlas_ethernet;
 mod cms_adaptive_routing;
 mod cms_demonstrator;
+mod geoffray_hoefler;
 mod hluchyj_karol;
 mod karol;
 mod patel;
@@ -25,6 +26,7 @@ pub(crate) static ALL: &[Paper] = &[
     paper!("atlas-ethernet-1998", "$CARGO_MANIFEST_DIR/../atlas-ethernet-1998", atlas_ethernet),
     paper!("cms-adaptive-routing-2007", "$CARGO_MANIFEST_DIR/../cms-adaptive-routing-2007", cms_adaptive_routing),
     paper!("cms-demonstrator-1999", "$CARGO_MANIFEST_DIR/../cms-demonstrator-1999", cms_demonstrator),
+    paper!("geoffray-hoefler-2008", "$CARGO_MANIFEST_DIR/../geoffray-hoefler-2008", geoffray_hoefler),
     paper!("hluchyj-karol-1988", "$CARGO_MANIFEST_DIR/../hluchyj-karol-1988", hluchyj_karol),
     paper!("karol-1987", "$CARGO_MANIFEST_DIR/../karol-1987", karol),
     paper!("patel-1981", "$CARGO_MANIFEST_DIR/../patel-1981", patel),
