@@ -131,9 +131,9 @@ fn every_topology_can_be_written() {
     assert_eq!(topology("type = 'fat-tree', radix = 4"), Topology::FatTree { radix: 4 });
     assert_eq!(topology("type = 'butterfly', radix = 2, stages = 3"), Topology::Butterfly { radix: 2, stages: 3 });
     let grid = "type = 'grid', width = 3, height = 4, terminals = 2, links = 5";
-    assert_eq!(topology(grid), Topology::Grid { width: 3, height: 4, terminals: 2, links: 5 });
-    let torus = "type = 'torus', width = 3, height = 4";
-    assert_eq!(topology(torus), Topology::Torus { width: 3, height: 4, terminals: 1, links: 1 });
+    assert_eq!(topology(grid), Topology::Grid { width: 3, height: 4, depth: 1, terminals: 2, links: 5 });
+    let torus = "type = 'torus', width = 3, height = 4, depth = 5";
+    assert_eq!(topology(torus), Topology::Torus { width: 3, height: 4, depth: 5, terminals: 1, links: 1 });
     let tree = "type = 'tree', leaves = 3, ports_per_leaf = 4, trunk = 2, uplink = '1 GB/s'";
     assert_eq!(topology(tree), Topology::Tree { leaves: 3, ports_per_leaf: 4, trunk: 2, uplink: rate });
 }

@@ -67,23 +67,29 @@ pub enum Topology {
         /// Number of stages.
         stages: u16,
     },
-    /// Switches in rows and columns, linked to their neighbours.
+    /// Switches in rows, columns and layers, linked to their neighbours.
     Grid {
         /// Switches in a row.
         width: u16,
         /// Switches in a column.
         height: u16,
+        /// Layers of rows and columns; 1 in a plane.
+        #[serde(default = "one_layer", skip_serializing_if = "is_one_layer")]
+        depth: u16,
         /// Ports for hosts on each switch.
         terminals: u16,
         /// Parallel links between neighbours.
         links: u16,
     },
-    /// A grid whose rows and columns are closed to rings.
+    /// A grid whose lines of switches are closed to rings in each dimension.
     Torus {
         /// Switches in a row.
         width: u16,
         /// Switches in a column.
         height: u16,
+        /// Layers of rows and columns; 1 in a plane.
+        #[serde(default = "one_layer", skip_serializing_if = "is_one_layer")]
+        depth: u16,
         /// Ports for hosts on each switch.
         terminals: u16,
         /// Parallel links between neighbours.
@@ -107,6 +113,16 @@ pub enum Topology {
         /// Links. An end is the name of a switch, or `h0`, `h1`, ... for the ports of hosts, in order.
         links: Vec<ExplicitLink>,
     },
+}
+
+/// The layers of a grid in a plane.
+fn one_layer() -> u16 {
+    1
+}
+
+/// Returns true if a grid is in a plane.
+fn is_one_layer(depth: &u16) -> bool {
+    *depth == 1
 }
 
 /// One or several parallel cables, each a link in both directions.
@@ -224,7 +240,7 @@ pub enum Routing {
     },
     /// Any free link of the equal routes, at every switch.
     Adaptive,
-    /// Along the rows first, then along the columns; for grid and torus.
+    /// Along the rows first, then along the columns, then through the layers; for grid and torus.
     DimensionOrder {
         /// The distribution of pairs over parallel links.
         spread: Spread,

@@ -112,10 +112,10 @@ fn destinations(network: &Network) -> (Vec<SwitchId>, Vec<u16>) {
 /// The links that a routing allows towards a destination.
 enum RoutingRule {
     All,
-    /// Along the rows of a plane first, then along its columns.
+    /// Along the rows first, then along the columns, then through the layers.
     DimensionOrder {
-        width: u16,
-        height: u16,
+        /// Switches along each dimension.
+        sizes: [u16; 3],
         closed: bool,
     },
     /// Between a switch and its parent in a tree only.
@@ -127,10 +127,10 @@ impl RoutingRule {
         match (network.config.routing, &network.config.topology) {
             (
                 Routing::DimensionOrder { .. } | Routing::AdaptiveDimensionOrder,
-                &(Topology::Grid { width, height, .. } | Topology::Torus { width, height, .. }),
+                &(Topology::Grid { width, height, depth, .. } | Topology::Torus { width, height, depth, .. }),
             ) => {
                 let closed = matches!(network.config.topology, Topology::Torus { .. });
-                Self::DimensionOrder { width, height, closed }
+                Self::DimensionOrder { sizes: [width, height, depth], closed }
             }
             (Routing::SpanningTree | Routing::Learning { .. }, topology) => {
                 Self::Tree(spanning_tree(outputs, root(network, topology)))
@@ -142,19 +142,22 @@ impl RoutingRule {
     fn allows(&self, from: SwitchId, to: SwitchId, destination: SwitchId) -> bool {
         match self {
             Self::All => true,
-            Self::DimensionOrder { width, height, closed } => {
-                let coordinates = |switch: SwitchId| (switch.0 % width, switch.0 / width);
-                let ((column, row), goal) = (coordinates(from), coordinates(destination));
-                let next = if column == goal.0 {
-                    (column, step(row, goal.1, *height, *closed))
-                } else {
-                    (step(column, goal.0, *width, *closed), row)
-                };
-                coordinates(to) == next
+            &Self::DimensionOrder { sizes, closed } => {
+                let (mut next, goal) = (coordinates(from, sizes), coordinates(destination, sizes));
+                if let Some(dimension) = (0..sizes.len()).find(|&dimension| next[dimension] != goal[dimension]) {
+                    next[dimension] = step(next[dimension], goal[dimension], sizes[dimension], closed);
+                }
+                coordinates(to, sizes) == next
             }
             Self::Tree(parents) => parents[usize::from(from.0)] == Some(to) || parents[usize::from(to.0)] == Some(from),
         }
     }
+}
+
+/// The column, row and layer of a switch of a grid.
+fn coordinates(switch: SwitchId, [width, height, _]: [u16; 3]) -> [u16; 3] {
+    let row = switch.0 / width;
+    [switch.0 % width, row % height, row / height]
 }
 
 /// The neighbour of `from` on the shorter way to `to` along a line or a ring. Where both ways round are equal, switches

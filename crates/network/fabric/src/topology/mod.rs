@@ -24,15 +24,13 @@ pub(crate) fn build(config: &NetworkConfig) -> Result<Network, NetworkError> {
         }
         Topology::FatTree { radix } => fat_tree::build(config, *radix),
         Topology::Butterfly { radix, stages } => butterfly::build(config, *radix, *stages),
-        Topology::Grid { width, height, terminals, links } => {
-            let plane =
-                grid::Plane { width: *width, height: *height, terminals: *terminals, links: *links, closed: false };
-            grid::build(config, &plane)
+        Topology::Grid { width, height, depth, terminals, links } => {
+            let sizes = [*width, *height, *depth];
+            grid::build(config, &grid::Lattice { sizes, terminals: *terminals, links: *links, closed: false })
         }
-        Topology::Torus { width, height, terminals, links } => {
-            let plane =
-                grid::Plane { width: *width, height: *height, terminals: *terminals, links: *links, closed: true };
-            grid::build(config, &plane)
+        Topology::Torus { width, height, depth, terminals, links } => {
+            let sizes = [*width, *height, *depth];
+            grid::build(config, &grid::Lattice { sizes, terminals: *terminals, links: *links, closed: true })
         }
         Topology::Explicit { switches, links } => explicit::build(config, switches, links),
     }

@@ -36,7 +36,7 @@ fn store(queue: u64, priorities: u8) -> Flow {
 #[test]
 fn zeros_in_topologies_are_rejected() {
     let tree = |leaves, ports_per_leaf, trunk| Topology::Tree { leaves, ports_per_leaf, trunk, uplink: None };
-    let grid = |width, height, terminals, links| Topology::Grid { width, height, terminals, links };
+    let grid = |width, height, terminals, links| Topology::Grid { width, height, depth: 1, terminals, links };
     for (topology, what) in [
         (Topology::Crossbar { ports: 0 }, "topology.ports"),
         (clos(0, 1, 1, 1), "topology.leaves"),
@@ -53,7 +53,8 @@ fn zeros_in_topologies_are_rejected() {
         (grid(1, 0, 1, 1), "topology.height"),
         (grid(1, 1, 0, 1), "topology.terminals"),
         (grid(1, 1, 1, 0), "topology.links"),
-        (Topology::Torus { width: 0, height: 1, terminals: 1, links: 1 }, "topology.width"),
+        (Topology::Torus { width: 0, height: 1, depth: 1, terminals: 1, links: 1 }, "topology.width"),
+        (Topology::Torus { width: 1, height: 1, depth: 0, terminals: 1, links: 1 }, "topology.depth"),
         (explicit(&[], &[["h0", "a"]]), "the number of topology.switches"),
         (explicit(&["a"], &[]), "the number of host ports in topology.links"),
     ] {
@@ -95,7 +96,7 @@ fn zeros_in_settings_are_rejected() {
 #[test]
 fn numbers_above_their_limits_are_rejected() {
     let most = u16::MAX;
-    let torus = |terminals, links| Topology::Torus { width: most, height: most, terminals, links };
+    let torus = |terminals, links| Topology::Torus { width: most, height: most, depth: 1, terminals, links };
     for (topology, name) in [
         (Topology::FatTree { radix: most - 1 }, "host ports"),
         (Topology::Butterfly { radix: most, stages: most }, "host ports"),

@@ -14,8 +14,14 @@ fn topologies() -> impl Strategy<Value = Topology> {
         (few.clone(), few.clone(), few.clone(), few.clone()).prop_map(|(a, b, c, d)| clos(a, b, c, d)),
         (1_u16..=3).prop_map(|half| Topology::FatTree { radix: 2 * half }),
         (1_u16..=3, 1_u16..=3).prop_map(|(radix, stages)| Topology::Butterfly { radix, stages }),
-        grid.prop_map(|(width, height, terminals, links)| Topology::Grid { width, height, terminals, links }),
-        torus.prop_map(|(width, height, terminals, links)| Topology::Torus { width, height, terminals, links }),
+        grid.prop_map(|(width, height, terminals, links)| Topology::Grid { width, height, depth: 1, terminals, links }),
+        torus.prop_map(|(width, height, terminals, links)| Topology::Torus {
+            width,
+            height,
+            depth: 1,
+            terminals,
+            links
+        }),
         (few.clone(), few.clone(), few).prop_map(|(leaves, ports_per_leaf, trunk)| Topology::Tree {
             leaves,
             ports_per_leaf,
@@ -178,8 +184,10 @@ fn spreads_count_ports_or_mix() {
 #[test]
 fn dimension_order_goes_along_rows_first_the_shorter_way_round() {
     let spread = Spread::Source;
-    let network =
-        routed(Topology::Torus { width: 5, height: 4, terminals: 1, links: 2 }, Routing::DimensionOrder { spread });
+    let network = routed(
+        Topology::Torus { width: 5, height: 4, depth: 1, terminals: 1, links: 2 },
+        Routing::DimensionOrder { spread },
+    );
     let routes = all_routes(&network);
     let ways = |from, column: u16, row: u16| {
         names(&network, routes.candidates(switch_id(&network, from), EndpointId(row * 5 + column)))
@@ -194,10 +202,25 @@ fn dimension_order_goes_along_rows_first_the_shorter_way_round() {
 }
 
 #[test]
+fn dimension_order_goes_through_layers_last() {
+    let topology = Topology::Torus { width: 4, height: 3, depth: 5, terminals: 1, links: 1 };
+    let network = routed(topology, Routing::DimensionOrder { spread: Spread::Source });
+    let routes = all_routes(&network);
+    let way = |from| names(&network, routes.candidates(switch_id(&network, from), EndpointId(3 * 12 + 4 + 2)));
+    assert_eq!(way("s1_0_0"), ["s1_0_0>s2_0_0"]);
+    assert_eq!(way("s2_0_0"), ["s2_0_0>s2_1_0"]);
+    assert_eq!(way("s2_1_0"), ["s2_1_0>s2_1_4"], "round the ring");
+    assert_eq!(way("s2_1_4"), ["s2_1_4>s2_1_3"]);
+    assert_eq!(way("s2_1_3"), ["s2_1_3>h42"]);
+}
+
+#[test]
 fn dimension_order_makes_no_detour() {
     let spread = Spread::Source;
-    let network =
-        routed(Topology::Grid { width: 3, height: 2, terminals: 1, links: 1 }, Routing::DimensionOrder { spread });
+    let network = routed(
+        Topology::Grid { width: 3, height: 2, depth: 1, terminals: 1, links: 1 },
+        Routing::DimensionOrder { spread },
+    );
     let dead = link_id(&network, "s1_0>s2_0");
     let routes = Routes::find(&network, &|link| link != dead);
     assert!(routes.candidates(switch_id(&network, "s0_0"), EndpointId(2)).is_empty());
@@ -243,7 +266,7 @@ fn a_thousand_hosts_reach_each_other() {
     for topology in [
         clos(32, 32, 32, 1),
         Topology::FatTree { radix: 16 },
-        Topology::Torus { width: 32, height: 32, terminals: 1, links: 1 },
+        Topology::Torus { width: 32, height: 32, depth: 1, terminals: 1, links: 1 },
     ] {
         let network = build(topology);
         assert_eq!(network.hosts(), 1024);

@@ -93,7 +93,7 @@ fn butterfly_is_one_way_from_the_first_stage_to_the_last() {
 
 #[test]
 fn grid_has_no_link_over_its_edge() {
-    let network = build(Topology::Grid { width: 3, height: 2, terminals: 2, links: 2 });
+    let network = build(Topology::Grid { width: 3, height: 2, depth: 1, terminals: 2, links: 2 });
     assert_eq!(counts(&network), [12, 6, 2 * (12 + 2 * (2 * 2 + 3))]);
     assert!(network.links.iter().all(|link| !link.dateline));
     assert_eq!(network.link(link_id(&network, "s0_0>s1_0.1")).dimension, 0);
@@ -104,7 +104,7 @@ fn grid_has_no_link_over_its_edge() {
 
 #[test]
 fn torus_closes_rings_of_three_and_more() {
-    let network = build(Topology::Torus { width: 4, height: 3, terminals: 1, links: 1 });
+    let network = build(Topology::Torus { width: 4, height: 3, depth: 1, terminals: 1, links: 1 });
     assert_eq!(counts(&network), [12, 12, 2 * (12 + 12 + 12)]);
     let datelines: Vec<_> = network.links.iter().filter(|link| link.dateline).collect();
     assert_eq!(datelines.len(), 2 * (3 + 4));
@@ -115,12 +115,27 @@ fn torus_closes_rings_of_three_and_more() {
 }
 
 #[test]
+fn layers_are_joined_as_rows_and_columns_are() {
+    let grid = build(Topology::Grid { width: 2, height: 3, depth: 2, terminals: 1, links: 1 });
+    assert_eq!(counts(&grid), [12, 12, 2 * (12 + 2 * (3 + 4) + 6)]);
+    assert_eq!(grid.link(link_id(&grid, "s1_2_0>s1_2_1")).dimension, 2);
+    let torus = build(Topology::Torus { width: 4, height: 3, depth: 3, terminals: 2, links: 1 });
+    assert_eq!(counts(&torus), [72, 36, 2 * (72 + 3 * 36)]);
+    let closing = torus.link(link_id(&torus, "s1_2_2>s1_2_0"));
+    assert_eq!((closing.dateline, closing.dimension), (true, 2));
+    assert_eq!(torus.switch_into(EndpointId(2 * (12 + 4 + 3))), switch_id(&torus, "s3_1_1"));
+}
+
+#[test]
 fn torus_of_two_or_one_in_a_row_has_no_double_links() {
-    let two = build(Topology::Torus { width: 2, height: 1, terminals: 1, links: 1 });
+    let two = build(Topology::Torus { width: 2, height: 1, depth: 1, terminals: 1, links: 1 });
     assert_eq!(counts(&two), [2, 2, 2 * (2 + 1)]);
     assert!(two.links.iter().all(|link| !link.dateline));
-    assert_eq!(counts(&build(Topology::Torus { width: 1, height: 1, terminals: 3, links: 5 })), [3, 1, 6]);
-    assert_eq!(counts(&build(Topology::Torus { width: 2, height: 2, terminals: 1, links: 2 })), [4, 4, 2 * (4 + 8)]);
+    assert_eq!(counts(&build(Topology::Torus { width: 1, height: 1, depth: 1, terminals: 3, links: 5 })), [3, 1, 6]);
+    assert_eq!(
+        counts(&build(Topology::Torus { width: 2, height: 2, depth: 1, terminals: 1, links: 2 })),
+        [4, 4, 2 * (4 + 8)]
+    );
 }
 
 #[test]

@@ -5,7 +5,7 @@ use evb_core::{ByteCount, Span};
 use evb_fabric::*;
 
 fn torus(channels: u8, routing: Routing) -> Network {
-    let topology = Topology::Torus { width: 5, height: 4, terminals: 2, links: 2 };
+    let topology = Topology::Torus { width: 5, height: 4, depth: 1, terminals: 2, links: 2 };
     Network::build(&NetworkConfig { flow: cut_through(channels), routing, ..config(topology) }).expect("it is good")
 }
 
@@ -31,15 +31,25 @@ fn torus_needs_two_virtual_channels_and_dimension_order() {
 
 #[test]
 fn rings_of_up_to_four_are_too_short_to_wait_for_themselves() {
-    let torus = |side| Topology::Torus { width: side, height: side, terminals: 1, links: 1 };
+    let torus = |side| Topology::Torus { width: side, height: side, depth: 1, terminals: 1, links: 1 };
     // In a ring of four, ties that go both ways leave two links in a row without the next two.
     assert_eq!([3, 4].map(|side| cycle(&routed(torus(side), IN_ORDER))), [None, None]);
     assert!(cycle(&routed(torus(5), IN_ORDER)).is_some());
 }
 
 #[test]
+fn torus_of_three_dimensions_needs_two_channels() {
+    let torus = |channels| {
+        let topology = Topology::Torus { width: 5, height: 2, depth: 5, terminals: 1, links: 1 };
+        let config = NetworkConfig { flow: cut_through(channels), routing: IN_ORDER, ..config(topology) };
+        Network::build(&config).expect("it is a good network")
+    };
+    assert_eq!([1, 2].map(|channels| cycle(&torus(channels)).is_some()), [true, false]);
+}
+
+#[test]
 fn grid_needs_dimension_order() {
-    let grid = Topology::Grid { width: 3, height: 3, terminals: 1, links: 1 };
+    let grid = Topology::Grid { width: 3, height: 3, depth: 1, terminals: 1, links: 1 };
     assert_eq!(cycle(&routed(grid.clone(), IN_ORDER)), None);
     assert_eq!(cycle(&routed(grid, Routing::Random)).map(|cycle| cycle.len() >= 4), Some(true));
 }
@@ -55,7 +65,7 @@ fn trees_and_layers_never_wait_in_a_circle() {
     ] {
         assert_eq!(cycle(&routed(topology, Routing::Adaptive)), None);
     }
-    let torus = Topology::Torus { width: 4, height: 4, terminals: 1, links: 1 };
+    let torus = Topology::Torus { width: 4, height: 4, depth: 1, terminals: 1, links: 1 };
     assert_eq!(cycle(&routed(torus, Routing::SpanningTree)), None);
 }
 

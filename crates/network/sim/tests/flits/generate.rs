@@ -107,7 +107,7 @@ impl Generator {
     fn topology(&mut self, kind: FlowKind) -> Topology {
         if self.rings {
             let (width, terminals) = (self.number(4, 6), self.number(1, 2));
-            return Topology::Torus { width, height: self.number(1, 2), terminals, links: 1 };
+            return Topology::Torus { width, height: self.number(1, 2), depth: 1, terminals, links: 1 };
         }
         match self.below(9) {
             0 => Topology::Crossbar { ports: self.number(2, 8) },
@@ -123,8 +123,20 @@ impl Generator {
                 let radix = self.number(2, 3);
                 Topology::Butterfly { radix, stages: self.number(1, 6 - radix) }
             }
-            4 => self.plane(|width, height, terminals, links| Topology::Grid { width, height, terminals, links }),
-            5 | 6 => self.plane(|width, height, terminals, links| Topology::Torus { width, height, terminals, links }),
+            4 => self.plane(|width, height, terminals, links| Topology::Grid {
+                width,
+                height,
+                depth: 1,
+                terminals,
+                links,
+            }),
+            5 | 6 => self.plane(|width, height, terminals, links| Topology::Torus {
+                width,
+                height,
+                depth: 1,
+                terminals,
+                links,
+            }),
             7 => Topology::Tree {
                 leaves: self.number(1, 4),
                 ports_per_leaf: self.number(1, 4),

@@ -39,7 +39,7 @@ pub(super) static ROUTING: Choice<Make<Routing>> = choice(
         variant("adaptive", "any free link of the equal routes, at every switch", &[], |_| Routing::Adaptive),
         variant(
             "dimension-order",
-            "first along the rows, then along the columns; for `grid` and `torus`",
+            "first along the rows, then along the columns, then through the layers; for `grid` and `torus`",
             &[SPREAD],
             |view| Routing::DimensionOrder { spread: SPREADS.at(view, "spread") },
         ),

@@ -70,17 +70,26 @@ pub(super) static TOPOLOGY: Choice<Make<Topology>> = choice(
             ],
             |view| Topology::Butterfly { radix: view.integer("radix"), stages: view.integer("stages") },
         ),
-        variant("grid", "switches in rows and columns, linked to their neighbours", MESH, |view| Topology::Grid {
-            width: view.integer("width"),
-            height: view.integer("height"),
-            terminals: view.integer("terminals"),
-            links: view.integer("links"),
-        }),
-        variant("torus", "a grid whose rows and columns are closed to rings", MESH, |view| Topology::Torus {
-            width: view.integer("width"),
-            height: view.integer("height"),
-            terminals: view.integer("terminals"),
-            links: view.integer("links"),
+        variant(
+            "grid",
+            "switches in rows and columns, or in several layers of them, linked to their neighbours",
+            MESH,
+            |view| Topology::Grid {
+                width: view.integer("width"),
+                height: view.integer("height"),
+                depth: view.integer("depth"),
+                terminals: view.integer("terminals"),
+                links: view.integer("links"),
+            },
+        ),
+        variant("torus", "a grid whose lines of switches are closed to rings in each dimension", MESH, |view| {
+            Topology::Torus {
+                width: view.integer("width"),
+                height: view.integer("height"),
+                depth: view.integer("depth"),
+                terminals: view.integer("terminals"),
+                links: view.integer("links"),
+            }
         }),
         variant(
             "tree",
@@ -122,6 +131,7 @@ const UPLINK: Key = optional("uplink", bandwidth(), "rate of the links between s
 const MESH: &[Key] = &[
     count("width", PRESET, "switches in a row"),
     count("height", PRESET, "switches in a column"),
+    count("depth", ONE, "layers of such rows and columns"),
     count("terminals", ONE, "ports for hosts on each switch"),
     count("links", ONE, "parallel links between two switches"),
 ];
