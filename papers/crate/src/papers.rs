@@ -7,6 +7,7 @@ mod cms_demonstrator;
 mod geoffray_hoefler;
 mod hluchyj_karol;
 mod karol;
+mod merlin;
 mod patel;
 mod pollaczek;
 mod velo;
@@ -29,6 +30,7 @@ pub(crate) static ALL: &[Paper] = &[
     paper!("geoffray-hoefler-2008", "$CARGO_MANIFEST_DIR/../geoffray-hoefler-2008", geoffray_hoefler),
     paper!("hluchyj-karol-1988", "$CARGO_MANIFEST_DIR/../hluchyj-karol-1988", hluchyj_karol),
     paper!("karol-1987", "$CARGO_MANIFEST_DIR/../karol-1987", karol),
+    paper!("merlin-2018", "$CARGO_MANIFEST_DIR/../merlin-2018", merlin),
     paper!("patel-1981", "$CARGO_MANIFEST_DIR/../patel-1981", patel),
     paper!("pollaczek-1930", "$CARGO_MANIFEST_DIR/../pollaczek-1930", pollaczek),
     paper!("velo-2008", "$CARGO_MANIFEST_DIR/../velo-2008", velo),
