@@ -169,18 +169,25 @@ fn every_routing_and_arbitration_can_be_written() {
     assert_eq!(routing("type = 'random'"), Routing::Random);
     assert_eq!(
         routing("type = 'dispersive', patience = '3 us'"),
-        Routing::Dispersive { patience: Span(3_000_000), after: 1, rails: Rails::Separate }
+        Routing::Dispersive { patience: Span(3_000_000), after: 1, rails: Rails::Separate, probes: 0 }
     );
     assert_eq!(routing("type = 'adaptive'"), Routing::Adaptive);
     assert_eq!(routing("type = 'spanning-tree'"), Routing::SpanningTree);
     assert_eq!(routing("type = 'ecmp'"), Routing::Ecmp);
     let torus = "[network]\ntopology = { type = 'torus', width = 3, height = 3 }\nflow = { virtual_channels = 2 }\n\
                  routing = { type = 'dimension-order', spread = 'pair' }\n";
-    assert_eq!(config(torus).routing, Routing::DimensionOrder { spread: Spread::Pair });
+    assert_eq!(
+        config(torus).routing,
+        Routing::DimensionOrder { spread: Spread::Pair, ties: evb_fabric::Ties::Alternate }
+    );
     assert_eq!(config("[network]\npreset = 'ds-link-torus'\n").routing, Routing::AdaptiveDimensionOrder);
     let arbitration = |name: &str| config(&format!("[network]\nswitch.arbitration = '{name}'\n")).switch.arbitration;
-    let all =
-        [("round-robin", Arbitration::RoundRobin), ("random", Arbitration::Random), ("oldest", Arbitration::Oldest)];
+    let all = [
+        ("round-robin", Arbitration::RoundRobin),
+        ("random", Arbitration::Random),
+        ("oldest", Arbitration::Oldest),
+        ("least-recent", Arbitration::LeastRecent),
+    ];
     all.into_iter().for_each(|(name, expected)| assert_eq!(arbitration(name), expected));
     let separate = config("[network]\ncontrol = { type = 'separate', delay = '1 us', rate = '1 Gbit/s' }\n").control;
     assert_eq!(separate, Control::Separate { delay: Span::from_micros(1), rate: Bandwidth(1_000_000_000) });

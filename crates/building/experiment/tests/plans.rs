@@ -239,7 +239,7 @@ fn full_network() -> NetworkConfig {
             reaction: Span(700_000),
             priorities: 4,
         },
-        routing: Routing::Dispersive { patience: Span::from_micros(5), after: 1, rails: Rails::Joined },
+        routing: Routing::Dispersive { patience: Span::from_micros(5), after: 1, rails: Rails::Joined, probes: 0 },
         nic: NicConfig {
             ports: 2,
             rate: Some(Bandwidth(30_000_000_000)),

@@ -166,6 +166,8 @@ pub enum Arbitration {
     Random,
     /// The input that has waited longest.
     Oldest,
+    /// The input that got any output of the switch the longest time ago.
+    LeastRecent,
 }
 
 /// The flow control: the fate of a packet that cannot move.
@@ -237,6 +239,10 @@ pub enum Routing {
         /// The ports of a host to which the routes from one port lead.
         #[serde(default, skip_serializing_if = "Rails::is_default")]
         rails: Rails,
+        /// Routes that the pair probes then: it takes the first one that is free, and keeps its route if none is. With 0
+        /// it takes any other route.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        probes: u16,
     },
     /// Any free link of the equal routes, at every switch.
     Adaptive,
@@ -244,6 +250,9 @@ pub enum Routing {
     DimensionOrder {
         /// The distribution of pairs over parallel links.
         spread: Spread,
+        /// The direction where both ways round a ring are equal.
+        #[serde(default, skip_serializing_if = "Ties::is_default")]
+        ties: Ties,
     },
     /// Dimension order over any free one of parallel links; for grid and torus.
     AdaptiveDimensionOrder,
@@ -256,6 +265,29 @@ pub enum Routing {
     },
     /// Equal routes chosen by a hash over source, destination and message stream.
     Ecmp,
+}
+
+/// The direction of dimension order where both ways round a ring are equal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ties {
+    /// Upwards from switches in even places and downwards from the others, so that both directions carry the same.
+    #[default]
+    Alternate,
+    /// Upwards.
+    Upward,
+}
+
+impl Ties {
+    /// Returns true if the value is the default.
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// Returns true if nothing is probed.
+fn is_zero(probes: &u16) -> bool {
+    *probes == 0
 }
 
 /// The distribution of pairs of ports over equal routes.

@@ -1,6 +1,6 @@
 //! Distances from each switch to each switch that hosts receive from, over the links that the routing allows.
 
-use crate::{EndpointId, LinkId, Network, Routing, SwitchId, Topology};
+use crate::{EndpointId, LinkId, Network, Routing, SwitchId, Ties, Topology};
 use std::{cmp::Ordering, collections::VecDeque};
 
 /// Larger than any distance.
@@ -117,6 +117,7 @@ enum RoutingRule {
         /// Switches along each dimension.
         sizes: [u16; 3],
         closed: bool,
+        ties: Ties,
     },
     /// Between a switch and its parent in a tree only.
     Tree(Vec<Option<SwitchId>>),
@@ -126,11 +127,15 @@ impl RoutingRule {
     fn new(network: &Network, outputs: &[Vec<Neighbour>]) -> Self {
         match (network.config.routing, &network.config.topology) {
             (
-                Routing::DimensionOrder { .. } | Routing::AdaptiveDimensionOrder,
+                routing @ (Routing::DimensionOrder { .. } | Routing::AdaptiveDimensionOrder),
                 &(Topology::Grid { width, height, depth, .. } | Topology::Torus { width, height, depth, .. }),
             ) => {
                 let closed = matches!(network.config.topology, Topology::Torus { .. });
-                Self::DimensionOrder { sizes: [width, height, depth], closed }
+                let ties = match routing {
+                    Routing::DimensionOrder { ties, .. } => ties,
+                    _ => Ties::Alternate,
+                };
+                Self::DimensionOrder { sizes: [width, height, depth], closed, ties }
             }
             (Routing::SpanningTree | Routing::Learning { .. }, topology) => {
                 Self::Tree(spanning_tree(outputs, root(network, topology)))
@@ -142,10 +147,10 @@ impl RoutingRule {
     fn allows(&self, from: SwitchId, to: SwitchId, destination: SwitchId) -> bool {
         match self {
             Self::All => true,
-            &Self::DimensionOrder { sizes, closed } => {
+            &Self::DimensionOrder { sizes, closed, ties } => {
                 let (mut next, goal) = (coordinates(from, sizes), coordinates(destination, sizes));
                 if let Some(dimension) = (0..sizes.len()).find(|&dimension| next[dimension] != goal[dimension]) {
-                    next[dimension] = step(next[dimension], goal[dimension], sizes[dimension], closed);
+                    next[dimension] = step(next[dimension], goal[dimension], sizes[dimension], closed, ties);
                 }
                 coordinates(to, sizes) == next
             }
@@ -160,14 +165,14 @@ fn coordinates(switch: SwitchId, [width, height, _]: [u16; 3]) -> [u16; 3] {
     [switch.0 % width, row % height, row / height]
 }
 
-/// The neighbour of `from` on the shorter way to `to` along a line or a ring. Where both ways round are equal, switches
-/// in even places go upwards and the others downwards, so that both directions of a ring carry the same.
-fn step(from: u16, to: u16, length: u16, closed: bool) -> u16 {
+/// The neighbour of `from` on the shorter way to `to` along a line or a ring; `ties` decides where both ways round are
+/// equal.
+fn step(from: u16, to: u16, length: u16, closed: bool, ties: Ties) -> u16 {
     let [here, goal, all] = [from, to, length].map(u32::from);
     let ahead = (goal + all - here) % all;
     let up = match (closed, (ahead * 2).cmp(&all)) {
         (false, _) => goal > here,
-        (true, Ordering::Equal) => here % 2 == 0,
+        (true, Ordering::Equal) => ties == Ties::Upward || here % 2 == 0,
         (true, order) => order.is_lt(),
     };
     let next = match (from == to, up) {

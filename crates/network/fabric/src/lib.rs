@@ -37,7 +37,7 @@ mod topology;
 pub use config::{
     Arbitration, Control, Dma, ExplicitLink, Flow, HostConfig, Jitter, JitterPer, JitterSpread, LinkConfig,
     MapperConfig, NetworkConfig, NetworkFault, NetworkFaultAction, NicConfig, Rails, Routing, Service, Spread,
-    SwitchConfig, Topology, WhenFull,
+    SwitchConfig, Ties, Topology, WhenFull,
 };
 pub use error::NetworkError;
 pub use network::{Endpoint, EndpointId, FaultTarget, LinkEnd, LinkId, Network, NetworkLink, Switch, SwitchId};

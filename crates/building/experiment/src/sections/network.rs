@@ -76,6 +76,7 @@ static ARBITRATION: Words<Arbitration> = Words(&[
     word("round-robin", "the inputs in turn", Arbitration::RoundRobin),
     word("random", "drawn at random", Arbitration::Random),
     word("oldest", "the input that has waited longest", Arbitration::Oldest),
+    word("least-recent", "the input that got any output of the switch the longest time ago", Arbitration::LeastRecent),
 ]);
 
 const HOST: &[Key] = &[

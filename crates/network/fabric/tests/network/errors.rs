@@ -70,7 +70,10 @@ fn zeros_in_settings_are_rejected() {
         (|c| c.nic.ports = 0, "nic.ports"),
         (|c| c.nic.packet = ByteCount(0), "nic.packet"),
         (|c| c.nic.messages = 0, "nic.messages"),
-        (|c| c.routing = Routing::Dispersive { patience: Span(1), after: 0, rails: Rails::Separate }, "routing.after"),
+        (
+            |c| c.routing = Routing::Dispersive { patience: Span(1), after: 0, rails: Rails::Separate, probes: 0 },
+            "routing.after",
+        ),
         (|c| c.nic.rate = Some(Bandwidth(0)), "nic.rate"),
         (|c| c.nic.dma = Some(Dma { read: Bandwidth(0), write: Bandwidth(1) }), "nic.dma.read"),
         (|c| c.nic.dma = Some(Dma { read: Bandwidth(1), write: Bandwidth(0) }), "nic.dma.write"),
@@ -161,7 +164,7 @@ fn invalid_lists_of_switches_and_links_are_rejected() {
 
 #[test]
 fn unsuitable_routing_is_rejected() {
-    let routing = Routing::DimensionOrder { spread: Spread::Pair };
+    let routing = Routing::DimensionOrder { spread: Spread::Pair, ties: Ties::Alternate };
     let error = refused_with(|config| config.routing = routing);
     assert_eq!(error, E::UnsuitableRouting { routing: "dimension-order", topology: "clos" });
     assert_eq!(error.hint(), "use a grid or a torus, or another routing");

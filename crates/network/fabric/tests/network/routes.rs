@@ -47,7 +47,7 @@ fn routing() -> impl Strategy<Value = Routing> {
     prop_oneof![
         Just(Routing::Adaptive),
         Just(Routing::SpanningTree),
-        Just(Routing::DimensionOrder { spread }),
+        Just(Routing::DimensionOrder { spread, ties: Ties::Alternate }),
         Just(Routing::AdaptiveDimensionOrder),
     ]
 }
@@ -186,7 +186,7 @@ fn dimension_order_goes_along_rows_first_the_shorter_way_round() {
     let spread = Spread::Source;
     let network = routed(
         Topology::Torus { width: 5, height: 4, depth: 1, terminals: 1, links: 2 },
-        Routing::DimensionOrder { spread },
+        Routing::DimensionOrder { spread, ties: Ties::Alternate },
     );
     let routes = all_routes(&network);
     let ways = |from, column: u16, row: u16| {
@@ -204,7 +204,7 @@ fn dimension_order_goes_along_rows_first_the_shorter_way_round() {
 #[test]
 fn dimension_order_goes_through_layers_last() {
     let topology = Topology::Torus { width: 4, height: 3, depth: 5, terminals: 1, links: 1 };
-    let network = routed(topology, Routing::DimensionOrder { spread: Spread::Source });
+    let network = routed(topology, Routing::DimensionOrder { spread: Spread::Source, ties: Ties::Alternate });
     let routes = all_routes(&network);
     let way = |from| names(&network, routes.candidates(switch_id(&network, from), EndpointId(3 * 12 + 4 + 2)));
     assert_eq!(way("s1_0_0"), ["s1_0_0>s2_0_0"]);
@@ -215,11 +215,21 @@ fn dimension_order_goes_through_layers_last() {
 }
 
 #[test]
+fn ties_of_dimension_order_go_upwards_if_they_are_to() {
+    let topology = Topology::Torus { width: 4, height: 1, depth: 1, terminals: 1, links: 1 };
+    let way = |ties| {
+        let network = routed(topology.clone(), Routing::DimensionOrder { spread: Spread::Source, ties });
+        names(&network, all_routes(&network).candidates(switch_id(&network, "s3_0"), EndpointId(1)))
+    };
+    assert_eq!([Ties::Alternate, Ties::Upward].map(way), [["s3_0>s2_0"], ["s3_0>s0_0"]]);
+}
+
+#[test]
 fn dimension_order_makes_no_detour() {
     let spread = Spread::Source;
     let network = routed(
         Topology::Grid { width: 3, height: 2, depth: 1, terminals: 1, links: 1 },
-        Routing::DimensionOrder { spread },
+        Routing::DimensionOrder { spread, ties: Ties::Alternate },
     );
     let dead = link_id(&network, "s1_0>s2_0");
     let routes = Routes::find(&network, &|link| link != dead);

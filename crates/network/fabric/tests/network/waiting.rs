@@ -9,7 +9,7 @@ fn torus(channels: u8, routing: Routing) -> Network {
     Network::build(&NetworkConfig { flow: cut_through(channels), routing, ..config(topology) }).expect("it is good")
 }
 
-const IN_ORDER: Routing = Routing::DimensionOrder { spread: Spread::Source };
+const IN_ORDER: Routing = Routing::DimensionOrder { spread: Spread::Source, ties: Ties::Alternate };
 
 /// The cycle, checked: each link begins where the one before it ends.
 fn cycle(network: &Network) -> Option<Vec<LinkId>> {

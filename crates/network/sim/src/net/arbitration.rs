@@ -10,7 +10,7 @@ use crate::{
     packet::{LaneId, PacketId, Packets},
 };
 use evb_core::{Stream, Time};
-use evb_fabric::{Arbitration, LinkId};
+use evb_fabric::{Arbitration, LinkId, Network};
 use rand::RngExt;
 
 /// The arbiter of the links.
@@ -18,6 +18,10 @@ pub(super) struct Arbiter {
     policy: Arbitration,
     /// False if the first packet that fits is always chosen. Otherwise another one may have a higher priority, or be drawn.
     compares_all: bool,
+    /// For each lane the number of its last grant, for [`Arbitration::LeastRecent`]; else empty.
+    served: Vec<u64>,
+    /// Number of grants so far.
+    grants: u64,
 }
 
 /// The best packet of those compared so far.
@@ -26,18 +30,41 @@ struct Choice {
     priority: u8,
     /// Others of the same priority.
     equals: u32,
+    lane: LaneId,
 }
 
 impl Arbiter {
-    pub(super) fn new(policy: Arbitration, priorities: u32) -> Self {
-        Self { policy, compares_all: priorities > 1 || policy == Arbitration::Random }
+    pub(super) fn new(policy: Arbitration, priorities: u32, network: &Network, channels: u32) -> Self {
+        let is_recent = policy == Arbitration::LeastRecent;
+        let lanes = if is_recent { network.links.len() * channels.next_power_of_two() as usize } else { 0 };
+        let compares_all = priorities > 1 || is_recent || policy == Arbitration::Random;
+        Self { policy, compares_all, served: vec![0; lanes], grants: 0 }
+    }
+
+    /// Notes that a packet from this lane got a link.
+    #[inline]
+    pub(super) fn note(&mut self, lane: LaneId) {
+        if let Some(served) = self.served.get_mut(lane.0 as usize) {
+            self.grants += 1;
+            *served = self.grants;
+        }
+    }
+
+    /// The number of the last grant to a packet from a lane.
+    fn last_grant(&self, lane: LaneId) -> u64 {
+        self.served.get(lane.0 as usize).copied().unwrap_or_default()
+    }
+
+    /// True if the order at an output depends on the grants of other outputs.
+    pub(super) fn looks_at_all_outputs(&self) -> bool {
+        self.policy == Arbitration::LeastRecent
     }
 
     /// The place of a packet among those that wait for a link, in the order of the arbitration: by lane, or by the time
     /// of the request, those of one time by lane.
     #[inline]
     fn place_among(&self, waiting: &[Waiting], packets: &Packets, one: &Waiting) -> usize {
-        if self.policy == Arbitration::RoundRobin {
+        if matches!(self.policy, Arbitration::RoundRobin | Arbitration::LeastRecent) {
             return waiting.partition_point(|other| other.lane <= one.lane);
         }
         let since = packets[one.id].since;
@@ -50,6 +77,12 @@ impl Arbiter {
     fn prefer(&self, best: &mut Option<Choice>, one: Waiting, place: usize, random: &mut Stream) -> bool {
         let equals = match best {
             Some(best) if one.priority < best.priority => return false,
+            Some(best) if one.priority == best.priority && self.policy == Arbitration::LeastRecent => {
+                if self.last_grant(one.lane) >= self.last_grant(best.lane) {
+                    return false;
+                }
+                0
+            }
             Some(best) if one.priority == best.priority => {
                 // Each new one replaces the chosen one with its fair chance.
                 best.equals += 1;
@@ -60,7 +93,7 @@ impl Arbiter {
             }
             _ => 0,
         };
-        *best = Some(Choice { place, priority: one.priority, equals });
+        *best = Some(Choice { place, priority: one.priority, equals, lane: one.lane });
         true
     }
 
@@ -69,7 +102,7 @@ impl Arbiter {
     fn first(&self, port: &Port) -> usize {
         match self.policy {
             Arbitration::RoundRobin => port.waiting.partition_point(|one| one.lane <= port.turn),
-            Arbitration::Oldest | Arbitration::Random => 0,
+            Arbitration::Oldest | Arbitration::Random | Arbitration::LeastRecent => 0,
         }
     }
 }

@@ -158,7 +158,7 @@ impl Net {
         let now = self.queue.now();
         let packet = &mut self.packets[id];
         self.counts.grant(now, link, packet);
-        self.router.note_patience(now, packet);
+        let probes = self.router.note_patience(now, packet);
         packet.channel = self.flow.channel(&self.links, link, packet);
         let lane = self.links.lane(link, packet.channel);
         let port = &mut self.links[link];
@@ -167,6 +167,11 @@ impl Net {
         port.turn = packet.lane;
         packet.corrupted |= self.faults.corrupts(link, port, self.counts[link].packets);
         self.trace.grant(now, id, packet, &self.network, link);
+        self.arbiter.note(packet.lane);
+        if probes > 0 {
+            let (pair, variant) = ((packet.from, packet.to), packet.variant);
+            self.probe(pair, variant, probes);
+        }
         match self.flow.wormhole() {
             Some(wormhole) => self.start_worm(wormhole, link, lane, id),
             None => self.start_whole(link, lane, id),

@@ -28,6 +28,7 @@ mod forwarding;
 mod lane;
 mod links;
 mod partition_border;
+mod probing;
 mod routing;
 mod source_routed;
 mod trains;
@@ -129,7 +130,7 @@ impl Net {
             has_rules: matches!(network.config.routing, Routing::Learning { .. }),
             bridges: Bridges::of(&network, &router.routes),
             router,
-            arbiter: Arbiter::new(switch.arbitration, priorities),
+            arbiter: Arbiter::new(switch.arbitration, priorities, &network, channels),
             faults: Faults::new(network.links.len()),
             source_routed: SourceRoutedPackets::default(),
             without_message: 0,

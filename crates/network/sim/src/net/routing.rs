@@ -115,27 +115,43 @@ impl Router {
 
     /// The link that a packet takes among equal ones, when that does not depend on which of them is free.
     pub(super) fn pick(&self, network: &Network, random: &mut Stream, packet: &Packet, outputs: &[LinkId]) -> LinkId {
-        let pair_routes = outputs.len() as u32;
+        match self.routing {
+            Routing::Random => outputs[random.random_range(0..outputs.len() as u32) as usize],
+            _ => self.pick_fixed(network, (packet.from, packet.to), packet.variant, outputs),
+        }
+    }
+
+    /// The link among equal ones on a route of a pair.
+    pub(super) fn pick_fixed(
+        &self,
+        network: &Network,
+        (from, to): (EndpointId, EndpointId),
+        variant: u32,
+        outputs: &[LinkId],
+    ) -> LinkId {
         let spread = match self.routing {
-            Routing::Random => return outputs[random.random_range(0..pair_routes) as usize],
-            Routing::Fixed { spread } | Routing::DimensionOrder { spread } => spread,
-            Routing::Dispersive { .. }
+            Routing::Fixed { spread } | Routing::DimensionOrder { spread, .. } => spread,
+            Routing::Random
+            | Routing::Dispersive { .. }
             | Routing::SpanningTree
             | Routing::Learning { .. }
             | Routing::Ecmp
             | Routing::Adaptive
             | Routing::AdaptiveDimensionOrder => Spread::Pair,
         };
-        let index = spread.index(network, self.seed, packet.from, packet.to, packet.variant, outputs[0]);
-        outputs[(index % pair_routes) as usize]
+        let index = spread.index(network, self.seed, from, to, variant, outputs[0]);
+        outputs[index as usize % outputs.len()]
     }
 
     /// The port of a host at which a new packet arrives. `same` is the port with the number of the sending one.
     pub(super) fn port(&self, network: &Network, from: EndpointId, same: EndpointId) -> EndpointId {
+        self.port_of(network, from, same, self.variant(from, same, 0))
+    }
+
+    /// The port of a host at which the route with this number arrives.
+    pub(super) fn port_of(&self, network: &Network, from: EndpointId, same: EndpointId, variant: u32) -> EndpointId {
         match self.routing {
-            Routing::Dispersive { rails, .. } => {
-                rails.port(network, self.seed, from, same, self.variant(from, same, 0))
-            }
+            Routing::Dispersive { rails, .. } => rails.port(network, self.seed, from, same, variant),
             _ => same,
         }
     }
@@ -154,24 +170,35 @@ impl Router {
     }
 
     /// Notes a packet that waits too long (dispersive routing). After several such packets of a pair in a row, the next
-    /// ones take another route.
+    /// ones take another route; returns the number of routes to probe for it, if any.
     #[inline]
-    pub(super) fn note_patience(&mut self, now: Time, packet: &mut Packet) {
-        let Routing::Dispersive { patience, after, .. } = self.routing else { return };
+    pub(super) fn note_patience(&mut self, now: Time, packet: &mut Packet) -> u16 {
+        let Routing::Dispersive { patience, after, probes, .. } = self.routing else { return 0 };
         if packet.blocked || packet.lane == LaneId::NONE || now.since(packet.since) <= patience {
-            return;
+            return 0;
         }
         packet.blocked = true;
         let pair = self.pair(packet.from, packet.to);
         let route = &mut self.pair_routes[pair];
         if route.variant != packet.variant {
-            return;
+            return 0;
         }
         route.blocked += 1;
-        if route.blocked >= after {
-            *route = PairRoute { variant: packet.variant.wrapping_add(1), blocked: 0 };
-            self.changes += 1;
+        if route.blocked < after {
+            return 0;
         }
+        route.blocked = 0;
+        if probes == 0 {
+            self.change_route(packet.from, packet.to, packet.variant.wrapping_add(1));
+        }
+        probes
+    }
+
+    /// The next packets of a pair take another route.
+    pub(super) fn change_route(&mut self, from: EndpointId, to: EndpointId, variant: u32) {
+        let pair = self.pair(from, to);
+        self.pair_routes[pair] = PairRoute { variant, blocked: 0 };
+        self.changes += 1;
     }
 
     /// Dispersive routing: a packet has arrived. One that was not blocked shows that its route is good.

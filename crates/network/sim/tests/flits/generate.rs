@@ -101,7 +101,11 @@ impl Generator {
     }
 
     fn arbitration(&mut self) -> Arbitration {
-        if self.coincident || self.one_in(2) { Arbitration::RoundRobin } else { Arbitration::Oldest }
+        match () {
+            () if self.coincident || self.one_in(2) => Arbitration::RoundRobin,
+            () if self.one_in(2) => Arbitration::Oldest,
+            () => Arbitration::LeastRecent,
+        }
     }
 
     fn topology(&mut self, kind: FlowKind) -> Topology {
@@ -186,7 +190,9 @@ impl Generator {
     fn routing(&mut self, topology: &Topology) -> Routing {
         let spread = self.spread();
         match topology {
-            Topology::Grid { .. } | Topology::Torus { .. } if self.one_in(2) => Routing::DimensionOrder { spread },
+            Topology::Grid { .. } | Topology::Torus { .. } if self.one_in(2) => {
+                Routing::DimensionOrder { spread, ties: Ties::Alternate }
+            }
             _ => Routing::Fixed { spread },
         }
     }

@@ -2,7 +2,10 @@
 
 use super::preset_keys::{ONE, PRESET, of_preset};
 use crate::{choice::*, limits::*, schema::*};
-use evb_fabric::{Rails, Routing, Spread};
+use evb_fabric::{Rails, Routing, Spread, Ties};
+
+/// Most routes that a pair probes at once.
+const MAX_PROBES: i64 = 1024;
 
 pub(super) static ROUTING: Choice<Make<Routing>> = choice(
     "routing",
@@ -29,19 +32,35 @@ pub(super) static ROUTING: Choice<Make<Routing>> = choice(
                     KeyDefault::Text("separate"),
                     "ports of a host to which the routes from one port lead, when hosts have several",
                 ),
+                key(
+                    "probes",
+                    integer(0, MAX_PROBES),
+                    KeyDefault::Integer(0),
+                    "routes that the pair probes then: it takes the first one on which no link is in use, and keeps \
+                     its route if there is none; with 0 it takes any other route",
+                ),
             ],
             |view| Routing::Dispersive {
                 patience: view.quantity("patience"),
                 after: view.integer("after"),
                 rails: RAILS.at(view, "rails"),
+                probes: view.integer("probes"),
             },
         ),
         variant("adaptive", "any free link of the equal routes, at every switch", &[], |_| Routing::Adaptive),
         variant(
             "dimension-order",
             "first along the rows, then along the columns, then through the layers; for `grid` and `torus`",
-            &[SPREAD],
-            |view| Routing::DimensionOrder { spread: SPREADS.at(view, "spread") },
+            &[
+                SPREAD,
+                key(
+                    "ties",
+                    KeyKind::Word(&TIES),
+                    KeyDefault::Text("alternate"),
+                    "direction where both ways round a ring are equal",
+                ),
+            ],
+            |view| Routing::DimensionOrder { spread: SPREADS.at(view, "spread"), ties: TIES.at(view, "ties") },
         ),
         variant("adaptive-dimension-order", "as `dimension-order`, over any free one of parallel links", &[], |_| {
             Routing::AdaptiveDimensionOrder
@@ -86,4 +105,9 @@ static SPREADS: Words<Spread> = Words(&[
     ),
     word("switch", "one route for each pair of switches, as a table of intervals of destinations does", Spread::Switch),
     word("pair", "drawn at random for each pair, once for the whole run", Spread::Pair),
+]);
+
+static TIES: Words<Ties> = Words(&[
+    word("alternate", "upwards from switches in even places, downwards from the others", Ties::Alternate),
+    word("upward", "upwards", Ties::Upward),
 ]);

@@ -20,7 +20,7 @@ impl Net {
             Flow::Wormhole { .. } | Flow::StoreAndForward { full: WhenFull::Drop, .. } => false,
             Flow::CutThrough { .. } | Flow::StoreAndForward { .. } => true,
         };
-        is_plain && never_loses && !self.trace.is_on() && self.is_steady()
+        is_plain && never_loses && !self.arbiter.looks_at_all_outputs() && !self.trace.is_on() && self.is_steady()
     }
 
     /// Makes a train of a packet that has just been handed to the network interface and others like it behind it.

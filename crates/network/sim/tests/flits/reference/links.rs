@@ -86,6 +86,10 @@ impl World<'_> {
                 let input = self.input(packet);
                 (Some(input) <= self.wires[link].served, input, self.packets[packet].asked)
             }),
+            Arbitration::LeastRecent => able.into_iter().min_by_key(|&packet| {
+                let input = self.input(packet);
+                (self.recent.get(&input), input, self.packets[packet].asked)
+            }),
             Arbitration::Random => panic!("random arbitration cannot be compared"),
         }
     }
@@ -98,6 +102,10 @@ impl World<'_> {
         wire.waiting.retain(|&other| other != packet);
         wire.busy = true;
         wire.served = Some(input);
+        if !self.packets[packet].route.is_empty() {
+            self.grants += 1;
+            self.recent.insert(input, self.grants);
+        }
         self.expected.hops += 1;
         self.expected.waits += u64::from(self.now > self.packets[packet].asked);
         let amount = self.amount(packet);
@@ -176,7 +184,7 @@ impl World<'_> {
         let before = &self.network.links[hop.link];
         let switch = before.to.switch().expect("a packet at a host goes nowhere");
         let ways = self.routes.candidates(switch, to);
-        let (Routing::Fixed { spread } | Routing::DimensionOrder { spread }) = self.network.config.routing else {
+        let (Routing::Fixed { spread } | Routing::DimensionOrder { spread, .. }) = self.network.config.routing else {
             panic!("only fixed ways can be compared")
         };
         let LinkId(next) = ways[spread.index(self.network, self.seed, from, to, 0, ways[0]) as usize % ways.len()];

@@ -13,7 +13,7 @@ use evb_fabric::{Flow, Network, Routes, WhenFull};
 use evb_sim::testing::Probe;
 use links::{Buffer, Wire};
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::{BinaryHeap, HashMap, VecDeque};
 
 /// Picoseconds in which one byte passes at one bit per second.
 const BYTE: u128 = 8_000_000_000_000;
@@ -114,6 +114,10 @@ struct World<'n> {
     /// The buffer behind each link, for each channel.
     buffers: Vec<Vec<Buffer>>,
     expected: ReferenceOutcome,
+    /// For each input, and its channel, the number of its last grant.
+    recent: HashMap<(usize, usize), u64>,
+    /// Number of grants so far.
+    grants: u64,
 }
 
 impl<'n> World<'n> {
@@ -126,6 +130,8 @@ impl<'n> World<'n> {
         let channels = usize::from(network.config.flow.virtual_channels());
         Self {
             network,
+            recent: HashMap::new(),
+            grants: 0,
             routes: Routes::find(network, &|_| true),
             seed,
             now: 0,
