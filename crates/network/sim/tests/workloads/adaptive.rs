@@ -57,3 +57,34 @@ fn a_switch_uses_its_links_upwards_evenly() {
         assert!((one - other).abs() <= 4.0 * deviation, "{switch}: {one} and {other} packets");
     }
 }
+
+/// As many pairs as there are routes between two switches.
+const PAIRS: &str = r#"
+[network]
+preset = "ideal"
+topology = { type = "clos", leaves = 2, ports_per_leaf = 4, spines = 4 }
+link = { rate = "1 GB/s", delay = "0 s" }
+switch = { delay = "100 ns", arbitration = "round-robin" }
+flow = { type = "wormhole", slack = "512 B", reaction = "0 s" }
+routing = { type = "dispersive", patience = "1 us", after = 1, probes = 16 }
+nic = { packet = "4 kB", header = "0 B" }
+[workload]
+type = "two-way"
+[trigger]
+duration = "3 ms"
+[run]
+warmup = "1 ms"
+[readout]
+units = 4
+source = { type = "fixed", size = "100 kB" }
+[builder]
+units = 4
+"#;
+
+#[test]
+fn probing_pairs_find_routes_of_their_own() {
+    let efficiency = |sets: &[&str]| run_with(PAIRS, sets).simulation.expect("a simulation").efficiency;
+    let (probing, random) = (efficiency(&[]), efficiency(&["network.routing.probes=0"]));
+    println!("{probing} with probes, {random} without");
+    assert!(probing > 0.98 && random < 0.95, "{probing} and {random}");
+}
