@@ -82,9 +82,10 @@ units = 4
 "#;
 
 #[test]
-fn probing_pairs_find_routes_of_their_own() {
-    let efficiency = |sets: &[&str]| run_with(PAIRS, sets).simulation.expect("a simulation").efficiency;
-    let (probing, random) = (efficiency(&[]), efficiency(&["network.routing.probes=0"]));
-    println!("{probing} with probes, {random} without");
-    assert!(probing > 0.98 && random < 0.95, "{probing} and {random}");
+fn probing_pairs_find_free_routes() {
+    let [probing, random] = ["16", "0"].map(|probes| run_with(PAIRS, &[&format!("network.routing.probes={probes}")]));
+    let changes = [&probing, &random].map(|record| network(record).route_changes);
+    println!("{changes:?} changes with probes and without");
+    assert!(probing.simulation.expect("a simulation").efficiency > 0.98);
+    assert!(changes[0] < 16 && changes[1] > 2 * changes[0], "{changes:?}");
 }
