@@ -59,6 +59,7 @@ const EXAMPLES: &[Example] = &[
     example("farm-overlap", &[]),
     example("gather", &["trigger.duration=\"200 ms\""]),
     example("hits", &["trigger.events=200"]),
+    simulation("jitter", &["trigger.duration=\"250 ms\"", "run.warmup=\"50 ms\""]),
     simulation("latency-load", &[]),
     Example { status: 1, ..simulation("learning-bridges", &[]) },
     Example { status: 1, ..simulation("mapper", &[]) },
