@@ -165,7 +165,7 @@ fn config(view: View<'_>) -> Config {
         events: view.maybe_integer("trigger.events").map(|events: u64| events.div_ceil(block::block(view.0).0.into())),
         group: protocol::assignment_group(view),
         group_timeout: view.maybe_quantity("protocol.group_timeout").unwrap_or(Span::from_millis(1)),
-        request_group: protocol::request_group_of(view),
+        request_group: protocol::request_group(view),
         builder_slots: builder::most_slots(view),
         first_under_way: builder::first_under_way(view),
         patience: view.quantity("builder.patience"),

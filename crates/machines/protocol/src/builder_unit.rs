@@ -12,7 +12,7 @@ use alloc::{
     sync::Arc,
     vec::Vec,
 };
-use core::ops::Range;
+use core::{num::NonZeroU32, ops::Range};
 use evb_core::{EventId, Machine, NodeId, NodeRange, SourceId, Time, Transmit, bits::BitSet, put};
 use hashbrown::HashMap;
 use history::History;
@@ -623,9 +623,9 @@ impl<B> BuilderMachine<B> {
     fn pull_from(&mut self, units: Range<u16>, events: Arc<[EventId]>) {
         let all = self.config.readout_nodes();
         let to = NodeRange { first: NodeId(all.first.0 + units.start), count: units.len() as u16 };
-        match self.config.request_group {
-            Some(group) if events.len() > group as usize => {
-                let groups = events.chunks(group as usize).map(|group| Message::Pull(group.into()));
+        match self.config.request_group.map(|group| group.get() as usize) {
+            Some(group) if events.len() > group => {
+                let groups = events.chunks(group).map(|group| Message::Pull(group.into()));
                 self.transmits.extend(groups.map(|message| Transmit { to, message }));
             }
             _ => self.transmits.push_back(Transmit { to, message: Message::Pull(events) }),
@@ -637,7 +637,7 @@ impl<B> BuilderMachine<B> {
     /// readout units hold their fragments until then.
     fn reports_slots(&self) -> bool {
         let is_idle = self.building.len() == self.ungranted as usize && self.storing == 0;
-        self.slots >= self.config.request_group.unwrap_or(1) || (self.slots > 0 && is_idle)
+        self.slots >= self.config.request_group.map_or(1, NonZeroU32::get) || (self.slots > 0 && is_idle)
     }
 
     fn report(&mut self) {

@@ -2,6 +2,7 @@
 
 use crate::FirstPhase;
 use alloc::{format, string::String, vec::Vec};
+use core::num::NonZeroU32;
 use evb_core::{ByteCount, NodeId, NodeRange, SourceId, Span};
 use serde::{Deserialize, Serialize};
 
@@ -33,7 +34,7 @@ pub struct Config {
     pub group_timeout: Span,
     /// Events that a builder requests at once (pull and phased): it gathers this many free slots, and asks each readout
     /// unit for this many fragments in one message. Without it, a builder requests as many as are free.
-    pub request_group: Option<u32>,
+    pub request_group: Option<NonZeroU32>,
     /// Events that one builder may have under construction.
     pub builder_slots: u32,
     /// Events that all builders together may have under construction at first, at least 1. The event manager looks for

@@ -2,11 +2,13 @@
 
 use evb_core::{EventId, Machine, NodeId, SourceId, Time};
 use evb_protocol::*;
+use std::num::NonZeroU32;
 
 const READOUT: NodeId = NodeId(1);
 
 fn builder(group: Option<u32>) -> BuilderMachine<()> {
-    let config = Config { protocol: Protocol::Pull, builder_slots: 8, request_group: group, ..Config::new(1, 1) };
+    let request_group = group.and_then(NonZeroU32::new);
+    let config = Config { protocol: Protocol::Pull, builder_slots: 8, request_group, ..Config::new(1, 1) };
     let mut builder = BuilderMachine::new(config);
     builder.handle_command(Time::ZERO, BuilderCommand::Start);
     builder

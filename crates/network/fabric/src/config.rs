@@ -237,11 +237,11 @@ pub enum Routing {
         /// Consecutive blocked packets of a pair after which the pair takes another route, at least 1.
         after: u16,
         /// The ports of a host to which the routes from one port lead.
-        #[serde(default, skip_serializing_if = "Rails::is_default")]
+        #[serde(default, skip_serializing_if = "is_default")]
         rails: Rails,
         /// Routes that the pair probes then: it takes the first one that is free, and keeps its route if none is. With 0
         /// it takes any other route.
-        #[serde(default, skip_serializing_if = "is_zero")]
+        #[serde(default, skip_serializing_if = "is_default")]
         probes: u16,
     },
     /// Any free link of the equal routes, at every switch.
@@ -251,7 +251,7 @@ pub enum Routing {
         /// The distribution of pairs over parallel links.
         spread: Spread,
         /// The direction where both ways round a ring are equal.
-        #[serde(default, skip_serializing_if = "Ties::is_default")]
+        #[serde(default, skip_serializing_if = "is_default")]
         ties: Ties,
     },
     /// Dimension order over any free one of parallel links; for grid and torus.
@@ -278,16 +278,9 @@ pub enum Ties {
     Upward,
 }
 
-impl Ties {
-    /// Returns true if the value is the default.
-    fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
-/// Returns true if nothing is probed.
-fn is_zero(probes: &u16) -> bool {
-    *probes == 0
+/// Returns true if a value is the default of its type.
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// The distribution of pairs of ports over equal routes.
@@ -344,7 +337,7 @@ pub struct NicConfig {
     #[serde(default = "usual_queue", skip_serializing_if = "is_usual_queue")]
     pub queue: u16,
     /// The message of the next packet among the waiting messages.
-    #[serde(default, skip_serializing_if = "Service::is_default")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub service: Service,
     /// True if the interface itself handles the messages by which a barrel shifter keeps step, and lets them overtake all
     /// others, as its firmware can. Otherwise the processor of the host does.
@@ -400,13 +393,6 @@ pub enum Rails {
     Separate,
     /// A packet arrives at any port of the host: the port is a part of the route.
     Joined,
-}
-
-impl Rails {
-    /// Returns true if the value is the default.
-    fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
 }
 
 /// The message of the next packet among the waiting messages.
@@ -544,13 +530,6 @@ impl NetworkConfig {
             1 => format!("h{}", endpoint.0),
             _ => format!("h{}.{}", endpoint.0 / ports, endpoint.0 % ports),
         }
-    }
-}
-
-impl Service {
-    /// Returns true if the value is the default of an interface.
-    fn is_default(&self) -> bool {
-        *self == Self::default()
     }
 }
 

@@ -269,9 +269,8 @@ fn take(messages: &mut Messages, part: ShapedPart<MessageId>) -> (MessageId, u32
 }
 
 impl Memory {
-    /// Begins the next access, if there is one and the bus is free; returns the bytes, the header's among them, and the
-    /// rate.
-    /// `next` cuts a packet to read; reading and writing take turns.
+    /// Begins the next access, if there is one and the bus is free; returns the bytes with those of the header, and the
+    /// rate. `next` cuts a packet to read; reading and writing take turns.
     pub(crate) fn begin(&mut self, next: impl FnOnce() -> Option<Chunk>) -> Option<(u32, Bandwidth)> {
         if self.busy.is_some() {
             return None;

@@ -54,12 +54,13 @@ pub(crate) fn run(args: &FilterArgs) -> Result<Outcome, Failure> {
 }
 
 fn code(args: &FilterArgs) -> Result<Code, Failure> {
-    match &args.library {
+    let FilterArgs { library, program, .. } = args;
+    match library {
         Some(path) => Ok(Code::Library(path.clone())),
-        None if args.program.is_empty() => Err(Failure::with_hint(
+        None if program.is_empty() => Err(Failure::with_hint(
             "no program or library to decide about events",
             "name a program after `--`, as in `evb filter --join HOST:PORT -- python3 filter.py`, or give --library FILE",
         )),
-        None => Ok(Code::Program(args.program.clone())),
+        None => Ok(Code::Program(program.clone())),
     }
 }

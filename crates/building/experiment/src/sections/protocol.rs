@@ -11,6 +11,7 @@ use crate::{
     view::{Rule, View},
 };
 use evb_protocol::{Assignment, FirstPhase, Protocol};
+use std::num::NonZeroU32;
 
 pub(super) static PROTOCOL: Choice<Make<Protocol>> = Choice {
     tag: "type",
@@ -40,14 +41,14 @@ pub(super) static PROTOCOL: Choice<Make<Protocol>> = Choice {
         variant(
             "pull",
             "the builder asks the event manager for events, then each readout unit for its fragment",
-            &[request_group()],
+            &[REQUEST_GROUP],
             |_| Protocol::Pull,
         ),
         variant(
             PHASED,
             "as pull, but the builder asks the first readout units or a region of interest, decides, and asks the others for accepted events only",
             &[
-                request_group(),
+                REQUEST_GROUP,
                 optional(
                     "first",
                     integer(1, MAX_UNITS),
@@ -85,14 +86,12 @@ const PUSH: &str = "push";
 pub(super) const PHASED: &str = "phased";
 const REST: &str = "rest";
 
-const fn request_group() -> Key {
-    optional(
-        "group",
-        integer(1, MAX_SLOTS),
-        "events, or blocks of them, that a builder requests at once: it gathers this many free slots, and asks each readout \
-         unit for this many fragments in one message; without it, as many as are free",
-    )
-}
+const REQUEST_GROUP: Key = optional(
+    "group",
+    integer(1, MAX_SLOTS),
+    "events, or blocks of them, that a builder requests at once: it gathers this many free slots, and asks each readout \
+     unit for this many fragments in one message; without it, as many as are free",
+);
 
 /// The units that are asked first; the seed of a region comes later.
 fn first(view: View<'_>) -> FirstPhase {
@@ -146,8 +145,8 @@ pub(super) fn assignment_group(view: View<'_>) -> u32 {
 }
 
 /// The events of a request of pull or phased building.
-pub(super) fn request_group_of(view: View<'_>) -> Option<u32> {
-    view.maybe_integer("protocol.group").filter(|_| !is_push(view))
+pub(super) fn request_group(view: View<'_>) -> Option<NonZeroU32> {
+    view.maybe_integer("protocol.group").filter(|_| !is_push(view)).and_then(NonZeroU32::new)
 }
 
 fn is_push(view: View<'_>) -> bool {
@@ -155,7 +154,7 @@ fn is_push(view: View<'_>) -> bool {
 }
 
 fn group_above_slots(view: View<'_>) -> Option<Problem> {
-    let (group, slots) = (request_group_of(view)?, builder::most_slots(view));
+    let (group, slots) = (request_group(view)?.get(), builder::most_slots(view));
     (group > slots).then(|| {
         let message = format!("`protocol.group` of {group} is above `builder.slots`, {slots}");
         Problem::new(message, "a builder requests no more events than it has slots")

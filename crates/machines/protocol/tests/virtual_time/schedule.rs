@@ -4,6 +4,7 @@ use evb_control::Command;
 use evb_core::{NodeId, NodeRange, Span, Stream, Time, stream};
 use evb_protocol::{Config, FirstPhase, Protocol, Trigger};
 use rand_xoshiro::rand_core::Rng;
+use std::num::NonZeroU32;
 
 /// One thing that goes wrong.
 #[derive(Clone, Copy, Debug)]
@@ -185,7 +186,7 @@ impl Draw<'_> {
             trigger: self.pick(&[Trigger::FreeRunning, Trigger::Driven, Trigger::Deferred]),
             events: Some(self.pick(&[1, 7, 100, 151])),
             group: u32::from(builder_units) * self.pick(&[1, 2, 40]),
-            request_group: self.pick(&[None, None, Some(1), Some(4)]),
+            request_group: self.pick(&[None, None, NonZeroU32::new(1), NonZeroU32::new(4)]),
             builder_slots,
             first_under_way: self.pick(&[None, Some(1), Some(builder_units.into())]),
             buffer_events: self.pick(&[4, 64, 512]),

@@ -103,7 +103,7 @@ fn the_parity_plot_has_all_predicted_measurements_and_nothing_else() {
     assert_eq!(points(joined()), 3);
     let mut without = joined();
     (without.items[0].reproduced, without.items[1].relation) = (None, Relation::AtLeast);
-    assert_eq!(points(without), 1, "neither what is no number nor a bound is a point");
+    assert_eq!(points(without), 1, "a bound and a value without a number have no point");
     assert_eq!(paper_parity(&[of_theory(report())]), None);
     let svg = paper_parity(&[report()]).expect("predicted values");
     assert!(svg.contains("t.a.2 +100 %"), "what is far off has its name: {svg}");
