@@ -102,6 +102,5 @@ fn mean_event_bytes(plan: &Plan) -> Option<f64> {
 
 /// True if a live front end could mistake its events without another one noticing.
 fn needs_marks(plan: &Plan) -> bool {
-    let is_live = |source: &SourceSpec| matches!(source, SourceSpec::Tcp { .. } | SourceSpec::Udp { .. });
-    plan.building.numbered.len() > 1 && plan.sources.iter().any(is_live)
+    plan.building.numbered.len() > 1 && plan.sources.iter().any(|source| source.live().is_some())
 }

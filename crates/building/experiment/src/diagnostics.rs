@@ -38,6 +38,8 @@ impl Diagnostics {
             Some((origin, _)) => (origin.text, origin.start),
             None => (usize::MAX, 0),
         });
+        // A mistake in a table that several sources share is one mistake.
+        problems.dedup_by(|later, earlier| !later.labels.is_empty() && later.labels == earlier.labels);
         let more = problems.len().saturating_sub(MAX_PROBLEMS);
         let problems = problems.into_iter().take(MAX_PROBLEMS).map(|problem| texts.locate(problem)).collect();
         Self { file_name: file_name.to_owned(), problems, more }

@@ -73,6 +73,8 @@ pub const MAX_FILE_SIZE: ByteCount = ByteCount(KIB * GIB);
 
 /// Highest trigger rate.
 pub const MAX_RATE: Frequency = Frequency(1_000_000_000_000);
+/// Highest frequency of a front end's clock.
+pub const MAX_CLOCK: Frequency = Frequency(1_000_000_000_000_000);
 /// Longest run; a moment in picoseconds reaches 213 days.
 pub const MAX_DURATION: Span = Span::from_secs(200 * 24 * 3600);
 /// Shortest timeout.

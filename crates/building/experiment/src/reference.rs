@@ -66,18 +66,20 @@ fn own(page: &mut String, kind: &KeyKind) {
     }
 }
 
-/// The tables inside a table. A part in several places, as `source`, is described once.
-fn inner(page: &mut String, kind: &KeyKind, path: &str, known: &mut Vec<&'static str>) {
+/// The tables inside a table. A part in several places, as `source` and `framing`, is described once.
+fn inner(page: &mut String, kind: &KeyKind, path: &str, known: &mut Vec<(&'static str, usize)>) {
     for key in kind.keys() {
         if !has_tables(&key.kind) {
             continue;
         }
-        if let KeyKind::Choice(choice) = &key.kind {
-            if known.contains(&choice.what()) {
-                continue;
-            }
-            known.push(choice.what());
+        let part = match &key.kind {
+            KeyKind::Choice(choice) => (choice.what(), 0),
+            kind => (key.name, kind.keys().len()),
+        };
+        if known.contains(&part) {
+            continue;
         }
+        known.push(part);
         let path = if path.is_empty() { key.name.to_owned() } else { format!("{path}.{}", key.name) };
         page.push_str(&format!("\n### `{path}`\n\n"));
         own(page, &key.kind);

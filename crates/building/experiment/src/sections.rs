@@ -22,6 +22,7 @@ pub(crate) mod data;
 mod fault;
 mod filter;
 mod first_stage;
+mod framing;
 pub(crate) mod network;
 mod protocol;
 mod readout;
@@ -95,6 +96,7 @@ pub(crate) fn fill(root: &mut Node, stem: &str) {
     let name: String = stem.chars().filter(|c| !c.is_control() && *c != '/').take(MAX_NAME).collect();
     put_default(root, &["name"], Value::Text(if name.is_empty() { "experiment".to_owned() } else { name }));
     readout::fill(root);
+    framing::fill(root);
     protocol::fill(root);
     trigger::fill(root);
     control::fill(root);

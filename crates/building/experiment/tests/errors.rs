@@ -50,7 +50,28 @@ macro_rules! cases {
     (@) => { &[] };
 }
 
+/// Two boards with this framing, and more keys of the first.
+fn boards(framing: &str, more: &str) -> String {
+    let unit = |more| format!("[[readout.unit]]\nsource = {{ type = \"tcp-client\", connect = \"board:1\"{more} }}\n");
+    format!(
+        "[trigger]\ntype = \"data\"\n[readout.framing]\n{framing}\n{}{}[builder]\nunits = 1\n",
+        unit(more),
+        unit("")
+    )
+}
+
 cases! {
+    framing_with_a_magic_that_is_none: boards("magic = \"0xdeadbee\"\nsize = \"8 B\"", "");
+    framing_without_an_end: boards("magic = \"ab\"", "");
+    framing_with_two_ends: boards("size = \"8 B\"\nend = \"0a\"", "");
+    framing_with_an_unknown_checksum: boards("size = \"8 B\"\nchecksum = { type = \"crc16\", at = -2 }", "");
+    framing_with_a_field_that_is_too_wide: boards("size = \"20 B\"\nclock = { at = 2, bits = 60, shift = 8, frequency = \"1 GHz\" }", "");
+    framing_with_a_field_beyond_the_end: boards("size = \"20 B\"\ncounter = { at = -2, bits = 32 }", "");
+    framing_with_a_length_at_the_end: boards("length = { at = -4, bits = 32 }", "");
+    framing_with_frames_too_short: boards("size = \"8 B\"\nclock = { at = 4, bits = 48, frequency = \"1 GHz\" }", "");
+    framing_with_a_checksum_of_nothing: boards("size = \"8 B\"\nchecksum = { type = \"crc-32\", at = 0, from = 4, to = 4 }", "");
+    framing_with_another_width_of_the_counter: boards("size = \"8 B\"\ncounter = { at = 0, bits = 12 }", ", counter_bits = 32");
+    framing_without_a_place: boards("size = \"8 B\"\ncounter = { bits = 12 }", "");
     unknown_key: with("[builder]\nunits = 2\nslot = 64\n");
     unknown_key_of_another_section: with("[builder]\nunits = 2\nbusy = 64\n");
     unknown_section: with("[triger]\nevents = 1000\n");

@@ -1,6 +1,6 @@
 //! Meaning of good files.
 
-use evb_core::{Bandwidth, ByteCount, EventCounter, Frequency, NodeId, SourceId, Span};
+use evb_core::{Bandwidth, ByteCount, EventCounter, FirstCounter, Frequency, NodeId, SourceId, Span};
 use evb_experiment::{
     Bundling, Cores, Experiment, FaultAction, FaultSpec, Keep, Needs, Placement, Plan, Rejoin, RunPlan, StageLink,
     StoragePlan, TriggerPlan, Workload,
@@ -11,7 +11,7 @@ use evb_fabric::{
 };
 use evb_filter::{ChainStep, Code, Rule, Selection, StreamId, UnitsPlan, Width};
 use evb_protocol::{Assignment, Config, FirstPhase, Protocol, Shaping, ShapingStep, Trigger};
-use evb_sources::SourceSpec;
+use evb_sources::{ByteOrder, ClockField, Field, FrameChecksum, FrameEnd, Framing, FrontEndLink, LiveSpec, SourceSpec};
 use evb_transport_registry::{Settings, TransportChoice, find};
 use std::path::{Path, PathBuf};
 
@@ -122,9 +122,9 @@ fn a_full_file_says_everything() {
     let text = include_str!("full.toml");
     let plan = plan(text, &[]);
     let building = Config {
-        readout_units: 9,
+        readout_units: 11,
         builder_units: 400,
-        numbered: [5, 6, 7].map(SourceId).into(),
+        numbered: [5, 6, 7, 8, 9].map(SourceId).into(),
         tolerant: Vec::new(),
         protocol: Protocol::Push,
         assignment: Assignment::LeastLoaded,
@@ -154,8 +154,10 @@ fn a_full_file_says_everything() {
         SourceSpec::Trace { file: "trace.csv".into(), source: Some(7) },
         SourceSpec::SizeModel { file: "model.csv".into(), fed: Some(841), event_size_mean: 1.5, event_size_rms: 2.0 },
         SourceSpec::CmsFed { file: "a.raw".into(), source_id: None, refuse_damaged: false },
-        SourceSpec::Tcp { listen: "127.0.0.1:9000".into(), counter: EventCounter::new(24) },
-        SourceSpec::Udp { listen: "[::1]:9000".into(), counter: EventCounter::new(32) },
+        live(FrontEndLink::Tcp("127.0.0.1:9000".into()), 24, None),
+        live(FrontEndLink::Udp("[::1]:9000".into()), 32, None),
+        full_board(),
+        live(FrontEndLink::File("board.raw".into()), 64, Some(full_lines())),
         SourceSpec::Trace { file: "${HOME}/all.csv".into(), source: None },
     ];
     assert_eq!(plan.sources, sources);
@@ -172,18 +174,18 @@ fn a_full_file_says_everything() {
     let one_in = 100;
     let faults = [
         fault(0, FaultAction::Kill { at: Span::from_secs(1) }),
-        fault(409, FaultAction::Kill { at: Span::ZERO }),
+        fault(411, FaultAction::Kill { at: Span::ZERO }),
         fault(1, FaultAction::Corrupt { one_in }),
         fault(1, FaultAction::Duplicate { one_in }),
         fault(9, FaultAction::Lose { one_in }),
         fault(2, FaultAction::Oversize { one_in }),
         fault(2, FaultAction::Delay { one_in, by: Span::from_millis(2) }),
-        fault(408, FaultAction::SlowDisk { rate: Bandwidth(400_000_000) }),
+        fault(410, FaultAction::SlowDisk { rate: Bandwidth(400_000_000) }),
     ];
     assert_eq!(plan.faults, faults);
     let names = faults.map(|fault| plan.building.node_name(fault.node));
     assert_eq!(names, ["evm", "bu399", "ru0", "ru0", "ru8", "ru1", "ru1", "bu398"]);
-    assert_eq!(plan.slow_disk(NodeId(408)), Some(Bandwidth(400_000_000)));
+    assert_eq!(plan.slow_disk(NodeId(410)), Some(Bandwidth(400_000_000)));
     assert_eq!(plan.slow_disk(NodeId(407)), None);
     assert_resolves(&parse(text, &[]));
     insta::assert_snapshot!("resolved_full", parse(text, &[]).resolved());
@@ -471,4 +473,47 @@ fn blocks_fit_sources_and_triggers() {
     let largest = "[readout]\nmax_fragment = '4 MiB'\nunits = 8\nsource = { type = 'fixed', size = '2 kB' }\n";
     let text = format!("[trigger]\nblock = 'auto'\nduration = '1 s'\n{largest}[builder]\nunits = 1");
     assert_eq!(plan(&text, &[]).bundling.block, 7);
+}
+
+fn live(link: FrontEndLink, bits: u8, framing: Option<Framing>) -> SourceSpec {
+    SourceSpec::Live(LiveSpec { link, counter: EventCounter::new(bits), framing })
+}
+
+/// The board of `full.toml` that listens.
+fn full_board() -> SourceSpec {
+    let little = |at, bits| Field::new(at, bits, ByteOrder::Little);
+    let framing = Framing {
+        magic: vec![0xef, 0xbe, 0xad, 0xde],
+        end: FrameEnd::Length { field: little(4, 16), unit: 4, adds: -8 },
+        counter: Some(Field { at: 8, bits: 12, shift: 4, order: ByteOrder::Big }),
+        clock: Some(ClockField { field: little(12, 48), frequency: Frequency(125_000_000_000) }),
+        mark: Some(little(18, 8)),
+        source: Some((little(6, 16), 7)),
+        damaged: Some(little(19, 1)),
+        checksum: Some(FrameChecksum {
+            kind: "crc-16/ccitt-false".parse().expect("a kind"),
+            at: -2,
+            from: 0,
+            to: -2,
+            order: ByteOrder::Little,
+        }),
+    };
+    let counter = EventCounter { bits: 12, first: FirstCounter::Any };
+    let link = FrontEndLink::TcpClient("board:9000".into());
+    SourceSpec::Live(LiveSpec { link, counter, framing: Some(framing) })
+}
+
+/// The framing of the file of `full.toml`.
+fn full_lines() -> Framing {
+    let kind = "xor-8".parse().expect("a kind");
+    Framing {
+        magic: Vec::new(),
+        end: FrameEnd::Marker(b"\r\n".to_vec()),
+        counter: None,
+        clock: None,
+        mark: None,
+        source: None,
+        damaged: None,
+        checksum: Some(FrameChecksum { kind, at: -3, from: 1, to: -3, order: ByteOrder::Big }),
+    }
 }

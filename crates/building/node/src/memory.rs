@@ -6,7 +6,6 @@ use evb_events::{MAX_EVENTS_PER_FILE, WRITER_BUFFER_BYTES};
 use evb_experiment::{Keep, Plan};
 use evb_filter::Memory;
 use evb_protocol::{Config, Fragment, ManagerMachine, ReadoutMachine};
-use evb_sources::SourceSpec;
 use evb_transport::MemoryOfNode;
 use evb_transport_registry::TransportChoice;
 
@@ -112,8 +111,7 @@ fn writer(plan: &Plan) -> u64 {
 
 /// The fragments of a live source that belong to no event, on their way to their file, and the buffer of its writer.
 fn set_apart(plan: &Plan) -> u64 {
-    let is_live = |spec: &SourceSpec| matches!(spec, SourceSpec::Tcp { .. } | SourceSpec::Udp { .. });
-    let is_stored = plan.storage.apart.0 > 0 && plan.sources.iter().any(is_live);
+    let is_stored = plan.storage.apart.0 > 0 && plan.sources.iter().any(|spec| spec.live().is_some());
     if is_stored { plan.building.most_buffered().0 + writer(plan) } else { 0 }
 }
 

@@ -78,9 +78,9 @@ impl ReadoutNode {
             }
             let (spec, options) = (plan.source(source), open_options(plan, source));
             let origin = match spec {
-                SourceSpec::Tcp { counter, .. } | SourceSpec::Udp { counter, .. } => {
-                    live_counter = Some(*counter);
-                    LiveSource::start(spec, &options, waker.clone()).map(Origin::Live)
+                SourceSpec::Live(live) => {
+                    live_counter = Some(live.counter);
+                    LiveSource::start(live, &options, waker.clone()).map(Origin::Live)
                 }
                 _ => Source::open(spec, &options).map(Origin::OnDemand),
             };
@@ -136,7 +136,7 @@ impl ReadoutNode {
             }
             let command = match live.try_next() {
                 None => return count > 0,
-                Some(LiveItem::Fragment { counter, resynchronised, mark, good, bytes }) => {
+                Some(LiveItem::Fragment { counter, resynchronised, mark, clock: _, good, bytes }) => {
                     let status = if good { FragmentStatus::Good } else { FragmentStatus::Corrupted };
                     self.watch.note_fragment(now, counter, mark);
                     ReadoutCommand::Arrived(Arrival {

@@ -1,13 +1,14 @@
 //! Speed of what every fragment passes through: payload, sizes, checksums, framing and the walk of recorded files.
 
+use crc::{CRC_16_IBM_3740, Crc};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use evb_core::checksum;
 use evb_core::{ByteCount, EventId};
 use evb_sources::{
-    FedHeader, Frame, FrameParser, OpenOptions, SizeModel, Source, SourceSpec, check_fragment, encode, payload, walk,
-    write_fragment,
+    ByteOrder, ChecksumKind, ClockField, FedHeader, Field, Frame, FrameChecksum, FrameEnd, FrameParser, FrameScanner,
+    Framing, OpenOptions, SizeModel, Source, SourceSpec, check_fragment, encode, payload, walk, write_fragment,
 };
-use std::{hint::black_box, io::Cursor, path::PathBuf, time::Duration};
+use std::{hint::black_box, io::Cursor, path::PathBuf, sync::Arc, time::Duration};
 
 const SIZE: usize = 2048;
 
@@ -108,6 +109,55 @@ fn fed(c: &mut Criterion) {
     group.finish();
 }
 
+/// Frames of 100 bytes: evb's own, and those of a described board with a CRC-16.
+fn small_frames(c: &mut Criterion) {
+    const FRAMES: usize = 600;
+    let mut group = c.benchmark_group("frames of 100 B");
+    group.throughput(Throughput::Elements(FRAMES as u64));
+    let (source, counter, payload) = (3, 1, vec![1; 100 - evb_sources::HEADER_SIZE]);
+    let (end_of_run, resynchronised, good) = (false, false, true);
+    let frame = Frame { source, counter, end_of_run, resynchronised, good, mark: None, payload };
+    let mut stream = Vec::new();
+    (0..FRAMES).for_each(|_| encode(&frame, &mut stream));
+    let mut parser = FrameParser::new(1 << 20);
+    group.bench_function("own", |b| {
+        b.iter(|| {
+            parser.push(black_box(&stream));
+            while let Some(frame) = parser.pop().expect("good frames") {
+                black_box(frame);
+            }
+        });
+    });
+    let field = |at, bits| Field::new(at, bits, ByteOrder::Little);
+    let kind: ChecksumKind = "crc-16/ibm-3740".parse().expect("a kind");
+    let framing = Framing {
+        magic: vec![0xef, 0xbe, 0xad, 0xde],
+        end: FrameEnd::Length { field: field(4, 16), unit: 4, adds: 0 },
+        counter: Some(field(8, 32)),
+        clock: Some(ClockField { field: field(12, 48), frequency: evb_core::Frequency(125_000_000_000) }),
+        mark: None,
+        source: None,
+        damaged: None,
+        checksum: Some(FrameChecksum { kind, at: -2, from: 0, to: -2, order: ByteOrder::Little }),
+    };
+    let mut frame = vec![0xef, 0xbe, 0xad, 0xde, 25, 0];
+    frame.resize(98, 7);
+    let crc = Crc::<u16>::new(&CRC_16_IBM_3740).checksum(&frame);
+    frame.extend(crc.to_le_bytes());
+    let stream = frame.repeat(FRAMES);
+    let mut scanner = FrameScanner::new(Arc::new(framing), 1 << 20);
+    group.bench_function("described", |b| {
+        b.iter(|| {
+            scanner.push(black_box(&stream));
+            while let Some(frame) = scanner.pop().expect("good frames") {
+                assert!(frame.good);
+                black_box(frame);
+            }
+        });
+    });
+    group.finish();
+}
+
 fn framing(c: &mut Criterion) {
     let frame = Frame {
         source: 3,
@@ -137,6 +187,6 @@ fn framing(c: &mut Criterion) {
 criterion_group! {
     name = benches;
     config = Criterion::default().warm_up_time(Duration::from_millis(300)).measurement_time(Duration::from_secs(1));
-    targets = payloads, sizes, sources, fed, framing
+    targets = payloads, sizes, sources, fed, framing, small_frames
 }
 criterion_main!(benches);

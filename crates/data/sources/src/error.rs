@@ -107,9 +107,6 @@ pub enum SourceError {
     /// A live source cannot be asked for a size or an event.
     #[error("a live source sends by itself and cannot be asked for an event")]
     Live,
-    /// Only a `tcp` or `udp` source can be listened to.
-    #[error("only a source of type \"tcp\" or \"udp\" can be listened to")]
-    NotLive,
     /// The address of a live source cannot be bound.
     #[error("cannot listen on {address:?}: {error}")]
     Listen {

@@ -78,6 +78,15 @@ pub enum FrameError {
         /// Largest fragment in bytes.
         limit: u32,
     },
+    /// Bytes between two frames belong to none.
+    #[error("{bytes} bytes are no frame")]
+    Skipped {
+        /// Their number.
+        bytes: u64,
+    },
+    /// No later frame can be found, since the framing has no magic.
+    #[error("the bytes are no frame, and frames without a magic cannot be found again")]
+    Lost,
     /// A datagram is longer or shorter than its frame.
     #[error("the datagram has {found} bytes, its frame {wanted}")]
     DatagramSize {
@@ -91,7 +100,7 @@ pub enum FrameError {
 impl FrameError {
     /// Returns true if the position of the next frame in a stream is lost.
     pub const fn ends_stream(self) -> bool {
-        !matches!(self, Self::Oversized { .. })
+        !matches!(self, Self::Oversized { .. } | Self::Skipped { .. })
     }
 }
 

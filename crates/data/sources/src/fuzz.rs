@@ -3,11 +3,12 @@
 //! Each function also checks invariants that hold for all bytes. The corpora under `tests/corpus` run as tests.
 
 use crate::{
-    FedEntry, FrameParser, HEADER_SIZE, check_fragment, decode_datagram, encode,
+    ByteOrder, ChecksumKind, FedEntry, Field, FrameChecksum, FrameEnd, FrameError, FrameParser, FrameScanner, Framing,
+    HEADER_SIZE, check_fragment, decode_datagram, encode,
     size::{read_model, read_trace},
     walk,
 };
-use std::{collections::BTreeSet, io::Cursor, path::PathBuf};
+use std::{collections::BTreeSet, io::Cursor, path::PathBuf, sync::Arc};
 
 const LIMIT: u32 = 4096;
 
@@ -25,6 +26,45 @@ pub fn fuzz_frame(bytes: &[u8]) {
         encode(&frame, &mut again);
         assert_eq!(again, bytes);
     }
+}
+
+/// Frames of a described board, of which the first byte chooses the framing: every byte is in a frame, was passed over, or
+/// is left.
+///
+/// # Panics
+/// If the scanner is wrong.
+pub fn fuzz_board_frame(bytes: &[u8]) {
+    let Some((&choice, bytes)) = bytes.split_first() else { return };
+    let little = |at, bits| Field::new(at, bits, ByteOrder::Little);
+    let checksum = FrameChecksum { kind: ChecksumKind::Xor(8), at: -1, from: 0, to: -1, order: ByteOrder::Little };
+    let end = match choice & 3 {
+        0 => FrameEnd::Size(9),
+        1 => FrameEnd::Marker(vec![1, 2]),
+        _ => FrameEnd::Length { field: little(2, 16), unit: 1 + u32::from(choice & 1), adds: 3 },
+    };
+    let framing = Framing {
+        magic: if choice & 4 == 0 { vec![0xab, 0xcd] } else { Vec::new() },
+        end,
+        counter: Some(little(4, 32)),
+        clock: None,
+        mark: None,
+        source: Some((little(-2, 8), 1)),
+        damaged: None,
+        checksum: (choice & 8 == 0).then_some(checksum),
+    };
+    let mut scanner = FrameScanner::new(Arc::new(framing), LIMIT);
+    scanner.push(bytes);
+    let mut accounted = 0;
+    loop {
+        match scanner.settle() {
+            Ok(Some(frame)) => accounted += frame.bytes.len(),
+            Ok(None) => break,
+            Err(FrameError::Skipped { bytes }) => accounted += bytes as usize,
+            Err(FrameError::Oversized { .. }) => {}
+            Err(_) => return,
+        }
+    }
+    assert_eq!(accounted + scanner.unfinished().len(), bytes.len());
 }
 
 /// Fragments of a recorded file: good and bad together are the file.

@@ -21,6 +21,7 @@
 //! ```
 
 mod csv;
+mod described;
 mod draw;
 mod error;
 mod fed;
@@ -36,6 +37,9 @@ mod size;
 mod source;
 mod spec;
 
+pub use described::{
+    ByteOrder, ChecksumKind, ClockField, DescribedFrame, Field, FrameChecksum, FrameEnd, FrameScanner, Framing,
+};
 pub use error::SourceError;
 use evb_core::checksum;
 pub use fed::{
@@ -47,4 +51,4 @@ pub use hits::{HIT_TIME_BYTES, HitsError, Slicing};
 pub use live::{Connections, INLET_BITS, LiveItem, LiveSource, Refused, RejectKind};
 pub use size::{MIN_DRAWN_SIZE, SizeModel};
 pub use source::{OpenOptions, ReadOutcome, Room, Source};
-pub use spec::{Feed, SourceSpec};
+pub use spec::{Feed, FrontEndLink, LiveSpec, SourceSpec};

@@ -1,16 +1,20 @@
-//! Live front ends: they connect by TCP or send UDP datagrams, and deliver fragments when they have them.
+//! Live front ends: they connect by TCP, listen for a connection, or send UDP datagrams, and deliver fragments when they
+//! have them.
 //!
-//! One thread listens and one thread reads each connection. All parsed frames go through one bounded queue. A full
+//! One thread listens or connects, and one thread reads each connection. All parsed frames go through one bounded queue. A full
 //! queue stops the readers: TCP then slows its front end down, and UDP loses datagrams, which leaves a gap in the event
 //! counter. Anything else is counted by kind, outside the queue, so that it cannot displace good fragments.
 
+mod connector;
 mod inlet;
+mod parser;
 mod readers;
 
-use crate::{FrameError, OpenOptions, SourceError, SourceSpec};
+use crate::{FrameError, FrontEndLink, LiveSpec, OpenOptions, SourceError, path::resolve};
 use bytes::Bytes;
 use evb_core::Mark;
 pub use inlet::INLET_BITS;
+use parser::Frames;
 use std::{
     fmt, io,
     net::{SocketAddr, TcpListener, UdpSocket},
@@ -38,6 +42,8 @@ pub enum LiveItem {
         resynchronised: bool,
         /// The mark of the fragment, if it carries one.
         mark: Option<Mark>,
+        /// The front end's clock in ticks, if the fragment carries it.
+        clock: Option<u64>,
         /// True if the payload's checksum is right and the front end did not flag it as damaged.
         good: bool,
         /// The payload.
@@ -64,8 +70,8 @@ pub enum LiveItem {
 /// The first refused bytes of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refused {
-    /// The sender.
-    pub peer: SocketAddr,
+    /// The sender; none for a file.
+    pub peer: Option<SocketAddr>,
     /// The bytes, at most [`Refused::BYTES`].
     bytes: [u8; Self::BYTES],
     length: u8,
@@ -77,7 +83,7 @@ impl Refused {
     /// Number of bytes that are kept: enough to recognise a foreign protocol.
     pub const BYTES: usize = 16;
 
-    fn new(peer: SocketAddr, sent: &[u8]) -> Self {
+    fn new(peer: Option<SocketAddr>, sent: &[u8]) -> Self {
         let mut bytes = [0; Self::BYTES];
         let length = sent.len().min(Self::BYTES);
         bytes[..length].copy_from_slice(&sent[..length]);
@@ -92,7 +98,11 @@ impl Refused {
 
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "from {}, which began with \"{}\"", self.peer, self.bytes().escape_ascii())
+        match self.peer {
+            Some(peer) => write!(f, "from {peer}")?,
+            None => f.write_str("from its file")?,
+        }
+        write!(f, ", which began with \"{}\"", self.bytes().escape_ascii())
     }
 }
 
@@ -154,7 +164,9 @@ impl fmt::Display for RejectKind {
 impl From<FrameError> for RejectKind {
     fn from(error: FrameError) -> Self {
         match error {
-            FrameError::Magic { .. } | FrameError::Version { .. } => Self::Garbage,
+            FrameError::Magic { .. } | FrameError::Version { .. } | FrameError::Skipped { .. } | FrameError::Lost => {
+                Self::Garbage
+            }
             FrameError::HeaderChecksum => Self::HeaderChecksum,
             FrameError::Field => Self::Field,
             FrameError::Oversized { .. } => Self::Oversized,
@@ -186,42 +198,56 @@ pub struct LiveSource {
 type Listener = (JoinHandle<()>, Option<SocketAddr>);
 
 impl LiveSource {
-    /// Binds the address of `spec` and starts to listen. `waker` is called, from other threads, when
-    /// [`try_next`](Self::try_next) may have something new.
+    /// Binds the address of `spec`, or starts to connect to it, or opens its file. `waker` is called, from other threads,
+    /// when [`try_next`](Self::try_next) may have something new.
     ///
     /// # Errors
-    /// If `spec` is not live, its counter width is not 1 to 64, or its address cannot be bound.
+    /// If its counter width is not 1 to 64, its address cannot be bound, or its file cannot be opened.
     pub fn start(
-        spec: &SourceSpec,
+        spec: &LiveSpec,
         options: &OpenOptions,
         waker: Arc<dyn Fn() + Send + Sync>,
     ) -> Result<Self, SourceError> {
-        let (SourceSpec::Tcp { listen, counter } | SourceSpec::Udp { listen, counter }) = spec else {
-            return Err(SourceError::NotLive);
+        let frames = Frames {
+            framing: spec.framing.clone().map(Arc::new),
+            unit: options.unit,
+            max_fragment: options.max_fragment,
+            counter_mask: counter_mask(spec.counter.bits)?,
         };
-        let begin = |shared: &Arc<Shared>| match spec {
-            SourceSpec::Tcp { .. } => start_tcp(listen, shared),
-            _ => start_udp(listen, shared),
+        let listen = |address: &String| {
+            let address = address.clone();
+            |error| SourceError::Listen { address, error }
         };
-        Self::open(options, waker, counter_mask(counter.bits)?, begin)
-            .map_err(|error| SourceError::Listen { address: listen.clone(), error })
+        match &spec.link {
+            FrontEndLink::Tcp(address) => {
+                Self::open(frames, waker, |shared| start_tcp(address, shared)).map_err(listen(address))
+            }
+            FrontEndLink::Udp(address) => {
+                Self::open(frames, waker, |shared| start_udp(address, shared)).map_err(listen(address))
+            }
+            FrontEndLink::TcpClient(address) => {
+                Self::open(frames, waker, |shared| connector::start(address, shared)).map_err(listen(address))
+            }
+            FrontEndLink::File(file) => {
+                let path = resolve(file, &options.data_directory)?;
+                Self::open(frames, waker, |shared| readers::start_file(&path, shared))
+                    .map_err(|error| SourceError::Open { path, error })
+            }
+        }
     }
 
     /// A source with a queue and the thread that `begin` starts to fill it.
     fn open(
-        options: &OpenOptions,
+        frames: Frames,
         waker: Arc<dyn Fn() + Send + Sync>,
-        counter_mask: u64,
         begin: impl FnOnce(&Arc<Shared>) -> io::Result<Listener>,
     ) -> io::Result<Self> {
         let [fewest, most] = QUEUE_ITEMS;
-        let (queue, items) = sync_channel((QUEUE_BYTES / options.max_fragment.max(1) as usize).clamp(fewest, most));
+        let (queue, items) = sync_channel((QUEUE_BYTES / frames.max_fragment.max(1) as usize).clamp(fewest, most));
         let shared = Arc::new(Shared {
             queue,
             waker,
-            unit: options.unit,
-            max_fragment: options.max_fragment,
-            counter_mask,
+            frames,
             stop: AtomicBool::new(false),
             any_rejected: AtomicBool::new(false),
             rejected: [const { AtomicU64::new(0) }; RejectKind::ALL.len()],
@@ -284,9 +310,7 @@ pub(crate) fn counter_mask(bits: u8) -> Result<u64, SourceError> {
 struct Shared {
     queue: SyncSender<LiveItem>,
     waker: Arc<dyn Fn() + Send + Sync>,
-    unit: u16,
-    max_fragment: u32,
-    counter_mask: u64,
+    frames: Frames,
     stop: AtomicBool,
     any_rejected: AtomicBool,
     rejected: [AtomicU64; RejectKind::ALL.len()],
@@ -328,8 +352,8 @@ impl Shared {
     }
 
     /// Notes the front end that sends.
-    fn note_sender(&self, peer: SocketAddr) {
-        *self.peer.lock().unwrap_or_else(PoisonError::into_inner) = Some(peer);
+    fn note_sender(&self, peer: Option<SocketAddr>) {
+        *self.peer.lock().unwrap_or_else(PoisonError::into_inner) = peer;
     }
 
     /// Queues an item and waits for room; returns false if the receiver is gone.
@@ -345,11 +369,11 @@ impl Shared {
         }
     }
 
-    fn reject(&self, kind: RejectKind, peer: SocketAddr, bytes: &[u8]) {
+    fn reject(&self, kind: RejectKind, peer: Option<SocketAddr>, bytes: &[u8]) {
         self.refuse(kind, || Refused::new(peer, bytes));
     }
 
-    fn reject_frame(&self, error: FrameError, peer: SocketAddr, bytes: &[u8]) {
+    fn reject_frame(&self, error: FrameError, peer: Option<SocketAddr>, bytes: &[u8]) {
         let oversized = match error {
             FrameError::Oversized { bytes, limit } => Some((bytes, limit)),
             _ => None,

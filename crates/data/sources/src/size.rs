@@ -72,7 +72,7 @@ impl SizeModel {
             SourceSpec::Hits { .. } | SourceSpec::HitFile { .. } => {
                 Kind::Hits(Hits::open(spec, options)?.ok_or(SourceError::Live)?.into_sizes())
             }
-            SourceSpec::Tcp { .. } | SourceSpec::Udp { .. } => return Err(SourceError::Live),
+            SourceSpec::Live(_) => return Err(SourceError::Live),
         };
         Ok(Self(kind))
     }

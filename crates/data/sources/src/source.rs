@@ -80,7 +80,7 @@ impl Source {
                 file: open_recorded(spec, &options.data_directory)?,
                 max_fragment: options.max_fragment,
             },
-            SourceSpec::Tcp { .. } | SourceSpec::Udp { .. } => Kind::Live,
+            SourceSpec::Live(_) => Kind::Live,
             _ => match Hits::open(spec, options)? {
                 Some(hits) => Kind::Hits(hits),
                 None => {

@@ -1,6 +1,6 @@
 //! The typed description of a source, as the experiment file resolves to it.
 
-use crate::{SourceError, hits::Slicing};
+use crate::{SourceError, described::Framing, hits::Slicing};
 use evb_core::{ByteCount, EventCounter, Frequency};
 use serde::{Deserialize, Serialize};
 use std::{
@@ -77,20 +77,45 @@ pub enum SourceSpec {
         #[serde(default)]
         refuse_damaged: bool,
     },
-    /// Live front ends that connect by TCP.
-    Tcp {
-        /// Address to listen on, `host:port`.
-        listen: String,
-        /// The front end's event counter.
-        counter: EventCounter,
-    },
-    /// Live front ends that send UDP datagrams.
-    Udp {
-        /// Address to listen on, `host:port`.
-        listen: String,
-        /// The front end's event counter.
-        counter: EventCounter,
-    },
+    /// Front ends that deliver fragments when they have them.
+    Live(LiveSpec),
+}
+
+/// The description of a live source.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LiveSpec {
+    /// The way to the front end.
+    pub link: FrontEndLink,
+    /// The front end's event counter.
+    pub counter: EventCounter,
+    /// The framing of its fragments; evb's own if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub framing: Option<Framing>,
+}
+
+/// The way to a live front end. Addresses are `host:port`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FrontEndLink {
+    /// Front ends connect to this address by TCP.
+    Tcp(String),
+    /// Front ends send UDP datagrams to this address.
+    Udp(String),
+    /// The front end listens at this address for a connection by TCP.
+    TcpClient(String),
+    /// What a front end has sent lies in a file. Its path may have `${NAME}` for environment variables. The end of the
+    /// file is the end of the data.
+    File(PathBuf),
+}
+
+impl FrontEndLink {
+    /// The address or file, for messages.
+    pub fn place(&self) -> std::borrow::Cow<'_, str> {
+        match self {
+            Self::Tcp(address) | Self::Udp(address) | Self::TcpClient(address) => address.into(),
+            Self::File(path) => path.to_string_lossy(),
+        }
+    }
 }
 
 /// The extent of a source of fragments.
@@ -118,13 +143,9 @@ impl SourceSpec {
             Self::Trace { file, .. }
             | Self::SizeModel { file, .. }
             | Self::CmsFed { file, .. }
-            | Self::HitFile { file, .. } => file,
-            Self::Fixed { .. }
-            | Self::Uniform { .. }
-            | Self::LogNormal { .. }
-            | Self::Hits { .. }
-            | Self::Tcp { .. }
-            | Self::Udp { .. } => {
+            | Self::HitFile { file, .. }
+            | Self::Live(LiveSpec { link: FrontEndLink::File(file), .. }) => file,
+            Self::Fixed { .. } | Self::Uniform { .. } | Self::LogNormal { .. } | Self::Hits { .. } | Self::Live(_) => {
                 return Ok(());
             }
         };
@@ -132,17 +153,22 @@ impl SourceSpec {
         File::open(&path).map(drop).map_err(|error| SourceError::Open { path, error })
     }
 
+    /// The description of a live source.
+    pub const fn live(&self) -> Option<&LiveSpec> {
+        match self {
+            Self::Live(live) => Some(live),
+            _ => None,
+        }
+    }
+
     /// Returns true if the source numbers its fragments itself.
     pub const fn is_numbered(&self) -> bool {
-        matches!(self, Self::CmsFed { .. } | Self::Tcp { .. } | Self::Udp { .. })
+        matches!(self, Self::CmsFed { .. } | Self::Live(_))
     }
 
     /// Returns true if the source ends or is live: such a source decides on the number of events.
     pub const fn is_data(&self) -> bool {
-        matches!(
-            self,
-            Self::CmsFed { .. } | Self::Trace { .. } | Self::HitFile { .. } | Self::Tcp { .. } | Self::Udp { .. }
-        )
+        matches!(self, Self::CmsFed { .. } | Self::Trace { .. } | Self::HitFile { .. } | Self::Live(_))
     }
 
     /// The source with these slices, if it has a stream of hits.

@@ -9,7 +9,7 @@ use crate::{
 use clap::{Args, ValueEnum};
 use evb_core::Frequency;
 use evb_record::Outcome;
-use evb_sources::{FeedOptions, FeedProgress, FeedProtocol, OpenOptions, Source, SourceSpec, feed};
+use evb_sources::{FeedOptions, FeedProgress, FeedProtocol, OpenOptions, Source, feed};
 use std::time::Duration;
 
 #[derive(Args)]
@@ -63,8 +63,8 @@ pub(crate) fn run(args: &FeedArgs) -> Result<Outcome, Failure> {
     let Some(spec) = plan.sources.get(usize::from(number)).filter(|_| args.unit < units) else {
         return Err(Failure::new(format!("--unit {} is beyond the {units} readout units", args.unit)));
     };
-    if let SourceSpec::Tcp { listen, .. } | SourceSpec::Udp { listen, .. } = spec {
-        let message = format!("ru{number} listens at {listen} for live data: there is nothing to play");
+    if let Some(live) = spec.live() {
+        let message = format!("ru{number} takes live data at {}: there is nothing to play", live.link.place());
         let hint = "give a file with the data that its front end is to send, such as `source = { type = \"fixed\", size = \
                     \"1 kB\" }` or a recording; `--to` is the address of the run that listens";
         return Err(Failure::with_hint(message, hint));

@@ -2,7 +2,7 @@
 
 use super::{
     block::{self, BUFFER_BYTES},
-    builder, bundle, counts,
+    builder, bundle, counts, framing,
     source::{self, SOURCE},
 };
 use crate::{
@@ -50,6 +50,7 @@ pub(super) const READOUT: &[Key] = &[
     ),
     optional("overlap", time(MAX_DURATION), "time after the end of a slice whose hits also belong to it; 0 by default"),
     optional("slices_from", integer(0, i64::MAX), "start of the first slice in nanoseconds, 0 by default"),
+    optional("framing", KeyKind::Section(framing::FRAMING), "the framing of all live sources without one of their own"),
     optional("source", KeyKind::Choice(&SOURCE), "the source of every unit without a separate table"),
     optional(
         "sources",
@@ -71,6 +72,7 @@ pub(super) const READOUT: &[Key] = &[
 ];
 
 const UNIT: &[Key] = &[
+    optional("framing", KeyKind::Section(framing::FRAMING), "the framing of all live sources without one of their own"),
     optional("source", KeyKind::Choice(&SOURCE), "the only source of this unit"),
     optional(
         "sources",

@@ -1,8 +1,9 @@
 //! The source of a readout unit, `readout.source` and `[[readout.unit]]`: where its fragments come from.
 
+use super::framing;
 use crate::{choice::*, diagnostics::Problem, limits::*, schema::*, tree::Node, view::View};
 use evb_core::{ByteCount, EventCounter, FirstCounter, Frequency, SourceId};
-use evb_sources::{HIT_TIME_BYTES, Slicing, SourceSpec};
+use evb_sources::{FrontEndLink, HIT_TIME_BYTES, LiveSpec, Slicing, SourceSpec};
 use std::collections::HashMap;
 
 /// Each table of a list of sources.
@@ -129,14 +130,32 @@ pub(super) static SOURCE: Choice<Source> = Choice {
         variant(
             "tcp",
             "live front ends that connect by TCP",
-            LIVE,
-            live(|view| SourceSpec::Tcp { listen: view.text("listen").to_owned(), counter: counter(view) }),
+            &[LISTEN, COUNTER_BITS, FIRST_COUNTER, IDENTITY, FRAMING_KEY],
+            live(|view| live_spec(view, FrontEndLink::Tcp(view.text("listen").to_owned()))),
         ),
         variant(
             "udp",
             "live front ends that send UDP datagrams",
-            LIVE,
-            live(|view| SourceSpec::Udp { listen: view.text("listen").to_owned(), counter: counter(view) }),
+            &[LISTEN, COUNTER_BITS, FIRST_COUNTER, IDENTITY, FRAMING_KEY],
+            live(|view| live_spec(view, FrontEndLink::Udp(view.text("listen").to_owned()))),
+        ),
+        variant(
+            "tcp-client",
+            "a live front end that listens for a connection by TCP; evb connects again when it ends",
+            &[
+                required("connect", KeyKind::Address, "address of the front end"),
+                COUNTER_BITS,
+                FIRST_COUNTER,
+                IDENTITY,
+                FRAMING_KEY,
+            ],
+            live(|view| live_spec(view, FrontEndLink::TcpClient(view.text("connect").to_owned()))),
+        ),
+        variant(
+            "file",
+            "what a live front end has sent, in a file: it is read to its end as if it came from the front end",
+            &[FILE, COUNTER_BITS, FIRST_COUNTER, IDENTITY, FRAMING_KEY],
+            live(|view| live_spec(view, FrontEndLink::File(view.path("file")))),
         ),
     ],
 };
@@ -148,7 +167,7 @@ pub(super) struct Source {
 }
 
 /// The origin of the number of events.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Feed {
     /// No origin: fragments are made for any event.
     Generated,
@@ -168,17 +187,24 @@ const fn live(make: Make<SourceSpec>) -> Source {
 
 const FILE: Key = required("file", KeyKind::Path, "the file; a relative path starts from `data.directory`");
 
-const LIVE: &[Key] = &[
-    required("listen", KeyKind::Address, "address to listen on; port 0 is any free one"),
-    key("counter_bits", integer(1, 64), KeyDefault::Integer(32), "width of the front end's event counter"),
-    optional(
-        "first_counter",
-        KeyKind::IntegerOr { min: 0, max: i64::MAX, word: "any" },
-        "number of the front end's first trigger; \"any\" if its first fragment is that of the first trigger, whatever its \
-         number is. Without it and without marks, nothing confirms that counters of different sources belong together",
-    ),
-    IDENTITY,
-];
+const LISTEN: Key = required("listen", KeyKind::Address, "address to listen on; port 0 is any free one");
+const COUNTER_BITS: Key = key(
+    "counter_bits",
+    integer(1, 64),
+    KeyDefault::Derived("32; with a framing, the width of its counter"),
+    "width of the front end's event counter",
+);
+const FIRST_COUNTER: Key = optional(
+    "first_counter",
+    KeyKind::IntegerOr { min: 0, max: i64::MAX, word: "any" },
+    "number of the front end's first trigger; \"any\" if its first fragment is that of the first trigger, whatever its \
+     number is. Without it and without marks, nothing confirms that counters of different sources belong together",
+);
+const FRAMING_KEY: Key = optional(
+    "framing",
+    KeyKind::Section(framing::FRAMING),
+    "the framing of its fragments, if it is not evb's own; by default that of `readout.framing`",
+);
 
 /// The use of the second identity of a fragment.
 const IDENTITY: Key = key(
@@ -199,6 +225,10 @@ static DAMAGED: Words<bool> = Words(&[
     word("use", "its good fragments are used; the damage is counted, and the result is not good", false),
     word("refuse", "the run does not begin", true),
 ]);
+
+fn live_spec(view: View<'_>, link: FrontEndLink) -> SourceSpec {
+    SourceSpec::Live(LiveSpec { link, counter: counter(view), framing: framing::make(view) })
+}
 
 /// The event counter of a live source.
 fn counter(view: View<'_>) -> EventCounter {
@@ -262,9 +292,14 @@ pub(super) fn used(view: View<'_>) -> Vec<View<'_>> {
     own.iter().flat_map(in_table).chain(shared).map(View).collect()
 }
 
+/// The origin of the number of events of a source, in an unchecked tree.
+pub(super) fn written_feed(table: &Node) -> Option<Feed> {
+    SOURCE.written(Some(table)).map(|source| source.feed)
+}
+
 /// True if a source is recorded or live, in an unchecked tree.
 pub(super) fn has_data(root: &Node) -> bool {
-    let is_data = |table: &Node| SOURCE.written(Some(table)).is_some_and(|source| source.feed != Feed::Generated);
+    let is_data = |table: &Node| written_feed(table).is_some_and(|feed| feed != Feed::Generated);
     written(root).any(is_data)
 }
 
@@ -292,9 +327,10 @@ fn size_of(table: &Node) -> Option<ByteCount> {
     table.at(key)?.text()?.parse().ok()
 }
 
-/// Checks sizes and addresses.
+/// Checks sizes, addresses and framings.
 pub(super) fn check(view: View<'_>) -> impl Iterator<Item = Problem> {
-    sizes(view).into_iter().chain(listeners(view))
+    let framings = used(view).into_iter().filter_map(framing::check);
+    sizes(view).into_iter().chain(listeners(view)).chain(framings.take(MAX_FOUND))
 }
 
 /// Sizes of generated fragments must be possible.
@@ -331,7 +367,7 @@ fn listeners(view: View<'_>) -> Vec<Problem> {
         let Some(source) = of_unit(view, index).into_iter().find(|source| feed(*source) == Feed::Live) else {
             continue;
         };
-        let address = source.text("listen");
+        let Some(address) = source.maybe_text("listen") else { continue };
         if address.ends_with(":0") {
             continue;
         }

@@ -2,7 +2,8 @@
 
 use super::{
     LiveItem, LiveSource, Shared, counter_mask,
-    readers::{ACCEPT_POLL, POLL, item, passes},
+    parser::{Frames, item},
+    readers::{ACCEPT_POLL, POLL, passes},
     spawn,
 };
 use crate::{OpenOptions, SourceError, framing::FrameParser};
@@ -32,8 +33,9 @@ impl LiveSource {
         let _none = fs::remove_file(path);
         let listener = UnixListener::bind(path).map_err(error)?;
         listener.set_nonblocking(true).map_err(error)?;
-        Self::open(options, waker, counter_mask(INLET_BITS)?, |shared| Ok((start(listener, shared)?, None)))
-            .map_err(error)
+        let (unit, max_fragment) = (options.unit, options.max_fragment);
+        let frames = Frames { framing: None, unit, max_fragment, counter_mask: counter_mask(INLET_BITS)? };
+        Self::open(frames, waker, |shared| Ok((start(listener, shared)?, None))).map_err(error)
     }
 }
 
@@ -62,7 +64,7 @@ fn accept(listener: &UnixListener, shared: &Shared) -> Option<UnixStream> {
 
 /// Delivers all super-fragments, and returns the end of the data.
 fn read(mut stream: UnixStream, shared: &Shared) -> LiveItem {
-    let (mut parser, mut bytes) = (FrameParser::new(shared.max_fragment), vec![0; READ_SIZE]);
+    let (mut parser, mut bytes) = (FrameParser::new(shared.frames.max_fragment), vec![0; READ_SIZE]);
     let mut is_open = stream.set_nonblocking(false).and_then(|()| stream.set_read_timeout(Some(POLL))).is_ok();
     while is_open && !shared.stopped() {
         match stream.read(&mut bytes) {

@@ -1,11 +1,15 @@
 //! The threads behind a live source.
 
-use super::{LiveItem, RejectKind, Shared, spawn};
-use crate::framing::{Frame, FrameParser, decode_datagram};
-use evb_core::Mark;
+use super::{
+    Listener, LiveItem, RejectKind, Shared,
+    parser::{Parsed, Parser},
+    spawn,
+};
 use std::{
-    io::{self, ErrorKind, Read as _},
+    fs::File,
+    io::{self, ErrorKind, Read},
     net::{Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket},
+    path::Path,
     sync::{
         Arc, Weak,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -38,13 +42,13 @@ pub(super) fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
             continue;
         };
         if !make_room(&mut readers, shared) {
-            shared.reject(RejectKind::TooManyConnections, peer, &[]);
+            shared.reject(RejectKind::TooManyConnections, Some(peer), &[]);
             continue;
         }
         let earlier = readers.iter().map(Earlier::new).collect();
         match Reader::start(stream, peer, earlier, shared) {
             Ok(reader) => readers.push(reader),
-            Err(_) => shared.reject(RejectKind::TooManyConnections, peer, &[]),
+            Err(_) => shared.reject(RejectKind::TooManyConnections, Some(peer), &[]),
         }
     }
     for reader in readers {
@@ -123,112 +127,145 @@ fn make_room(readers: &mut Vec<Reader>, shared: &Shared) -> bool {
     let Reader { thread, peer, stream, state } = readers.remove(silent);
     state.is_dismissed.store(true, Ordering::Relaxed);
     let _closed_before = stream.upgrade().map(|stream| stream.shutdown(Shutdown::Both));
-    shared.reject(RejectKind::TooManyConnections, peer, &[]);
+    shared.reject(RejectKind::TooManyConnections, Some(peer), &[]);
     let _ended = thread.join();
     true
 }
 
 /// Reads a connection to its end. A front end that connects again may still have fragments in its connection before: the
 /// new one delivers its first when the old ones have ended or are silent.
-fn read_stream(
-    mut stream: &TcpStream,
-    peer: SocketAddr,
-    shared: &Shared,
-    (state, mut earlier): (&ReaderState, Vec<Earlier>),
-) {
-    if stream.set_nonblocking(false).and_then(|()| stream.set_read_timeout(Some(POLL))).is_err() {
-        return;
-    }
-    let mut parser = FrameParser::new(shared.max_fragment);
-    let mut bytes = vec![0; READ_SIZE];
-    while !shared.stopped() && !state.is_dismissed.load(Ordering::Relaxed) {
-        match stream.read(&mut bytes) {
-            Ok(read) if read > 0 => {
-                state.silent.store(0, Ordering::Release);
-                parser.push(&bytes[..read]);
-                let alive = drain(&mut parser, peer, &bytes[..read], shared, (state, &mut earlier));
-                shared.wake();
-                if !alive {
-                    return;
-                }
-                state.delivered.fetch_add(read as u64, Ordering::Release);
-            }
-            Err(error) if passes(&error) => _ = state.silent.fetch_add(1, Ordering::Release),
-            _ => {
-                if !parser.is_at_boundary() {
-                    shared.reject(RejectKind::CutOff, peer, parser.unfinished());
-                }
-                return;
-            }
-        }
+fn read_stream(stream: &TcpStream, peer: SocketAddr, shared: &Shared, (state, earlier): (&ReaderState, Vec<Earlier>)) {
+    if stream.set_nonblocking(false).and_then(|()| stream.set_read_timeout(Some(POLL))).is_ok() {
+        Reading { peer: Some(peer), shared, state, earlier }.run(stream);
     }
 }
 
-/// Delivers all whole frames; returns false if the stream cannot be used any more. `read` is the last input.
-fn drain(
-    parser: &mut FrameParser,
-    peer: SocketAddr,
-    read: &[u8],
-    shared: &Shared,
-    (state, earlier): (&ReaderState, &mut Vec<Earlier>),
-) -> bool {
-    loop {
-        match parser.pop() {
-            Ok(None) => return true,
-            Ok(Some(frame)) => {
-                let is_ours = frame.source == shared.unit;
-                if is_ours && !state.is_known.load(Ordering::Relaxed) {
-                    state.is_known.store(true, Ordering::Relaxed);
-                    shared.note_sender(peer);
-                }
-                if is_ours && !let_pass(earlier, shared, state) {
-                    return false;
-                }
-                if !take(frame, peer, shared) {
-                    return false;
-                }
-            }
-            Err(error) => {
-                shared.reject_frame(error, peer, read);
-                if error.ends_stream() {
-                    return false;
-                }
-            }
-        }
-    }
+/// Reads what a front end that was connected to sends, until it ends the connection.
+pub(super) fn read_connected(stream: &TcpStream, peer: SocketAddr, shared: &Shared) {
+    let _open = shared.connected(Some(peer));
+    read_stream(stream, peer, shared, (&ReaderState::default(), Vec::new()));
 }
 
-/// Waits until no earlier connection may have fragments that came before; returns false if the connection has to go.
-fn let_pass(earlier: &mut Vec<Earlier>, shared: &Shared, state: &ReaderState) -> bool {
-    while earlier.iter().any(Earlier::is_awaited) {
-        if shared.stopped() || state.is_dismissed.load(Ordering::Relaxed) {
-            return false;
+/// Opens a file, and starts to read it.
+pub(super) fn start_file(path: &Path, shared: &Arc<Shared>) -> io::Result<Listener> {
+    let (file, shared) = (File::open(path)?, Arc::clone(shared));
+    let read = move || {
+        let _open = shared.connected(None);
+        let state = ReaderState::default();
+        Reading { peer: None, shared: &shared, state: &state, earlier: Vec::new() }.run(file);
+        shared.deliver(LiveItem::EndOfRun { counter: None, sent: None });
+        shared.wake();
+    };
+    Ok((spawn("file", read)?, None))
+}
+
+/// The reading of one connection.
+struct Reading<'a> {
+    peer: Option<SocketAddr>,
+    shared: &'a Shared,
+    state: &'a ReaderState,
+    earlier: Vec<Earlier>,
+}
+
+impl Reading<'_> {
+    fn run(&mut self, mut stream: impl Read) {
+        let mut parser = Parser::new(&self.shared.frames);
+        let mut bytes = vec![0; READ_SIZE];
+        while !self.shared.stopped() && !self.state.is_dismissed.load(Ordering::Relaxed) {
+            match stream.read(&mut bytes) {
+                Ok(read) if read > 0 => {
+                    self.state.silent.store(0, Ordering::Release);
+                    parser.push(&bytes[..read]);
+                    if !self.drain(&mut parser, &bytes[..read], false) {
+                        return;
+                    }
+                    self.state.delivered.fetch_add(read as u64, Ordering::Release);
+                }
+                Err(error) if passes(&error) => {
+                    self.state.silent.fetch_add(1, Ordering::Release);
+                    if !parser.is_at_boundary() && !self.drain(&mut parser, &[], true) {
+                        return;
+                    }
+                }
+                _ => return self.end(&mut parser),
+            }
         }
-        thread::park_timeout(ACCEPT_POLL);
     }
-    earlier.clear();
-    true
+
+    /// Delivers what can be told when no more bytes come.
+    fn end(&mut self, parser: &mut Parser) {
+        if self.drain(parser, &[], true) && !parser.is_at_boundary() {
+            self.shared.reject(RejectKind::CutOff, self.peer, parser.unfinished());
+        }
+    }
+
+    /// Delivers all whole frames; returns false if the stream cannot be used any more. `read` is the last input, and
+    /// `settles` says that nothing has come for a while.
+    fn drain(&mut self, parser: &mut Parser, read: &[u8], settles: bool) -> bool {
+        let is_usable = loop {
+            match parser.pop(settles) {
+                Ok(None) => break true,
+                Ok(Some(parsed)) => {
+                    if !self.let_pass(parsed.is_ours) || !take(parsed, self.peer, self.shared) {
+                        break false;
+                    }
+                }
+                Err(error) => {
+                    self.shared.reject_frame(error, self.peer, parser.skipped().unwrap_or(read));
+                    if error.ends_stream() {
+                        break false;
+                    }
+                }
+            }
+        };
+        self.shared.wake();
+        is_usable
+    }
+
+    /// Waits, before the first frame for this source, until no earlier connection may have fragments that came before;
+    /// returns false if the connection has to go.
+    fn let_pass(&mut self, is_ours: bool) -> bool {
+        if !is_ours {
+            return true;
+        }
+        if !self.state.is_known.swap(true, Ordering::Relaxed) {
+            self.shared.note_sender(self.peer);
+        }
+        while self.earlier.iter().any(Earlier::is_awaited) {
+            if self.shared.stopped() || self.state.is_dismissed.load(Ordering::Relaxed) {
+                return false;
+            }
+            thread::park_timeout(ACCEPT_POLL);
+        }
+        self.earlier.clear();
+        true
+    }
 }
 
 /// Receives datagrams until the source stops.
 pub(super) fn read_datagrams(socket: &UdpSocket, shared: &Shared) {
     let mut bytes = vec![0; READ_SIZE];
+    let mut parser = Parser::new(&shared.frames);
     let (mut open, mut sender) = (None, None);
     while !shared.stopped() {
         match socket.recv_from(&mut bytes) {
-            Ok((read, peer)) => match decode_datagram(&bytes[..read], shared.max_fragment) {
-                Ok(frame) => {
-                    if frame.source == shared.unit && sender.replace(peer) != Some(peer) {
-                        open.get_or_insert_with(|| shared.connected(None));
-                        shared.note_sender(peer);
+            Ok((read, peer)) => {
+                let datagram = &bytes[..read];
+                parser.read_datagram(datagram, |read| match read {
+                    Ok(parsed) => {
+                        if parsed.is_ours && sender.replace(peer) != Some(peer) {
+                            open.get_or_insert_with(|| shared.connected(None));
+                            shared.note_sender(Some(peer));
+                        }
+                        take(parsed, Some(peer), shared)
                     }
-                    if !take(frame, peer, shared) {
-                        return;
+                    Err(error) => {
+                        shared.reject_frame(error, Some(peer), datagram);
+                        true
                     }
-                    shared.wake();
-                }
-                Err(error) => shared.reject_frame(error, peer, &bytes[..read]),
-            },
+                });
+                shared.wake();
+            }
             Err(error) if passes(&error) => {}
             // An error of a datagram socket belongs to one datagram; do not spin if it does not.
             Err(_) => thread::park_timeout(ACCEPT_POLL),
@@ -237,22 +274,13 @@ pub(super) fn read_datagrams(socket: &UdpSocket, shared: &Shared) {
 }
 
 /// Delivers one frame; returns false if the receiver is gone.
-fn take(frame: Frame, peer: SocketAddr, shared: &Shared) -> bool {
-    if frame.source != shared.unit {
-        shared.reject(RejectKind::WrongSource, peer, &frame.payload);
-        return true;
+fn take(Parsed { is_ours, item }: Parsed, peer: Option<SocketAddr>, shared: &Shared) -> bool {
+    if is_ours {
+        return shared.deliver(item);
     }
-    let counter = frame.counter & shared.counter_mask;
-    shared.deliver(item(frame, counter))
-}
-
-/// The item of a frame whose counter is cut to its width.
-pub(super) fn item(frame: Frame, counter: u64) -> LiveItem {
-    if frame.end_of_run {
-        return LiveItem::EndOfRun { counter: Some(counter), sent: frame.mark };
-    }
-    let Frame { resynchronised, good, mark, payload, .. } = frame;
-    LiveItem::Fragment { counter, resynchronised, mark: mark.map(Mark::new), good, bytes: payload }
+    let payload = if let LiveItem::Fragment { bytes, .. } = &item { bytes.as_ref() } else { &[] };
+    shared.reject(RejectKind::WrongSource, peer, payload);
+    true
 }
 
 pub(super) fn passes(error: &io::Error) -> bool {

@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 
 type Target = (&'static str, fn(&[u8]));
 
-const TARGETS: [Target; 4] = [
+const TARGETS: [Target; 5] = [
     ("frame", fuzz::fuzz_frame),
+    ("board-frame", fuzz::fuzz_board_frame),
     ("fed", fuzz::fuzz_fed),
     ("trace-csv", fuzz::fuzz_trace_csv),
     ("size-model", fuzz::fuzz_size_model),

@@ -47,7 +47,8 @@ fn tcp_delivers_every_fragment_with_its_counter_wrapping() {
     assert!(rejected.is_empty());
     assert_eq!(fragments.len(), 10_000);
     for (item, event) in fragments.iter().zip(1..) {
-        let LiveItem::Fragment { counter, good: true, resynchronised: false, mark: None, bytes } = item else {
+        let LiveItem::Fragment { counter, good: true, resynchronised: false, mark: None, clock: None, bytes } = item
+        else {
             panic!("{item:?}");
         };
         assert_eq!(*counter, event % 4096);
@@ -191,7 +192,7 @@ fn a_datagram_has_a_largest_size() {
 
 #[test]
 fn a_live_source_cannot_be_fed() {
-    let live = Source::open(&tcp(8), &options(Path::new(""), 0)).unwrap();
+    let live = Source::open(&SourceSpec::Live(tcp(8)), &options(Path::new(""), 0)).unwrap();
     let error = feed(live, &feeding("127.0.0.1:1".into(), FeedProtocol::Tcp), |_| ()).unwrap_err();
     assert!(matches!(error, FeedError::Source(SourceError::Live)));
 }

@@ -6,7 +6,7 @@ use crate::{
 };
 use bytes::Bytes;
 use evb_core::EventCounter;
-use evb_sources::{Frame, LiveItem, LiveSource, RejectKind, SourceError, SourceSpec};
+use evb_sources::{Frame, FrontEndLink, LiveItem, LiveSource, LiveSpec, RejectKind};
 use std::{
     collections::BTreeMap,
     io::{Read as _, Write as _},
@@ -26,7 +26,7 @@ pub(crate) struct Listening {
 }
 
 impl Listening {
-    pub(crate) fn start(spec: &SourceSpec, max_fragment: u32) -> Self {
+    pub(crate) fn start(spec: &LiveSpec, max_fragment: u32) -> Self {
         let (wake, woken) = channel();
         let mut options = options(Path::new(""), 3);
         options.max_fragment = max_fragment;
@@ -68,16 +68,22 @@ impl Listening {
     }
 }
 
-pub(crate) fn tcp(counter_bits: u8) -> SourceSpec {
-    SourceSpec::Tcp { listen: "127.0.0.1:0".into(), counter: EventCounter::new(counter_bits) }
+/// A source of evb's own framing.
+pub(crate) fn live(link: FrontEndLink, counter_bits: u8) -> LiveSpec {
+    LiveSpec { link, counter: EventCounter::new(counter_bits), framing: None }
 }
 
-pub(crate) fn udp(counter_bits: u8) -> SourceSpec {
-    SourceSpec::Udp { listen: "127.0.0.1:0".into(), counter: EventCounter::new(counter_bits) }
+pub(crate) fn tcp(counter_bits: u8) -> LiveSpec {
+    live(FrontEndLink::Tcp("127.0.0.1:0".into()), counter_bits)
+}
+
+pub(crate) fn udp(counter_bits: u8) -> LiveSpec {
+    live(FrontEndLink::Udp("127.0.0.1:0".into()), counter_bits)
 }
 
 fn fragment(counter: u64, bytes: &'static [u8]) -> LiveItem {
-    LiveItem::Fragment { counter, resynchronised: false, mark: None, good: true, bytes: Bytes::from_static(bytes) }
+    let bytes = Bytes::from_static(bytes);
+    LiveItem::Fragment { counter, resynchronised: false, mark: None, clock: None, good: true, bytes }
 }
 
 fn end_of_run(counter: u64) -> Vec<u8> {
@@ -96,7 +102,10 @@ fn tcp_fragments_come_in_order_with_their_counter_cut() {
     }
     assert_eq!(live.next(), fragment(255, b"first"));
     let bytes = Bytes::from_static(b"second");
-    assert_eq!(live.next(), LiveItem::Fragment { counter: 0, resynchronised: true, mark: None, good: false, bytes });
+    assert_eq!(
+        live.next(),
+        LiveItem::Fragment { counter: 0, resynchronised: true, mark: None, clock: None, good: false, bytes }
+    );
     assert_eq!(live.next(), LiveItem::EndOfRun { counter: Some(1), sent: None });
 }
 
@@ -272,18 +281,14 @@ fn dropping_a_source_ends_its_threads_even_when_they_wait() {
 
 #[test]
 fn an_unusable_address_is_an_error() {
-    let start = |spec: &SourceSpec| LiveSource::start(spec, &options(Path::new(""), 0), Arc::new(|| ())).err().unwrap();
+    let start = |spec: &LiveSpec| LiveSource::start(spec, &options(Path::new(""), 0), Arc::new(|| ())).err().unwrap();
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let listen = taken.local_addr().unwrap().to_string();
-    let error = start(&SourceSpec::Tcp { listen: listen.clone(), counter: EventCounter::new(8) }).to_string();
+    let error = start(&live(FrontEndLink::Tcp(listen.clone()), 8)).to_string();
     assert!(error.starts_with(&format!("cannot listen on {listen:?}: ")), "{error}");
-    assert!(
-        start(&SourceSpec::Udp { listen: "nonsense".into(), counter: EventCounter::new(8) })
-            .to_string()
-            .contains("nonsense")
-    );
+    for link in [FrontEndLink::Udp, FrontEndLink::TcpClient] {
+        assert!(start(&live(link("nonsense".into()), 8)).to_string().contains("nonsense"));
+    }
     assert_eq!(start(&tcp(0)).to_string(), "counter_bits is 0, but must be 1 to 64");
     assert_eq!(start(&tcp(65)).to_string(), "counter_bits is 65, but must be 1 to 64");
-    let fixed = SourceSpec::Fixed { size: evb_core::ByteCount(1) };
-    assert!(matches!(start(&fixed), SourceError::NotLive));
 }

@@ -1,5 +1,6 @@
 //! The tests of the crate's public face, in one binary.
 
+mod boards;
 mod corpus;
 mod fed;
 mod feeding;

@@ -1,7 +1,7 @@
 //! Size models: distributions, traces, and errors that name the line.
 
 use crate::support::options;
-use evb_core::{ByteCount, EventCounter, EventId};
+use evb_core::{ByteCount, EventId};
 use evb_sources::{Feed, MIN_DRAWN_SIZE, SizeModel, SourceError, SourceSpec};
 use std::path::Path;
 
@@ -215,6 +215,6 @@ fn impossible_event_sizes_are_refused() {
 
 #[test]
 fn live_sources_have_no_sizes() {
-    let spec = SourceSpec::Tcp { listen: "127.0.0.1:0".into(), counter: EventCounter::new(24) };
+    let spec = SourceSpec::Live(crate::live::tcp(24));
     assert!(matches!(open(&spec, 0), Err(SourceError::Live)));
 }

@@ -2,7 +2,7 @@
 
 use crate::support::{fed_file, options};
 use bytes::BytesMut;
-use evb_core::{ByteCount, EventCounter, EventId};
+use evb_core::{ByteCount, EventId};
 use evb_sources::{FedFault, Feed, ReadOutcome, Source, SourceError, SourceSpec, check_fragment, payload};
 use std::path::Path;
 
@@ -79,7 +79,7 @@ fn a_recorded_fragment_above_the_limit_is_cut_off() {
 
 #[test]
 fn live_sources_cannot_be_asked() {
-    let spec = SourceSpec::Udp { listen: "127.0.0.1:0".into(), counter: EventCounter::new(24) };
+    let spec = SourceSpec::Live(crate::live::udp(24));
     let mut source = Source::open(&spec, &options(Path::new(""), 0)).unwrap();
     assert_eq!(source.feed(), Feed::Live);
     assert!(matches!(source.read(EventId(1), &mut BytesMut::new()), Err(SourceError::Live)));

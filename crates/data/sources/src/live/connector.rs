@@ -1,0 +1,43 @@
+//! Front ends that listen: evb connects to them, and connects again when the connection ends.
+
+use super::{Listener, Shared, readers, spawn};
+use std::{
+    io,
+    net::{SocketAddr, TcpStream, ToSocketAddrs as _},
+    sync::Arc,
+    thread,
+    time::Duration,
+};
+
+/// Longest wait for a front end to answer.
+const TIMEOUT: Duration = Duration::from_secs(1);
+/// Time between two attempts.
+const RETRY: Duration = Duration::from_millis(100);
+
+/// Starts to connect to a front end at `host:port`, until it answers.
+///
+/// # Errors
+/// If the address is none, or its name is not known.
+pub(super) fn start(address: &str, shared: &Arc<Shared>) -> io::Result<Listener> {
+    // A name that is not known stays unknown. What it stands for may change until the front end answers.
+    addresses(address)?;
+    let (address, shared) = (address.to_owned(), Arc::clone(shared));
+    Ok((spawn("connector", move || connect(&address, &shared))?, None))
+}
+
+fn addresses(address: &str) -> io::Result<Vec<SocketAddr>> {
+    Ok(address.to_socket_addrs()?.collect())
+}
+
+fn connect(address: &str, shared: &Shared) {
+    while !shared.stopped() {
+        let peers = addresses(address).unwrap_or_default();
+        let answer = |peer| TcpStream::connect_timeout(peer, TIMEOUT).ok();
+        if let Some((stream, peer)) = peers.iter().find_map(|peer| Some((answer(peer)?, *peer))) {
+            readers::read_connected(&stream, peer, shared);
+        }
+        if !shared.stopped() {
+            thread::park_timeout(RETRY);
+        }
+    }
+}
