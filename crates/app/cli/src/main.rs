@@ -95,6 +95,9 @@ enum Command {
     Filter(commands::filter::FilterArgs),
     /// Play a live front end: send the fragments of a source by TCP or UDP
     Feed(commands::feed::FeedArgs),
+    /// Look at what live front ends send
+    #[command(subcommand)]
+    Sources(commands::sources::SourcesCommand),
     /// Verify, show or export event files
     #[command(subcommand)]
     Events(commands::events::EventsCommand),
@@ -197,6 +200,7 @@ fn run(command: Command) -> Result<Outcome, Failure> {
         Command::Node(args) => commands::node::run(&args),
         Command::Filter(args) => commands::filter::run(&args),
         Command::Feed(args) => commands::feed::run(&args),
+        Command::Sources(command) => commands::sources::run(&command),
         Command::Events(command) => commands::events::run(&command),
         Command::FilterUnit(args) => commands::filter_unit::run(&args),
         Command::Check(args) => commands::check::run(&args),

@@ -43,6 +43,14 @@ pub(crate) fn show(text: &str) {
     }
 }
 
+/// Writes a text of the program itself to standard output, with its colours if the terminal has colours.
+pub(crate) fn show_styled(text: &str) {
+    match AutoStream::choice(&std::io::stdout()) {
+        ColorChoice::Never => print!("{}", anstream::adapter::strip_str(text)),
+        _ => print!("{}", text.split_inclusive('\n').map(coloured).collect::<String>()),
+    }
+}
+
 fn coloured(line: &str) -> String {
     let (text, end) = line.split_at(line.trim_end().len());
     let verdict = VERDICTS.iter().find(|(begin, _)| text.starts_with(begin)).map(|&(_, colour)| (0, colour));

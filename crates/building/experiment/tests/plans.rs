@@ -122,9 +122,9 @@ fn a_full_file_says_everything() {
     let text = include_str!("full.toml");
     let plan = plan(text, &[]);
     let building = Config {
-        readout_units: 11,
+        readout_units: 12,
         builder_units: 400,
-        numbered: [5, 6, 7, 8, 9].map(SourceId).into(),
+        numbered: [5, 6, 7, 8, 9, 10].map(SourceId).into(),
         tolerant: Vec::new(),
         protocol: Protocol::Push,
         assignment: Assignment::LeastLoaded,
@@ -157,6 +157,11 @@ fn a_full_file_says_everything() {
         live(FrontEndLink::Tcp("127.0.0.1:9000".into()), 24, None),
         live(FrontEndLink::Udp("[::1]:9000".into()), 32, None),
         full_board(),
+        live(
+            FrontEndLink::Capture { file: "board.pcapng".into(), port: Some(6006), paced: true },
+            32,
+            Some(full_packets()),
+        ),
         live(FrontEndLink::File("board.raw".into()), 64, Some(full_lines())),
         SourceSpec::Trace { file: "${HOME}/all.csv".into(), source: None },
     ];
@@ -174,18 +179,18 @@ fn a_full_file_says_everything() {
     let one_in = 100;
     let faults = [
         fault(0, FaultAction::Kill { at: Span::from_secs(1) }),
-        fault(411, FaultAction::Kill { at: Span::ZERO }),
+        fault(412, FaultAction::Kill { at: Span::ZERO }),
         fault(1, FaultAction::Corrupt { one_in }),
         fault(1, FaultAction::Duplicate { one_in }),
         fault(9, FaultAction::Lose { one_in }),
         fault(2, FaultAction::Oversize { one_in }),
         fault(2, FaultAction::Delay { one_in, by: Span::from_millis(2) }),
-        fault(410, FaultAction::SlowDisk { rate: Bandwidth(400_000_000) }),
+        fault(411, FaultAction::SlowDisk { rate: Bandwidth(400_000_000) }),
     ];
     assert_eq!(plan.faults, faults);
     let names = faults.map(|fault| plan.building.node_name(fault.node));
     assert_eq!(names, ["evm", "bu399", "ru0", "ru0", "ru8", "ru1", "ru1", "bu398"]);
-    assert_eq!(plan.slow_disk(NodeId(410)), Some(Bandwidth(400_000_000)));
+    assert_eq!(plan.slow_disk(NodeId(411)), Some(Bandwidth(400_000_000)));
     assert_eq!(plan.slow_disk(NodeId(407)), None);
     assert_resolves(&parse(text, &[]));
     insta::assert_snapshot!("resolved_full", parse(text, &[]).resolved());
@@ -484,6 +489,7 @@ fn full_board() -> SourceSpec {
     let little = |at, bits| Field::new(at, bits, ByteOrder::Little);
     let framing = Framing {
         magic: vec![0xef, 0xbe, 0xad, 0xde],
+        magic_at: 0,
         end: FrameEnd::Length { field: little(4, 16), unit: 4, adds: -8 },
         counter: Some(Field { at: 8, bits: 12, shift: 4, order: ByteOrder::Big }),
         clock: Some(ClockField { field: little(12, 48), frequency: Frequency(125_000_000_000) }),
@@ -508,6 +514,7 @@ fn full_lines() -> Framing {
     let kind = "xor-8".parse().expect("a kind");
     Framing {
         magic: Vec::new(),
+        magic_at: 0,
         end: FrameEnd::Marker(b"\r\n".to_vec()),
         counter: None,
         clock: None,
@@ -515,5 +522,17 @@ fn full_lines() -> Framing {
         source: None,
         damaged: None,
         checksum: Some(FrameChecksum { kind, at: -3, from: 1, to: -3, order: ByteOrder::Big }),
+    }
+}
+
+/// The framing of the capture of `full.toml`.
+fn full_packets() -> Framing {
+    Framing {
+        magic: b"VM3".to_vec(),
+        magic_at: 4,
+        end: FrameEnd::Datagram,
+        counter: Some(Field::new(0, 32, ByteOrder::Big)),
+        checksum: None,
+        ..full_lines()
     }
 }

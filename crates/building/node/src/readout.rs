@@ -11,7 +11,7 @@ use evb_core::{EventCounter, Machine, NodeId, NodeRange, SourceId, Span, Time, T
 use evb_experiment::{Plan, StageLink};
 use evb_protocol::{Arrival, Config, FragmentStatus, Message, ReadoutCommand, wire};
 use evb_record::Slots;
-use evb_sources::{INLET_BITS, LiveItem, LiveSource, Source, SourceSpec};
+use evb_sources::{Framing, INLET_BITS, LiveItem, LiveSource, Source, SourceSpec};
 use evb_transport::{Buffers, Waker};
 use evb_unit::{
     ReadLimits, Report, Sources, bundle, open_options,
@@ -39,6 +39,8 @@ pub(crate) struct ReadoutNode {
     brings_bundles: bool,
     /// The event counter of its live front end.
     counter: Option<EventCounter>,
+    /// The framing of its live front end, if it is not evb's own.
+    framing: Option<Framing>,
     /// Number of sources that number their fragments by themselves.
     numbered: usize,
     /// The file of fragments that belong to no event.
@@ -68,7 +70,7 @@ impl ReadoutNode {
         node: NodeId,
         (waker, buffers): (Waker, Option<Buffers>),
     ) -> Result<Self, NodeError> {
-        let mut live_counter = None;
+        let (mut live_counter, mut framing) = (None, None);
         let sources = Sources::open(plan, unit.0, |source| {
             if let StageLink::Inlets(paths) = &plan.link {
                 live_counter = Some(EventCounter::new(INLET_BITS));
@@ -80,6 +82,7 @@ impl ReadoutNode {
             let origin = match spec {
                 SourceSpec::Live(live) => {
                     live_counter = Some(live.counter);
+                    framing.clone_from(&live.framing);
                     LiveSource::start(live, &options, waker.clone()).map(Origin::Live)
                 }
                 _ => Source::open(spec, &options).map(Origin::OnDemand),
@@ -93,6 +96,7 @@ impl ReadoutNode {
             apart_options,
             unit: evb_unit::ReadoutUnit::new(plan, node, sources, live_counter),
             counter: live_counter,
+            framing,
             brings_bundles: plan.bundling.bundles(unit.0),
             // A first stage takes care of what its fragments belong to.
             numbered: if plan.link == StageLink::None { plan.building.numbered.len() } else { 0 },

@@ -132,6 +132,7 @@ fn small_frames(c: &mut Criterion) {
     let kind: ChecksumKind = "crc-16/ibm-3740".parse().expect("a kind");
     let framing = Framing {
         magic: vec![0xef, 0xbe, 0xad, 0xde],
+        magic_at: 0,
         end: FrameEnd::Length { field: field(4, 16), unit: 4, adds: 0 },
         counter: Some(field(8, 32)),
         clock: Some(ClockField { field: field(12, 48), frequency: evb_core::Frequency(125_000_000_000) }),

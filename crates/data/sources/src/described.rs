@@ -11,6 +11,7 @@ pub use checksum::{ChecksumKind, FrameChecksum};
 use evb_core::Frequency;
 pub use scanner::{DescribedFrame, FrameScanner};
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 
 /// The order of the bytes of a number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,13 +49,13 @@ impl Field {
     }
 
     /// Bytes that a frame needs to hold it.
-    const fn reach(self) -> usize {
+    pub(crate) const fn reach(self) -> usize {
         if self.at < 0 { self.at.unsigned_abs() as usize } else { self.at as usize + self.bytes() }
     }
 
     /// The number in a frame, which must be long enough.
     #[inline]
-    fn read(self, frame: &[u8]) -> u64 {
+    pub(crate) fn read(self, frame: &[u8]) -> u64 {
         let at = position(self.at, frame.len());
         let mut bytes = [0; 8];
         let own = &frame[at..at + self.bytes()];
@@ -110,8 +111,11 @@ pub struct ClockField {
 /// The framing of a board.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Framing {
-    /// The bytes that every frame begins with; none if it has no such bytes.
+    /// The bytes that are the same in every frame, by which frames are found; none if there are no such bytes.
     pub magic: Vec<u8>,
+    /// The bytes of a frame before its magic.
+    #[serde(default)]
+    pub magic_at: u32,
     /// The rule for the end of a frame.
     pub end: FrameEnd,
     /// The event counter. Without it, the frames of a connection are counted.
@@ -136,6 +140,27 @@ impl Framing {
         [self.counter, clock, self.mark, source, self.damaged].into_iter().flatten()
     }
 
+    /// The parts of a frame of this length, by name, with their bytes.
+    pub fn parts(&self, length: usize) -> Vec<(&'static str, Range<usize>)> {
+        let bytes = |field: Field| {
+            let at = position(field.at, length);
+            at..at + field.bytes()
+        };
+        let magic = self.magic_at as usize..self.magic_at as usize + self.magic.len();
+        let length_field = if let FrameEnd::Length { field, .. } = self.end { Some(field) } else { None };
+        let fields = [
+            ("length", length_field),
+            ("counter", self.counter),
+            ("clock", self.clock.map(|clock| clock.field)),
+            ("mark", self.mark),
+            ("source", self.source.map(|(field, _)| field)),
+            ("damaged", self.damaged),
+            ("checksum", self.checksum.map(|checksum| checksum.field())),
+        ];
+        let fields = fields.into_iter().filter_map(|(name, field)| Some((name, bytes(field?))));
+        std::iter::once(("magic", magic)).filter(|(_, bytes)| !bytes.is_empty()).chain(fields).collect()
+    }
+
     /// Bytes of the shortest frame: those of all fields.
     pub fn shortest(&self) -> usize {
         let fields = self.fields().map(Field::reach).max().unwrap_or(0);
@@ -146,7 +171,7 @@ impl Framing {
             FrameEnd::Marker(marker) => (0, marker.len()),
             FrameEnd::Datagram => (1, 0),
         };
-        fields.max(checksum).max(length).max(self.magic.len() + marker).max(1)
+        fields.max(checksum).max(length).max(self.magic_at as usize + self.magic.len() + marker).max(1)
     }
 
     /// Width of the event counter in bits; 64 if frames are counted.

@@ -44,6 +44,7 @@ pub fn fuzz_board_frame(bytes: &[u8]) {
     };
     let framing = Framing {
         magic: if choice & 4 == 0 { vec![0xab, 0xcd] } else { Vec::new() },
+        magic_at: 0,
         end,
         counter: Some(little(4, 32)),
         clock: None,

@@ -20,6 +20,7 @@
 //! # Ok::<(), evb_sources::SourceError>(())
 //! ```
 
+mod capture;
 mod csv;
 mod described;
 mod draw;
@@ -30,6 +31,7 @@ mod framing;
 #[cfg(feature = "fuzz")]
 pub mod fuzz;
 mod hits;
+mod inspection;
 mod live;
 mod path;
 pub mod payload;
@@ -37,6 +39,7 @@ mod size;
 mod source;
 mod spec;
 
+pub use capture::Capture;
 pub use described::{
     ByteOrder, ChecksumKind, ClockField, DescribedFrame, Field, FrameChecksum, FrameEnd, FrameScanner, Framing,
 };
@@ -48,6 +51,7 @@ pub use fed::{
 pub use feed::{FeedError, FeedOptions, FeedProgress, FeedProtocol, feed};
 pub use framing::{Frame, FrameError, FrameParser, HEADER_SIZE, decode_datagram, encode};
 pub use hits::{HIT_TIME_BYTES, HitsError, Slicing};
+pub use inspection::{InspectedFrame, Inspection, InspectionInput, InspectionLimits, InspectionReport};
 pub use live::{Connections, INLET_BITS, LiveItem, LiveSource, Refused, RejectKind};
 pub use size::{MIN_DRAWN_SIZE, SizeModel};
 pub use source::{OpenOptions, ReadOutcome, Room, Source};

@@ -125,11 +125,13 @@ pub enum RejectKind {
     WrongSource,
     /// A connection above the largest number of front ends.
     TooManyConnections,
+    /// A packet of a capture file that is cut off, a fragment of a datagram, or of an unknown kind of link.
+    Unreadable,
 }
 
 impl RejectKind {
     /// All kinds, in the order in which they are shown.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Garbage,
         Self::HeaderChecksum,
         Self::Field,
@@ -138,6 +140,7 @@ impl RejectKind {
         Self::CutOff,
         Self::WrongSource,
         Self::TooManyConnections,
+        Self::Unreadable,
     ];
 
     /// The name in messages.
@@ -151,6 +154,7 @@ impl RejectKind {
             Self::CutOff => "connection cut off within a frame",
             Self::WrongSource => "fragment of another source",
             Self::TooManyConnections => "too many connections",
+            Self::Unreadable => "packet of a capture that cannot be read",
         }
     }
 }
@@ -231,6 +235,11 @@ impl LiveSource {
             FrontEndLink::File(file) => {
                 let path = resolve(file, &options.data_directory)?;
                 Self::open(frames, waker, |shared| readers::start_file(&path, shared))
+                    .map_err(|error| SourceError::Open { path, error })
+            }
+            FrontEndLink::Capture { file, port, paced } => {
+                let path = resolve(file, &options.data_directory)?;
+                Self::open(frames, waker, |shared| readers::start_capture(&path, (*port, *paced), shared))
                     .map_err(|error| SourceError::Open { path, error })
             }
         }

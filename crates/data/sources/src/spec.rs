@@ -106,6 +106,15 @@ pub enum FrontEndLink {
     /// What a front end has sent lies in a file. Its path may have `${NAME}` for environment variables. The end of the
     /// file is the end of the data.
     File(PathBuf),
+    /// What front ends have sent by UDP lies in a capture file, PCAP or PCAPNG.
+    Capture {
+        /// The file, as for [`File`](Self::File).
+        file: PathBuf,
+        /// The port that the datagrams were sent to; any by default.
+        port: Option<u16>,
+        /// Datagrams come at the intervals at which they were captured, and not as fast as they are taken.
+        paced: bool,
+    },
 }
 
 impl FrontEndLink {
@@ -113,7 +122,15 @@ impl FrontEndLink {
     pub fn place(&self) -> std::borrow::Cow<'_, str> {
         match self {
             Self::Tcp(address) | Self::Udp(address) | Self::TcpClient(address) => address.into(),
-            Self::File(path) => path.to_string_lossy(),
+            Self::File(file) | Self::Capture { file, .. } => file.to_string_lossy(),
+        }
+    }
+
+    /// The file, if it is one.
+    pub const fn file(&self) -> Option<&PathBuf> {
+        match self {
+            Self::File(file) | Self::Capture { file, .. } => Some(file),
+            Self::Tcp(_) | Self::Udp(_) | Self::TcpClient(_) => None,
         }
     }
 }
@@ -140,14 +157,15 @@ impl SourceSpec {
     /// cannot be read.
     pub fn check_file(&self, data_directory: &Path) -> Result<(), SourceError> {
         let file = match self {
+            Self::Live(live) => match live.link.file() {
+                Some(file) => file,
+                None => return Ok(()),
+            },
             Self::Trace { file, .. }
             | Self::SizeModel { file, .. }
             | Self::CmsFed { file, .. }
-            | Self::HitFile { file, .. }
-            | Self::Live(LiveSpec { link: FrontEndLink::File(file), .. }) => file,
-            Self::Fixed { .. } | Self::Uniform { .. } | Self::LogNormal { .. } | Self::Hits { .. } | Self::Live(_) => {
-                return Ok(());
-            }
+            | Self::HitFile { file, .. } => file,
+            Self::Fixed { .. } | Self::Uniform { .. } | Self::LogNormal { .. } | Self::Hits { .. } => return Ok(()),
         };
         let path = crate::path::resolve(file, data_directory)?;
         File::open(&path).map(drop).map_err(|error| SourceError::Open { path, error })

@@ -14,4 +14,5 @@ pub(crate) mod run;
 pub(crate) mod runs;
 pub(crate) mod serve;
 pub(crate) mod simulate;
+pub(crate) mod sources;
 pub(crate) mod top;

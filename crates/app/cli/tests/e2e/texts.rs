@@ -17,7 +17,7 @@ units = 1
 #[test]
 fn help_texts() {
     let lab = Lab::new();
-    let commands: [&[&str]; 13] = [
+    let commands: [&[&str]; 14] = [
         &[],
         &["run"],
         &["simulate"],
@@ -26,6 +26,7 @@ fn help_texts() {
         &["compare"],
         &["node"],
         &["feed"],
+        &["sources", "try"],
         &["check"],
         &["events"],
         &["events", "verify"],

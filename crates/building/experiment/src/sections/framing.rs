@@ -7,15 +7,18 @@ use evb_sources::{ByteOrder, ChecksumKind, ClockField, Field, FrameChecksum, Fra
 
 /// Most bytes of a magic or of an end marker.
 const MOST_MARKER: usize = 64;
+/// Most bytes before or behind a field.
+const MOST_AT: i64 = 1 << 16;
 
 pub(super) const FRAMING: &[Key] = &[
     key("order", KeyKind::Word(&ORDER), KeyDefault::Text("little"), "byte order of all numbers"),
     optional(
         "magic",
         KeyKind::Text,
-        "bytes that every frame begins with, in hexadecimal, as they are on the wire: \"ef be ad de\"; without them a \
+        "bytes that are the same in every frame, in hexadecimal, as they are on the wire: \"ef be ad de\"; without them a \
          connection with a byte too many or too few ends",
     ),
+    key("magic_at", integer(0, MOST_AT), KeyDefault::Integer(0), "bytes of a frame before the magic"),
     optional("size", bytes(1, MAX_FRAGMENT), "bytes of every frame, if all are of one size"),
     optional("length", KeyKind::Section(LENGTH), "the field that says how long the frame is"),
     optional("end", KeyKind::Text, "bytes that every frame ends with, in hexadecimal"),
@@ -31,7 +34,6 @@ pub(super) const FRAMING: &[Key] = &[
     optional("checksum", KeyKind::Section(CHECKSUM), "the checksum of the frame"),
 ];
 
-const MOST_AT: i64 = 1 << 16;
 const AT: Key = required(
     "at",
     integer(-MOST_AT, MOST_AT),
@@ -131,6 +133,7 @@ fn describe(table: View<'_>) -> Framing {
     let end = size.or_else(|| field("length").map(length)).or_else(|| hex("end").map(FrameEnd::Marker));
     Framing {
         magic: hex("magic").unwrap_or_default(),
+        magic_at: table.integer("magic_at"),
         end: end.unwrap_or(FrameEnd::Datagram),
         counter: field("counter"),
         clock: field("clock").map(|field| ClockField { field, frequency: table.quantity("clock.frequency") }),
@@ -223,7 +226,7 @@ fn one_end(table: View<'_>, source: View<'_>, origin: Option<crate::tree::Origin
     let given: Vec<_> = ["size", "length", "end"].into_iter().filter(|name| table.has(name)).collect();
     match given[..] {
         [_] => None,
-        [] if source.text("type") == "udp" => None,
+        [] if ["udp", "pcap"].contains(&source.text("type")) => None,
         [] => {
             let help = "add size = \"...\", length = { at = ..., bits = ... } or end = \"...\" to the framing";
             Some(Problem::new("the framing does not say where a frame ends", help).at(origin, "no end"))

@@ -157,6 +157,23 @@ pub(super) static SOURCE: Choice<Source> = Choice {
             &[FILE, COUNTER_BITS, FIRST_COUNTER, IDENTITY, FRAMING_KEY],
             live(|view| live_spec(view, FrontEndLink::File(view.path("file")))),
         ),
+        variant(
+            "pcap",
+            "what live front ends have sent by UDP, in a capture file, PCAP or PCAPNG",
+            &[
+                FILE,
+                optional("port", integer(1, 65_535), "port that the datagrams were sent to; any by default"),
+                key("pace", KeyKind::Word(&PACE), KeyDefault::Text("fast"), "when datagrams come"),
+                COUNTER_BITS,
+                FIRST_COUNTER,
+                IDENTITY,
+                FRAMING_KEY,
+            ],
+            live(|view| {
+                let (file, port, paced) = (view.path("file"), view.maybe_integer("port"), PACE.at(view, "pace"));
+                live_spec(view, FrontEndLink::Capture { file, port, paced })
+            }),
+        ),
     ],
 };
 
@@ -218,6 +235,12 @@ const IDENTITY: Key = key(
 static TOLERANT: Words<bool> = Words(&[
     word("strict", "the marks of all fragments of an event must agree, where they carry one", false),
     word("tolerant", "a mark that disagrees is counted, and the event stays complete", true),
+]);
+
+/// The words for datagrams as fast as they are taken (false) or at the intervals of their capture (true).
+static PACE: Words<bool> = Words(&[
+    word("fast", "as fast as they are taken", false),
+    word("captured", "at the intervals at which they were captured", true),
 ]);
 
 /// The words for files with damage that are used (false) or refused (true).

@@ -47,8 +47,12 @@ impl ReadoutNode {
 
     fn refused(&self, kind: RejectKind, (count, first): (u64, Refused)) -> Finding {
         let expected = match kind {
-            RejectKind::WrongSource => format!("fragments of source {} were expected", self.unit.id()),
+            RejectKind::WrongSource => match self.framing.as_ref().and_then(|framing| framing.source) {
+                Some((_, value)) => format!("frames with the source id {value} were expected"),
+                None => format!("fragments of source {} were expected", self.unit.id()),
+            },
             RejectKind::Oversized => "smaller ones were expected".to_owned(),
+            _ if self.framing.is_some() => "frames of its framing were expected".to_owned(),
             _ => "frames that begin with \"evbF\" were expected".to_owned(),
         };
         let (kind, hint) = match first.oversized {
@@ -56,6 +60,9 @@ impl ReadoutNode {
                 format!("a fragment of {bytes} B where at most {limit} B are allowed"),
                 Some("`readout.max_fragment` is the limit"),
             ),
+            None if self.framing.is_some() => {
+                (kind.to_string(), Some("`evb sources try` shows what a framing makes of data"))
+            }
             None => (kind.to_string(), None),
         };
         let message = format!("refused {count} times: {kind}; {expected}, the first came {first}");

@@ -129,12 +129,12 @@ pub struct FrameChecksum {
 }
 
 impl FrameChecksum {
-    const fn field(&self) -> Field {
+    pub(super) const fn field(&self) -> Field {
         Field::new(self.at, self.kind.bits(), self.order)
     }
 
     /// Bytes that a frame needs to hold it and the bytes that it covers.
-    pub(super) fn reach(&self) -> usize {
+    pub(crate) fn reach(&self) -> usize {
         let covered = match self.to {
             0 => self.from as usize,
             to if to > 0 => (to as usize).max(self.from as usize),
@@ -145,7 +145,7 @@ impl FrameChecksum {
 
     /// Returns true if a frame has the right checksum. The frame must be long enough.
     #[inline]
-    pub(super) fn is_right(&self, frame: &[u8]) -> bool {
+    pub(crate) fn is_right(&self, frame: &[u8]) -> bool {
         let end = if self.to == 0 { frame.len() } else { position(self.to, frame.len()) };
         self.kind.of(&frame[self.from as usize..end], self.order) == self.field().read(frame)
     }

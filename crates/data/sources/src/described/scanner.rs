@@ -173,9 +173,8 @@ impl FrameScanner {
 
     /// What seems to begin at this byte, by its own bytes alone.
     fn look_at_byte(&self, at: usize) -> Found {
-        let (bytes, magic) = (&self.buffer[at..], self.framing.magic.as_slice());
-        let compared = magic.len().min(bytes.len());
-        if bytes[..compared] != magic[..compared] {
+        let bytes = &self.buffer[at..];
+        if self.has_magic(bytes) == Some(false) {
             return Found::Nothing;
         }
         if bytes.len() < self.shortest {
@@ -218,16 +217,19 @@ impl FrameScanner {
     /// Whether a frame begins at this byte, as far as the bytes tell. Without a magic nothing can be told from the next
     /// frame.
     fn is_followed(&self, at: usize) -> Option<bool> {
-        let magic = self.framing.magic.as_slice();
-        if magic.is_empty() {
+        if self.framing.magic.is_empty() {
             return self.in_step.then_some(true);
         }
-        let rest = &self.buffer[at..];
-        let compared = magic.len().min(rest.len());
-        if rest[..compared] != magic[..compared] {
-            return Some(false);
-        }
-        (compared == magic.len()).then_some(true)
+        self.has_magic(&self.buffer[at..])
+    }
+
+    /// Whether the magic is in its place in these bytes; `None` if it takes more of them to tell.
+    fn has_magic(&self, bytes: &[u8]) -> Option<bool> {
+        let (magic, at) = (self.framing.magic.as_slice(), self.framing.magic_at as usize);
+        let there = bytes.get(at..).unwrap_or_default();
+        let compared = magic.len().min(there.len());
+        let differs = there[..compared] != magic[..compared];
+        (differs || compared == magic.len()).then_some(!differs)
     }
 
     fn take(&mut self, length: usize, good: bool) -> DescribedFrame {
@@ -264,7 +266,8 @@ impl FrameScanner {
             self.ended = true;
             return Err(FrameError::Lost);
         }
-        let rest = &self.buffer[1..];
+        // What comes before the magic of the next frame belongs to that frame.
+        let rest = self.buffer.get(1 + self.framing.magic_at as usize..).unwrap_or_default();
         let next = memmem::find(rest, magic).unwrap_or_else(|| beginning(rest, magic));
         self.pass_over(1 + next);
         Ok(())
@@ -292,7 +295,8 @@ impl FrameScanner {
         if magic.is_empty() || !(has_grown || settles) {
             return None;
         }
-        let mut places = memmem::find_iter(&self.buffer[1..], magic).map(|place| place + 1);
+        let rest = self.buffer.get(1 + self.framing.magic_at as usize..).unwrap_or_default();
+        let mut places = memmem::find_iter(rest, magic).map(|place| place + 1);
         places.find(|&place| match self.look_at_byte(place) {
             Found::Frame(_, true) if self.framing.checksum.is_some() => true,
             Found::Frame(length, _) => self.is_followed(place + length) == Some(true),

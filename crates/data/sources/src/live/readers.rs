@@ -5,6 +5,7 @@ use super::{
     parser::{Parsed, Parser},
     spawn,
 };
+use crate::capture::Capture;
 use std::{
     fs::File,
     io::{self, ErrorKind, Read},
@@ -15,7 +16,7 @@ use std::{
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 /// Most front ends that may be connected at a time. When there are as many, a new one replaces the oldest that has sent no
@@ -159,6 +160,49 @@ pub(super) fn start_file(path: &Path, shared: &Arc<Shared>) -> io::Result<Listen
     Ok((spawn("file", read)?, None))
 }
 
+/// Opens a capture file, and starts to read the datagrams to a port.
+pub(super) fn start_capture(
+    path: &Path,
+    (port, paced): (Option<u16>, bool),
+    shared: &Arc<Shared>,
+) -> io::Result<Listener> {
+    let (capture, shared) = (Capture::open(path, port)?, Arc::clone(shared));
+    let read = move || {
+        let _open = shared.connected(None);
+        read_capture(capture, paced, &shared);
+        shared.deliver(LiveItem::EndOfRun { counter: None, sent: None });
+        shared.wake();
+    };
+    Ok((spawn("capture", read)?, None))
+}
+
+fn read_capture(mut capture: Capture, paced: bool, shared: &Shared) {
+    let mut parser = Parser::new(&shared.frames);
+    let (start, mut first) = (Instant::now(), None);
+    let mut next = || {
+        capture.next(|time, datagram| {
+            let since = Duration::from_nanos(time.saturating_sub(*first.get_or_insert(time)));
+            while paced && !shared.stopped() && start.elapsed() < since {
+                thread::park_timeout((since - start.elapsed().min(since)).min(POLL));
+            }
+            take_datagram(&mut parser, datagram, None, shared, |_| ());
+        })
+    };
+    let end = loop {
+        match next() {
+            Ok(true) if !shared.stopped() => {}
+            Ok(_) => break Ok(()),
+            Err(error) => break Err(error),
+        }
+    };
+    if let Err(error) = end {
+        shared.reject(RejectKind::CutOff, None, error.to_string().as_bytes());
+    }
+    for _ in 0..capture.unreadable() {
+        shared.reject(RejectKind::Unreadable, None, &[]);
+    }
+}
+
 /// The reading of one connection.
 struct Reading<'a> {
     peer: Option<SocketAddr>,
@@ -250,21 +294,12 @@ pub(super) fn read_datagrams(socket: &UdpSocket, shared: &Shared) {
     while !shared.stopped() {
         match socket.recv_from(&mut bytes) {
             Ok((read, peer)) => {
-                let datagram = &bytes[..read];
-                parser.read_datagram(datagram, |read| match read {
-                    Ok(parsed) => {
-                        if parsed.is_ours && sender.replace(peer) != Some(peer) {
-                            open.get_or_insert_with(|| shared.connected(None));
-                            shared.note_sender(Some(peer));
-                        }
-                        take(parsed, Some(peer), shared)
-                    }
-                    Err(error) => {
-                        shared.reject_frame(error, Some(peer), datagram);
-                        true
+                take_datagram(&mut parser, &bytes[..read], Some(peer), shared, |parsed| {
+                    if parsed.is_ours && sender.replace(peer) != Some(peer) {
+                        open.get_or_insert_with(|| shared.connected(None));
+                        shared.note_sender(Some(peer));
                     }
                 });
-                shared.wake();
             }
             Err(error) if passes(&error) => {}
             // An error of a datagram socket belongs to one datagram; do not spin if it does not.
@@ -273,10 +308,35 @@ pub(super) fn read_datagrams(socket: &UdpSocket, shared: &Shared) {
     }
 }
 
+/// Delivers the frames of a datagram, each of which `note` sees before.
+fn take_datagram(
+    parser: &mut Parser,
+    datagram: &[u8],
+    peer: Option<SocketAddr>,
+    shared: &Shared,
+    mut note: impl FnMut(&Parsed),
+) {
+    parser.read_datagram(datagram, |read| match read {
+        Ok(parsed) => {
+            note(&parsed);
+            take(parsed, peer, shared)
+        }
+        Err(error) => {
+            shared.reject_frame(error, peer, datagram);
+            true
+        }
+    });
+    shared.wake();
+}
+
 /// Delivers one frame; returns false if the receiver is gone.
 fn take(Parsed { is_ours, item }: Parsed, peer: Option<SocketAddr>, shared: &Shared) -> bool {
     if is_ours {
         return shared.deliver(item);
+    }
+    // Each of the sources in a file takes its own frames out of it.
+    if peer.is_none() {
+        return true;
     }
     let payload = if let LiveItem::Fragment { bytes, .. } = &item { bytes.as_ref() } else { &[] };
     shared.reject(RejectKind::WrongSource, peer, payload);

@@ -1,6 +1,9 @@
 //! Boards with described framing: in step, after garbage, and over sockets and files.
 
-use crate::{live::Listening, support::options};
+use crate::{
+    live::Listening,
+    support::{data_folder, options},
+};
 use bytes::Bytes;
 use evb_core::{EventCounter, Frequency};
 use evb_sources::{
@@ -18,10 +21,11 @@ const MAGIC: [u8; 4] = [0xef, 0xbe, 0xad, 0xde];
 const MOST: u32 = 4096;
 
 /// A digitiser: magic, length in 32-bit words, board, 32-bit trigger, 48-bit clock at 125 MHz, payload, CRC-16.
-fn digitiser() -> Framing {
+pub(crate) fn digitiser() -> Framing {
     let little = |at, bits| Field::new(at, bits, ByteOrder::Little);
     Framing {
         magic: MAGIC.to_vec(),
+        magic_at: 0,
         end: FrameEnd::Length { field: little(4, 16), unit: 4, adds: 0 },
         counter: Some(little(8, 32)),
         clock: Some(ClockField { field: little(12, 48), frequency: "125 MHz".parse::<Frequency>().unwrap() }),
@@ -50,7 +54,7 @@ fn crc(bytes: &[u8]) -> u16 {
 }
 
 /// A frame of the digitiser with this many words of payload.
-fn board_frame(counter: u32, words: u16) -> Vec<u8> {
+pub(crate) fn board_frame(counter: u32, words: u16) -> Vec<u8> {
     let mut frame = MAGIC.to_vec();
     frame.extend((6 + words).to_le_bytes());
     frame.extend(7_u16.to_le_bytes());
@@ -92,7 +96,7 @@ fn scan(framing: Framing, pieces: impl IntoIterator<Item = impl AsRef<[u8]>>) ->
     (counters, errors)
 }
 
-fn frames(counters: impl IntoIterator<Item = u32>) -> Vec<u8> {
+pub(crate) fn frames(counters: impl IntoIterator<Item = u32>) -> Vec<u8> {
     counters.into_iter().flat_map(|counter| board_frame(counter, (counter % 5) as u16)).collect()
 }
 
@@ -287,4 +291,71 @@ fn a_datagram_may_hold_several_frames() {
     let cut = items.iter().position(|item| matches!(item, LiveItem::Rejected { .. })).expect("a cut datagram");
     items.remove(cut);
     assert_eq!(counters(&items), [1, 2, 3, 5]);
+}
+
+/// A PCAP file with these datagrams to port 6006, one to another port before them, and one that was cut off.
+fn capture(datagrams: &[Vec<u8>]) -> Vec<u8> {
+    let mut file = 0xa1b2_c3d4_u32.to_le_bytes().to_vec();
+    file.extend([2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0, 0, 1, 0, 0, 0]);
+    let mut packet = |port: u16, payload: &[u8], captured: usize| {
+        let mut bytes = vec![2; 12];
+        bytes.extend([8, 0, 0x45, 0]);
+        bytes.extend((28 + payload.len() as u16).to_be_bytes());
+        bytes.extend([0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+        bytes.extend([0, 9]);
+        bytes.extend(port.to_be_bytes());
+        bytes.extend((8 + payload.len() as u16).to_be_bytes());
+        bytes.extend([0, 0]);
+        bytes.extend(payload);
+        let length = bytes.len();
+        bytes.truncate(captured);
+        file.extend([0; 8]);
+        file.extend((bytes.len() as u32).to_le_bytes());
+        file.extend((length as u32).to_le_bytes());
+        file.extend(&bytes);
+    };
+    packet(53, b"another", usize::MAX);
+    datagrams.iter().for_each(|datagram| packet(6006, datagram, usize::MAX));
+    packet(6006, b"cut off", 45);
+    file
+}
+
+#[test]
+fn the_datagrams_of_a_capture_are_read() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(&file, capture(&[frames(1..3), frames(3..4)])).unwrap();
+    let link = FrontEndLink::Capture { file: file.path().into(), port: Some(6006), paced: false };
+    let (fragments, rejected) = Listening::start(&spec(link), MOST).run();
+    assert_eq!(counters(&fragments), [1, 2, 3]);
+    assert_eq!(rejected.into_iter().collect::<Vec<_>>(), [(RejectKind::Unreadable, 1)]);
+}
+
+/// The packets of real front ends, where the file is there: all are read, and the counter tells which were lost.
+#[test]
+fn the_packets_of_vmm_front_ends_are_read() {
+    let Some(file) = data_folder().map(|folder| folder.join("public/vmm-example.pcapng")).filter(|file| file.exists())
+    else {
+        println!("skipped: the capture is not there");
+        return;
+    };
+    for (id, wanted) in [(0x20, 50), (0x10, 50)] {
+        let big = |at, bits| Field::new(at, bits, ByteOrder::Big);
+        let framing = Framing {
+            magic: b"VM3".to_vec(),
+            magic_at: 4,
+            end: FrameEnd::Datagram,
+            counter: Some(big(0, 32)),
+            clock: None,
+            source: Some((big(7, 8), id)),
+            checksum: None,
+            ..digitiser()
+        };
+        let link = FrontEndLink::Capture { file: file.clone(), port: Some(6006), paced: false };
+        let spec = LiveSpec { framing: Some(framing), ..spec(link) };
+        let (fragments, rejected) = Listening::start(&spec, 1 << 16).run();
+        let lost = counters(&fragments).windows(2).map(|pair| pair[1] - pair[0] - 1).sum::<u64>();
+        println!("front end {id}: {} packets, {lost} lost", fragments.len());
+        assert_eq!((fragments.len(), rejected.len()), (wanted, 0));
+        assert!(lost > 0);
+    }
 }

@@ -5,6 +5,7 @@ mod corpus;
 mod fed;
 mod feeding;
 mod framing;
+mod inspection;
 mod live;
 mod real_data;
 mod sizes;

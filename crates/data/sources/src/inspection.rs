@@ -1,0 +1,224 @@
+//! What a framing makes of the bytes of a front end: frames, steps of counter and clock, what does not fit, and guesses
+//! about what the framing should say.
+
+mod guesses;
+mod input;
+
+use crate::{
+    described::{DescribedFrame, FrameChecksum, FrameScanner, Framing},
+    framing::FrameError,
+};
+pub use input::{InspectionInput, InspectionLimits};
+use serde::Serialize;
+use std::{collections::BTreeMap, sync::Arc};
+
+/// Most bytes that guesses are made from.
+const MOST_SAMPLED: usize = 1 << 20;
+/// Most different steps of a counter that are told apart.
+const MOST_STEPS: usize = 64;
+/// Most bytes of a frame or of garbage that are shown.
+const MOST_SHOWN: usize = 64;
+
+/// An inspection of the bytes of a front end.
+#[derive(Debug)]
+pub struct Inspection {
+    framing: Arc<Framing>,
+    scanner: FrameScanner,
+    most_frames: usize,
+    sample: Vec<u8>,
+    /// Number of bytes before the next frame.
+    offset: u64,
+    report: InspectionReport,
+    last: Option<(u64, Option<u64>)>,
+}
+
+/// The result of an inspection.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct InspectionReport {
+    /// The first frames.
+    pub first: Vec<InspectedFrame>,
+    /// Number of frames.
+    pub frames: u64,
+    /// Bytes of all frames.
+    pub frame_bytes: u64,
+    /// Frames with a wrong checksum, or flagged as damaged.
+    pub damaged: u64,
+    /// Frames with another source id.
+    pub foreign: u64,
+    /// Bytes that are no frame, and the number of their stretches.
+    pub skipped: (u64, u64),
+    /// The place of the first of them, and their first bytes.
+    pub first_skipped: Option<(u64, Vec<u8>)>,
+    /// Frames above the largest size, and the first of these sizes in bytes.
+    pub oversized: (u64, Option<u32>),
+    /// Bytes of an unfinished frame at the end.
+    pub unfinished: u64,
+    /// First and last counter.
+    pub counters: Option<(u64, u64)>,
+    /// Number of the steps of the counter, by their size.
+    pub steps: BTreeMap<i64, u64>,
+    /// First and last clock in ticks.
+    pub clocks: Option<(u64, u64)>,
+    /// Steps of the clock backwards.
+    pub clock_back: u64,
+    /// What the framing should perhaps say.
+    pub guesses: Vec<String>,
+}
+
+/// One of the first frames.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct InspectedFrame {
+    /// Bytes before it.
+    pub offset: u64,
+    /// Its length in bytes.
+    pub length: usize,
+    /// Its first bytes.
+    pub bytes: Vec<u8>,
+    /// Its counter.
+    pub counter: u64,
+    /// The difference to the counter before, in this width.
+    pub step: Option<i64>,
+    /// Its clock in ticks.
+    pub clock: Option<u64>,
+    /// Ticks since the frame before.
+    pub ticks: Option<i64>,
+    /// Its mark.
+    pub mark: Option<u32>,
+    /// It is good, and its source id is that of the framing.
+    pub good: bool,
+    /// Its source id is that of the framing.
+    pub is_ours: bool,
+}
+
+impl Inspection {
+    /// An inspection that keeps this number of frames, each of at most `max_fragment` bytes.
+    pub fn new(framing: Framing, max_fragment: u32, most_frames: usize) -> Self {
+        let framing = Arc::new(framing);
+        Self {
+            scanner: FrameScanner::new(framing.clone(), max_fragment),
+            framing,
+            most_frames,
+            sample: Vec::new(),
+            offset: 0,
+            report: InspectionReport::default(),
+            last: None,
+        }
+    }
+
+    /// Number of frames so far.
+    pub const fn frames(&self) -> u64 {
+        self.report.frames
+    }
+
+    /// Takes bytes of a stream.
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.take_sample(bytes);
+        self.scanner.push(bytes);
+        self.scan(false);
+    }
+
+    /// Takes a datagram.
+    pub fn push_datagram(&mut self, bytes: &[u8]) {
+        self.take_sample(bytes);
+        self.scanner.clear();
+        self.scanner.push(bytes);
+        self.scan(true);
+        self.leave();
+    }
+
+    /// Ends the inspection.
+    pub fn finish(mut self) -> InspectionReport {
+        self.scan(true);
+        self.leave();
+        self.report.guesses = guesses::guess(&self.framing, &self.report, &self.sample);
+        self.report
+    }
+
+    fn take_sample(&mut self, bytes: &[u8]) {
+        let room = MOST_SAMPLED - self.sample.len();
+        self.sample.extend_from_slice(&bytes[..bytes.len().min(room)]);
+    }
+
+    fn scan(&mut self, settles: bool) {
+        loop {
+            match if settles { self.scanner.settle() } else { self.scanner.pop() } {
+                Ok(None) => return,
+                Ok(Some(frame)) => self.take(&frame),
+                Err(FrameError::Skipped { bytes }) => self.skip(bytes),
+                Err(FrameError::Oversized { bytes, .. }) => {
+                    self.report.oversized.0 += 1;
+                    self.report.oversized.1.get_or_insert(bytes);
+                }
+                Err(_) => return self.skip(0),
+            }
+        }
+    }
+
+    /// Counts the bytes of an unfinished frame.
+    fn leave(&mut self) {
+        let left = self.scanner.unfinished().len() as u64;
+        self.report.unfinished += left;
+        self.offset += left;
+        self.scanner.clear();
+    }
+
+    fn skip(&mut self, bytes: u64) {
+        let report = &mut self.report;
+        report.skipped = (report.skipped.0 + bytes, report.skipped.1 + 1);
+        let skipped = self.scanner.skipped();
+        let first = || (self.offset, skipped[..skipped.len().min(MOST_SHOWN)].to_vec());
+        report.first_skipped.get_or_insert_with(first);
+        self.offset += bytes;
+    }
+
+    fn take(&mut self, frame: &DescribedFrame) {
+        let counter_bits = self.framing.counter_bits();
+        let clock_bits = self.framing.clock.map_or(64, |clock| clock.field.bits);
+        let step = self.last.map(|(last, _)| signed(frame.counter.wrapping_sub(last), counter_bits));
+        let clocks = self.last.and_then(|(_, clock)| clock).zip(frame.clock);
+        let ticks = clocks.map(|(last, clock)| signed(clock.wrapping_sub(last), clock_bits));
+        self.last = Some((frame.counter, frame.clock));
+        let report = &mut self.report;
+        report.frames += 1;
+        report.frame_bytes += frame.bytes.len() as u64;
+        report.damaged += u64::from(!frame.good);
+        report.foreign += u64::from(!frame.is_ours);
+        report.counters = Some((report.counters.map_or(frame.counter, |(first, _)| first), frame.counter));
+        report.clocks = frame.clock.map(|clock| (report.clocks.map_or(clock, |(first, _)| first), clock));
+        report.clock_back += u64::from(ticks.is_some_and(|ticks| ticks < 0));
+        if let Some(step) = step
+            && (report.steps.len() < MOST_STEPS || report.steps.contains_key(&step))
+        {
+            *report.steps.entry(step).or_default() += 1;
+        }
+        if report.first.len() < self.most_frames {
+            report.first.push(InspectedFrame {
+                offset: self.offset,
+                length: frame.bytes.len(),
+                bytes: frame.bytes[..frame.bytes.len().min(MOST_SHOWN)].to_vec(),
+                counter: frame.counter,
+                step,
+                clock: frame.clock,
+                ticks,
+                mark: frame.mark,
+                good: frame.good,
+                is_ours: frame.is_ours,
+            });
+        }
+        self.offset += frame.bytes.len() as u64;
+    }
+}
+
+impl InspectionReport {
+    /// Returns true if every byte is in a good frame of this source, and no counter or clock goes backwards.
+    pub fn fits(&self) -> bool {
+        let bad = self.damaged + self.foreign + self.skipped.0 + self.oversized.0 + self.unfinished + self.clock_back;
+        self.frames > 0 && bad == 0 && self.steps.keys().all(|step| *step > 0)
+    }
+}
+
+/// A difference of this number of bits with its sign.
+const fn signed(difference: u64, bits: u8) -> i64 {
+    let shift = 64 - bits as u32;
+    ((difference << shift) as i64) >> shift
+}
