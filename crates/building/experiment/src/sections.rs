@@ -175,5 +175,6 @@ fn config(view: View<'_>) -> Config {
         buffer_bytes: view.quantity("readout.buffer_bytes"),
         busy_percent: view.integer("readout.busy"),
         free_percent: view.integer("readout.free"),
+        coincidence: None,
     }
 }

@@ -41,6 +41,8 @@ pub(crate) struct ReadoutNode {
     counter: Option<EventCounter>,
     /// Number of sources that number their fragments by themselves.
     numbered: usize,
+    /// The fragments of live sources are matched by time.
+    is_timed: bool,
     /// The file of fragments that belong to no event.
     apart: ApartStream,
     apart_options: ApartOptions,
@@ -87,15 +89,16 @@ impl ReadoutNode {
             let origin = origin.map_err(|error| source_error(unit, &error))?;
             Ok::<_, NodeError>(Input::new(origin, Pool::new(buffers.clone())))
         })?;
-        let apart_options = ApartOptions::new(plan, text, unit);
+        let (apart_options, is_timed) = (ApartOptions::new(plan, text, unit), plan.building.coincidence.is_some());
         Ok(Self {
             apart: ApartStream::new(apart_options.of_run(run), run.clock),
             apart_options,
             unit: evb_unit::ReadoutUnit::new(plan, node, sources, live_counter),
             counter: live_counter,
             brings_bundles: plan.bundling.bundles(unit.0),
-            // A first stage takes care of what its fragments belong to.
-            numbered: if plan.link == StageLink::None { plan.building.numbered.len() } else { 0 },
+            // A first stage takes care of what its fragments belong to, and clocks do where fragments are matched by time.
+            numbered: if plan.link == StageLink::None && !is_timed { plan.building.numbered.len() } else { 0 },
+            is_timed,
             refusals: Refusals::default(),
             watch: SourceWatch::default(),
             announced: None,
@@ -135,7 +138,10 @@ impl ReadoutNode {
                 return count > 0;
             }
             let command = match live.try_next() {
-                None => return count > 0,
+                None => {
+                    self.unit.machine.handle_command(now, ReadoutCommand::Quiet);
+                    return count > 0;
+                }
                 Some(LiveItem::Fragment { counter, resynchronised, mark, good, bytes }) => {
                     let status = if good { FragmentStatus::Good } else { FragmentStatus::Corrupted };
                     self.watch.note_fragment(now, counter, mark);
@@ -143,6 +149,7 @@ impl ReadoutNode {
                         number: counter,
                         restarted: resynchronised,
                         arrived: now,
+                        clock: None,
                         length: bytes.len() as u32,
                         checksum: checksum(&bytes, self.brings_bundles && good),
                         mark,

@@ -121,7 +121,7 @@ impl Matcher {
             }
         }
         loop {
-            self.search(sink);
+            self.search();
             self.give_up_unplaced(sink);
             self.refuse_late(sink);
             match self.rule {

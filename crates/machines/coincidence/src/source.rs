@@ -10,6 +10,9 @@ use evb_core::Time;
 /// Longest time of a clock since its first hit, in picoseconds: 53 days. Then it begins again.
 const LONGEST: i64 = i64::MAX / 2;
 
+/// Time behind the latest hit that no disorder explains, in picoseconds beside twice the sort depth.
+const FAR: i64 = 10_000_000_000;
+
 /// A hit that waits for its outcome.
 #[derive(Clone, Copy)]
 pub(crate) struct Hit {
@@ -44,8 +47,10 @@ pub(crate) struct SourceState {
     pub(crate) progressed: bool,
     /// Since when a full source gets no outcome, and how far the others were then.
     pub(crate) stuck: Option<(Time, i64)>,
-    /// Late hits in a row.
-    pub(crate) late: u32,
+    /// Hits in a row that were far behind the latest.
+    pub(crate) behind: u32,
+    /// The common time that was settled when the place was found.
+    pub(crate) joined: i64,
     /// Serial numbers of hits from before a leap that no clock reaches.
     pub(crate) abandoned: Vec<u64>,
     /// Hits of the reference, and hits that came, since the last match.
@@ -71,7 +76,8 @@ impl SourceState {
             since: None,
             progressed: false,
             stuck: None,
-            late: 0,
+            behind: 0,
+            joined: i64::MIN,
             abandoned: Vec::new(),
             missed: 0,
             arrived: 0,
@@ -153,6 +159,9 @@ impl SourceState {
     pub(crate) fn insert(&mut self, hit: Hit) {
         self.counts.came += 1;
         self.arrived = self.arrived.saturating_add(1);
+        let far = self.configured_depth().saturating_mul(2).saturating_add(FAR);
+        let is_behind = self.newest.is_some_and(|newest| hit.local < newest.saturating_sub(far));
+        self.behind = if is_behind { self.behind + 1 } else { 0 };
         self.newest = self.newest.max(Some(hit.local));
         if self.queue.back().is_none_or(|last| last.local <= hit.local) {
             return self.queue.push_back(hit);
@@ -208,10 +217,8 @@ impl SourceState {
         self.progressed = true;
         self.counts.note(outcome);
         sink.outcome(self.index, hit.serial, outcome);
-        match outcome {
-            Outcome::Event(_) => (self.missed, self.arrived, self.late) = (0, 0, 0),
-            Outcome::Late => self.late += 1,
-            _ => self.late = 0,
+        if let Outcome::Event(_) = outcome {
+            (self.missed, self.arrived) = (0, 0);
         }
         Some(hit)
     }
@@ -233,14 +240,14 @@ impl SourceState {
     /// Learns the place of the clock.
     pub(crate) fn place(&mut self, line: Line, hits: usize) {
         self.tracking = Some(Tracking::new(line, hits));
-        (self.since, self.missed, self.arrived, self.late) = (None, 0, 0, 0);
+        (self.since, self.missed, self.arrived, self.behind) = (None, 0, 0, 0);
     }
 
     /// Loses the place of the clock. What waits is looked up first when it is sought again.
     pub(crate) fn lose_place(&mut self, now: Time) {
         self.counts.lost += u64::from(self.tracking.is_some());
         (self.tracking, self.follows, self.since, self.stuck) = (None, true, Some(now), None);
-        (self.missed, self.arrived, self.late) = (0, 0, 0);
+        (self.missed, self.arrived, self.behind) = (0, 0, 0);
         self.frontier = None;
         self.newest = self.queue.back().map(|hit| hit.local);
         self.search = Search::new();

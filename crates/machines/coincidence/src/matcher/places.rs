@@ -7,10 +7,8 @@ use crate::tracking::Line;
 
 /// Hits of the reference without a match, and hits of the source, after which its place counts as lost.
 const LOST_AFTER: u32 = 128;
-/// Late hits in a row after which the clock counts as leapt, and the time by which they are late, in picoseconds beside
-/// the sort depth.
-const LATE_IN_A_ROW: u32 = 32;
-const VERY_LATE: i64 = 10_000_000_000;
+/// Hits in a row far behind those before them after which the clock counts as leapt back.
+const BEHIND_IN_A_ROW: u32 = 32;
 
 impl Matcher {
     /// Begins a source with its first hit, or with one that no clock reaches, and places it if it can be placed at once.
@@ -57,7 +55,7 @@ impl Matcher {
     }
 
     /// Looks for the places of the sources that have none.
-    pub(super) fn search(&mut self, sink: &mut impl Sink) {
+    pub(super) fn search(&mut self) {
         let Some(reference) = self.reference.map(|reference| &self.sources[reference]) else { return };
         if reference.tracking.is_none() {
             return;
@@ -72,7 +70,7 @@ impl Matcher {
             if let Some(found) = state.search.attempt(self.now, &self.history, tick) {
                 state.place(found.line, found.votes);
                 state.counts.found += 1;
-                state.settle_before(self.passed.saturating_add(1), Outcome::NotSynchronised, sink);
+                state.joined = self.passed;
             }
         }
     }
@@ -88,15 +86,14 @@ impl Matcher {
         }
     }
 
-    /// Refuses hits whose time is over. Many of them in a row, and far behind, show that the clock has leapt back.
+    /// Refuses hits whose time is over. Those from before the place was known are not late.
     pub(super) fn refuse_late(&mut self, sink: &mut impl Sink) {
         for source in 0..self.sources.len() {
             let passed = if self.is_trigger(source) { self.passed_by_trigger } else { self.passed };
             let state = &mut self.sources[source];
-            let lateness = state.front().map_or(0, |front| passed.saturating_sub(front));
+            state.settle_before(passed.min(state.joined).saturating_add(1), Outcome::NotSynchronised, sink);
             state.settle_before(passed.saturating_add(1), Outcome::Late, sink);
-            let most = state.configured_depth().saturating_mul(2).saturating_add(VERY_LATE);
-            if state.late >= LATE_IN_A_ROW && lateness > most {
+            if state.behind >= BEHIND_IN_A_ROW {
                 state.settle_many(state.queue.len(), Outcome::NotSynchronised, sink);
                 self.lose(source);
             }

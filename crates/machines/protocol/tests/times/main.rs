@@ -190,6 +190,9 @@ fn whatever_comes_nothing_is_placed_wrongly_and_all_is_accounted_for() {
         result.check(&about);
         for unit in (0..count).filter(|unit| boards[*unit].dies.is_none()) {
             result.check_account(unit);
+            // A smaller buffer may be full before the places of the clocks are known: it does not hold the slowest delivery.
+            let is_whole = buffer == 4096 && boards.iter().all(|board| board.dies.is_none());
+            assert!(!is_whole || result.placed(unit) > 0.9, "unit {unit}: {} of {about:#?}", result.placed(unit));
         }
     }
 }
