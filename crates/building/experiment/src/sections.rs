@@ -16,6 +16,7 @@ use evb_protocol::Config;
 pub(crate) mod block;
 mod builder;
 mod bundle;
+mod coincidence;
 mod control;
 pub(crate) mod counts;
 pub(crate) mod data;
@@ -116,6 +117,7 @@ pub(crate) fn check(root: &Node, network: &mut Option<Network>) -> Result<(), Ve
             true => problems.extend(workload::rules::check(view)),
             false => {
                 problems.extend(trigger::fits_sources(view));
+                problems.extend(coincidence::check(view));
                 problems.extend(bundle::check(view));
             }
         }
@@ -177,5 +179,6 @@ fn config(view: View<'_>) -> Config {
         buffer_bytes: view.quantity("readout.buffer_bytes"),
         busy_percent: view.integer("readout.busy"),
         free_percent: view.integer("readout.free"),
+        coincidence: coincidence::plan(view),
     }
 }

@@ -143,6 +143,7 @@ fn a_full_file_says_everything() {
         buffer_bytes: ByteCount(1 << 30),
         busy_percent: 80,
         free_percent: 50,
+        coincidence: None,
     };
     assert_eq!(plan.building, building);
     assert_eq!((&*plan.name, &*plan.description), ("full", "every key\nof the \"file\""));

@@ -43,6 +43,8 @@ pub(crate) struct ReadoutNode {
     framing: Option<Framing>,
     /// Number of sources that number their fragments by themselves.
     numbered: usize,
+    /// The fragments of live sources are matched by time.
+    is_timed: bool,
     /// The file of fragments that belong to no event.
     apart: ApartStream,
     apart_options: ApartOptions,
@@ -90,7 +92,7 @@ impl ReadoutNode {
             let origin = origin.map_err(|error| source_error(unit, &error))?;
             Ok::<_, NodeError>(Input::new(origin, Pool::new(buffers.clone())))
         })?;
-        let apart_options = ApartOptions::new(plan, text, unit);
+        let (apart_options, is_timed) = (ApartOptions::new(plan, text, unit), plan.building.coincidence.is_some());
         Ok(Self {
             apart: ApartStream::new(apart_options.of_run(run), run.clock),
             apart_options,
@@ -98,8 +100,9 @@ impl ReadoutNode {
             counter: live_counter,
             framing,
             brings_bundles: plan.bundling.bundles(unit.0),
-            // A first stage takes care of what its fragments belong to.
-            numbered: if plan.link == StageLink::None { plan.building.numbered.len() } else { 0 },
+            // A first stage takes care of what its fragments belong to, and clocks do where fragments are matched by time.
+            numbered: if plan.link == StageLink::None && !is_timed { plan.building.numbered.len() } else { 0 },
+            is_timed,
             refusals: Refusals::default(),
             watch: SourceWatch::default(),
             announced: None,
@@ -138,15 +141,26 @@ impl ReadoutNode {
             if !self.unit.machine.has_room() {
                 return count > 0;
             }
-            let command = match live.try_next() {
-                None => return count > 0,
-                Some(LiveItem::Fragment { counter, resynchronised, mark, clock: _, good, bytes }) => {
+            let (mut item, mut is_quiet) = (live.try_next(), false);
+            if item.is_none() && self.is_timed {
+                is_quiet = live.is_quiet();
+                item = live.try_next();
+            }
+            let command = match item {
+                None => {
+                    if is_quiet {
+                        self.unit.machine.handle_command(now, ReadoutCommand::Quiet);
+                    }
+                    return count > 0;
+                }
+                Some(LiveItem::Fragment { counter, resynchronised, mark, clock, good, bytes }) => {
                     let status = if good { FragmentStatus::Good } else { FragmentStatus::Corrupted };
                     self.watch.note_fragment(now, counter, mark);
                     ReadoutCommand::Arrived(Arrival {
                         number: counter,
                         restarted: resynchronised,
                         arrived: now,
+                        clock,
                         length: bytes.len() as u32,
                         checksum: checksum(&bytes, self.brings_bundles && good),
                         mark,

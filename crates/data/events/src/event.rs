@@ -42,13 +42,19 @@ pub enum ApartReason {
     Disputed = 7,
     /// Its event was not known when the run ended.
     Unplaced = 8,
+    /// Too few other sources had a fragment at its time.
+    Alone = 9,
+    /// By its time it could belong to several events, or its event could have another fragment of its source.
+    Ambiguous = 10,
+    /// There was no trigger at its time.
+    OutOfWindow = 11,
     /// Another reason.
     Other = 255,
 }
 
 impl ApartReason {
     /// All reasons, in the order of their bytes.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 12] = [
         Self::Duplicate,
         Self::OutOfSequence,
         Self::OutOfStep,
@@ -57,6 +63,9 @@ impl ApartReason {
         Self::Mismatch,
         Self::Disputed,
         Self::Unplaced,
+        Self::Alone,
+        Self::Ambiguous,
+        Self::OutOfWindow,
         Self::Other,
     ];
 
@@ -76,6 +85,9 @@ impl ApartReason {
             Self::Mismatch => "mismatch",
             Self::Disputed => "disputed",
             Self::Unplaced => "unplaced",
+            Self::Alone => "alone",
+            Self::Ambiguous => "ambiguous",
+            Self::OutOfWindow => "out_of_window",
             Self::Other => "other",
         }
     }

@@ -8,6 +8,7 @@
 mod connector;
 mod inlet;
 mod parser;
+mod quiet;
 mod readers;
 
 use crate::{FrameError, FrontEndLink, LiveSpec, OpenOptions, SourceError, path::resolve};
@@ -15,6 +16,7 @@ use bytes::Bytes;
 use evb_core::Mark;
 pub use inlet::INLET_BITS;
 use parser::Frames;
+use quiet::Sockets;
 use std::{
     fmt, io,
     net::{SocketAddr, TcpListener, UdpSocket},
@@ -257,6 +259,7 @@ impl LiveSource {
             queue,
             waker,
             frames,
+            sockets: Sockets::default(),
             stop: AtomicBool::new(false),
             any_rejected: AtomicBool::new(false),
             rejected: [const { AtomicU64::new(0) }; RejectKind::ALL.len()],
@@ -279,6 +282,13 @@ impl LiveSource {
         let open = self.shared.open.load(Ordering::Acquire);
         let peer = *self.shared.peer.lock().unwrap_or_else(PoisonError::into_inner);
         Connections { any: open > 0 || self.shared.any_connected.load(Ordering::Acquire), open: open > 0, peer }
+    }
+
+    /// Returns true if nothing that front ends have sent before the call is on its way to the queue: what
+    /// [`try_next`](Self::try_next) returns after that is all of it. Sockets are watched if the framing has a clock; a
+    /// file is on its way until its end.
+    pub fn is_quiet(&self) -> bool {
+        self.shared.sockets.are_quiet()
     }
 
     /// The next item, if there is one.
@@ -320,6 +330,7 @@ struct Shared {
     queue: SyncSender<LiveItem>,
     waker: Arc<dyn Fn() + Send + Sync>,
     frames: Frames,
+    sockets: Sockets,
     stop: AtomicBool,
     any_rejected: AtomicBool,
     rejected: [AtomicU64; RejectKind::ALL.len()],

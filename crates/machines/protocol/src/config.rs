@@ -3,6 +3,7 @@
 use crate::FirstPhase;
 use alloc::{format, string::String, vec::Vec};
 use core::num::NonZeroU32;
+use evb_coincidence::Coincidence;
 use evb_core::{ByteCount, NodeId, NodeRange, SourceId, Span};
 use serde::{Deserialize, Serialize};
 
@@ -56,6 +57,10 @@ pub struct Config {
     pub busy_percent: u8,
     /// Part in percent at and below which a busy readout unit is free again; below `busy_percent`.
     pub free_percent: u8,
+    /// Live fragments are matched by the times of their clocks, with one clock for each readout unit; not by counters.
+    /// The trigger is [`Trigger::Data`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub coincidence: Option<Coincidence>,
 }
 
 impl Config {
@@ -88,6 +93,7 @@ impl Config {
             buffer_bytes: ByteCount(64 << 20),
             busy_percent: 90,
             free_percent: 70,
+            coincidence: None,
         }
     }
 

@@ -7,6 +7,7 @@
 //! in a hurry while events wait for builders, and a message for each trigger takes the time of every node.
 
 mod alignment;
+mod matching;
 mod open;
 mod pace;
 mod roster;
@@ -15,7 +16,9 @@ use crate::{Assigned, Assignment, Completion, Config, Ending, Fault, FaultCounts
 use alignment::{Aligned, Alignment};
 use alloc::{collections::VecDeque, vec::Vec};
 use core::marker::PhantomData;
-use evb_core::{EventId, Machine, NodeId, NodeRange, Span, Time, Transmit};
+use evb_coincidence::{OutcomeCounts, Synchrony};
+use evb_core::{EventId, Machine, NodeId, NodeRange, SourceId, Span, Time, Transmit};
+use matching::Matching;
 use open::OpenEvents;
 use pace::Pace;
 use roster::Roster;
@@ -156,6 +159,8 @@ pub struct ManagerMachine<B> {
     pace: Pace,
     readouts: Vec<ReadoutState>,
     alignment: Alignment,
+    /// The matching of fragments by time.
+    matching: Option<Matching>,
     /// Readout units report the marks of their events.
     comparing: bool,
     /// Assignments that wait for their group to fill (push only).
@@ -180,6 +185,7 @@ impl<B> ManagerMachine<B> {
             pace: Pace::new(&config),
             readouts: (0..config.readout_units).map(|_| ReadoutState::new()).collect(),
             alignment: Alignment::new(&config),
+            matching: Matching::new(&config),
             comparing: false,
             now: Time::ZERO,
             running: false,
@@ -212,6 +218,12 @@ impl<B> ManagerMachine<B> {
         // One event that waits for a lost fragment must not stop all later ones; only the list of them is bounded.
         let full = self.open.len() >= most || self.open.span() >= most * Config::SPAN_FACTOR;
         full || readouts.iter().any(|readout| readout.busy)
+    }
+
+    /// Number of fragments of a readout unit by outcome, and what is known of the place of its clock. `None` where
+    /// fragments are not matched by time, or for a unit without a clock.
+    pub fn coincidence(&self, unit: SourceId) -> Option<(OutcomeCounts, Synchrony)> {
+        self.matching.as_ref()?.state(unit.index())
     }
 
     /// Number of events that wait for a builder.
@@ -497,6 +509,14 @@ impl<B> ManagerMachine<B> {
         }
     }
 
+    /// Tells readout units what has become of fragments that are matched by time.
+    fn send_matches(&mut self) {
+        if let Some(matching) = &mut self.matching {
+            let (first, transmits) = (self.config.readout_nodes().first, &mut self.transmits);
+            matching.advance(self.now, first, |transmit| transmits.push_back(transmit));
+        }
+    }
+
     /// Refuses the claims of a source whose counter has leapt, if no other source is left that could confirm them.
     fn refuse_claims(&mut self) {
         let (first, limit) = (self.config.readout_nodes().first.0, self.event_limit());
@@ -550,6 +570,9 @@ impl<B> ManagerMachine<B> {
                 readout.last = true;
                 self.transmit(self.config.builder_nodes(), Message::Unit { node, alive: false });
                 self.alignment.lose(index);
+                if let Some(matching) = &mut self.matching {
+                    matching.lose(index);
+                }
                 // Without any source there is nothing left to trigger for.
                 self.stopping |= self.readouts.iter().all(|readout| !readout.alive);
             }
@@ -609,6 +632,11 @@ impl<B> Machine for ManagerMachine<B> {
                     self.alignment.sighted(index, &sighted);
                 }
             }
+            Message::Times(times) => {
+                if let (Some(index), Some(matching)) = (self.living_readout(from), &mut self.matching) {
+                    matching.take(index, &times);
+                }
+            }
             Message::Marks(marks) => self.alignment.marks(&marks),
             Message::Away { number } => {
                 let is_member = self.builders.is_member(from);
@@ -646,6 +674,7 @@ impl<B> Machine for ManagerMachine<B> {
     fn poll_transmit(&mut self) -> Option<Transmit<Message<B>>> {
         if self.transmits.is_empty() {
             self.send_alignment();
+            self.send_matches();
             self.trigger_on_demand();
             self.assign();
             // Before the assignments: readout units forget old events before they meet new ones.
@@ -661,6 +690,8 @@ impl<B> Machine for ManagerMachine<B> {
     }
 
     fn poll_timeout(&self) -> Option<(Time, Timer)> {
-        self.group_deadline.map(|deadline| (deadline, Timer::Group))
+        let group = self.group_deadline.map(|deadline| (deadline, Timer::Group));
+        let place = self.matching.as_ref().and_then(Matching::deadline).map(|deadline| (deadline, Timer::Place));
+        group.into_iter().chain(place).min_by_key(|(deadline, _)| *deadline)
     }
 }

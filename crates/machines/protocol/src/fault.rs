@@ -28,12 +28,18 @@ pub enum Fault {
     OutOfSequence,
     /// A source started counting again, or its counter leapt.
     Resynchronised,
-    /// A fragment of a source that could not tell which events its fragments belong to.
+    /// A fragment of a source that could not tell which events its fragments belong to: by its counter, or by its clock.
     OutOfStep,
     /// A fragment from before the first event that all sources had.
     Early,
     /// A fragment whose event was not known when the run ended.
     Unplaced,
+    /// A fragment at whose time too few other sources had one.
+    Alone,
+    /// A fragment that could belong to several events, or whose event could have another one of its source.
+    Ambiguous,
+    /// A fragment at whose time there was no trigger.
+    OutOfWindow,
     /// A fragment whose mark is not that of the other fragments of its event.
     Mismatch,
     /// A wrap of a front end's event counter. This is normal and is only counted.
@@ -44,7 +50,7 @@ pub enum Fault {
 
 impl Fault {
     /// All kinds, in the order in which they are shown.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 19] = [
         Self::Missing,
         Self::Cut,
         Self::Late,
@@ -58,6 +64,9 @@ impl Fault {
         Self::OutOfStep,
         Self::Early,
         Self::Unplaced,
+        Self::Alone,
+        Self::Ambiguous,
+        Self::OutOfWindow,
         Self::Mismatch,
         Self::Wrapped,
         Self::Unexpected,
@@ -79,6 +88,9 @@ impl Fault {
             Self::OutOfStep => "out_of_step",
             Self::Early => "early",
             Self::Unplaced => "unplaced",
+            Self::Alone => "alone",
+            Self::Ambiguous => "ambiguous",
+            Self::OutOfWindow => "out_of_window",
             Self::Mismatch => "mismatch",
             Self::Wrapped => "wrapped",
             Self::Unexpected => "unexpected",

@@ -91,11 +91,12 @@ pub mod wire;
 
 pub use builder_unit::{BuilderCommand, BuilderCounts, BuilderEvent, BuilderMachine, Built, Mismatch};
 pub use config::{Assignment, Config, Protocol, Shaping, ShapingStep, Trigger};
+pub use evb_coincidence::{ClockOffset, ClockSettings, Coincidence, Outcome, OutcomeCounts, Rule, Synchrony};
 pub use evb_core::FragmentStatus;
 pub use event_manager::{ManagerCommand, ManagerCounts, ManagerEvent, ManagerMachine};
 pub use fault::{Fault, FaultCounts};
 pub use filter::Filter;
-pub use message::{Assigned, BlockSize, Completion, Ending, Fragment, Message, Piece, Sighted};
+pub use message::{Assigned, BlockSize, Completion, Ending, Fragment, Message, Piece, Settled, Sighted, Times};
 pub use readout_unit::{Arrival, Identity, ReadoutCommand, ReadoutCounts, ReadoutEvent, ReadoutMachine};
 pub use recent::Recent;
 pub use region::{FirstPhase, Region};
@@ -109,6 +110,10 @@ pub enum Timer {
     Packet,
     /// Readout unit: fragments of a live source that were overtaken do not come any more.
     Overtaken,
+    /// Event manager: a source whose place in time is unknown has been waited for long enough.
+    Place,
+    /// Readout unit: the driver says again whether the front end is silent.
+    Silence,
     /// Builder unit: fragments are overdue and are to be asked for.
     Fragments,
 }

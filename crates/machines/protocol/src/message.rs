@@ -2,6 +2,7 @@
 
 use crate::wire::{Body, Field, HEAD_BYTES, Head, Layout, WireError};
 use alloc::{boxed::Box, sync::Arc, vec::Vec};
+use evb_coincidence::Outcome;
 use evb_core::{Counter, EventId, FragmentStatus, Mark, NodeId, Sighting, SourceId, Time};
 
 /// One source's part of one event, or the statement that the source has none.
@@ -57,6 +58,30 @@ pub struct Sighted {
     pub ahead: u32,
     /// Positions in the segment, and marks, of fragments that were not reported before.
     pub fragments: Arc<[Sighting]>,
+}
+
+/// A report of the times of fragments whose events are to be found by time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Times {
+    /// The serial number of the first fragment of the report, counted from 1 in the order of arrival.
+    pub first: u64,
+    /// Clock values of the fragments in ticks, unwrapped: they wrap at 64 bits only.
+    pub ticks: Arc<[u64]>,
+    /// No fragment before this clock value comes any more, if the source is silent.
+    pub frontier: Option<u64>,
+    /// The buffer is full of fragments without an outcome, so that no more come.
+    pub full: bool,
+    /// No more fragments will come.
+    pub last: bool,
+}
+
+/// The outcome of one fragment that was reported with its time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settled {
+    /// Its serial number.
+    pub serial: u64,
+    /// The event that it belongs to, or the reason why there is none.
+    pub outcome: Outcome,
 }
 
 /// The number of events in a block, from a block on. To the machines, a block is one event.
@@ -240,6 +265,16 @@ messages! {
         /// It comes before every message about these blocks, on each route. Builders forward it for that, before they
         /// ask for events.
         control 28 BlockSize(size: BlockSize => (event, second, length)),
+        /// Readout unit to event manager: the times of fragments.
+        control 29 Times(times: Arc<Times> => body),
+        /// Event manager to one readout unit: the outcomes of fragments. Of the events up to the last one that is settled,
+        /// the source has no fragments but those that it has been told.
+        control 30 Matched {
+            /// The last settled event.
+            through: EventId => event,
+            /// Outcomes that were not reported before.
+            outcomes: Arc<[Settled]> => body,
+        },
     }
     packet {
         /// Readout unit to builder: several fragments in one packet. On the wire they travel one after another.

@@ -11,12 +11,15 @@ use asked::{Asker, LastTransmission};
 use evb_core::{Counter, EventCounter, EventId, MAX_GAP, Machine, Mark, NodeId, Recording, SourceId, Time, Transmit};
 use events::EventTable;
 pub use identity::Identity;
-use stream::LiveStream;
+use live::Live;
 
 mod asked;
+mod clock;
 mod events;
 mod identity;
+mod live;
 mod stream;
+mod timed;
 
 /// A command from the driver to a readout unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +43,9 @@ pub enum ReadoutCommand<B> {
         /// The number of its last fragment, if the front end has reported it.
         last: Option<u64>,
     },
+    /// Nothing waits in the queue of the live front end now. A driver says this in every turn in which it is so, and after
+    /// the timer [`Timer::Silence`]; it is needed where fragments are matched by time.
+    Quiet,
     /// The run is over, and none follows. Fragments of a live source without an event are set apart.
     Finish,
     /// A node is gone.
@@ -57,6 +63,8 @@ pub struct Arrival<B> {
     pub restarted: bool,
     /// Time of its arrival at the node.
     pub arrived: Time,
+    /// The value of the front end's clock in ticks, as it was sent, if the front end has a clock.
+    pub clock: Option<u64>,
     /// Payload length in bytes.
     pub length: u32,
     /// CRC-32C of the payload.
@@ -202,7 +210,7 @@ pub struct ReadoutMachine<B> {
     source: SourceId,
     now: Time,
     /// The stream of a live source.
-    stream: Option<LiveStream<B>>,
+    stream: Option<Live<B>>,
     /// Number of events before position 1 of a source that is read on demand.
     before: i64,
     /// Positions of a recording whose events are not known yet: the number before its first leap, and the total.
@@ -246,10 +254,10 @@ impl<B: Clone + Default> ReadoutMachine<B> {
         Self {
             askers: (0..config.builder_units).map(|_| Asker::default()).collect(),
             shaper: Shaper::new(config.shaping, config.builder_nodes().iter()),
+            stream: live.map(|counter| Live::new(&config, source, counter)),
             config,
             source,
             now: Time::ZERO,
-            stream: live.map(LiveStream::new),
             before: 0,
             unaligned: None,
             end: None,
@@ -293,7 +301,7 @@ impl<B: Clone + Default> ReadoutMachine<B> {
 
     /// Returns true if it is not known to which events the fragments of a live source belong.
     pub fn is_out_of_step(&self) -> bool {
-        self.stream.as_ref().is_some_and(LiveStream::is_out_of_step)
+        self.stream.as_ref().is_some_and(Live::is_out_of_step)
     }
 
     /// Number of events before the first one of a recording; negative if the recording has fragments from before the
@@ -313,7 +321,8 @@ impl<B: Clone + Default> ReadoutMachine<B> {
         let most = u64::from(self.config.buffer_events);
         let listed = self.held.len() < most * Config::SPAN_FACTOR as u64;
         let room = self.stream.as_ref().map_or(most, |stream| stream.room(most));
-        listed && self.reserved < room && self.bytes_held < self.config.buffer_bytes.0
+        let bytes = self.bytes_held + self.stream.as_ref().map_or(0, Live::bytes);
+        listed && self.reserved < room && bytes < self.config.buffer_bytes.0
     }
 
     /// The entry of `event`, created if it is new. `None` for an event that is over or absurdly far ahead.
@@ -613,6 +622,7 @@ impl<B: Clone + Default> Machine for ReadoutMachine<B> {
             Message::Clear(events) => events.iter().for_each(|&event| self.clear(event)),
             Message::Readout { through } => self.read_out(through),
             Message::Align { segment, first } => self.align(segment, first),
+            Message::Matched { through, outcomes } => self.match_times(through, &outcomes),
             Message::Compare(wanted) => (self.comparing, self.compared) = (wanted, EventId(0)),
             _ => self.counts.faults.count(Fault::Unexpected),
         }
@@ -622,6 +632,7 @@ impl<B: Clone + Default> Machine for ReadoutMachine<B> {
         self.now = now;
         self.shaper.handle_timeout(now);
         self.give_up_waiting();
+        self.wait_for_silence();
     }
 
     fn handle_command(&mut self, now: Time, command: ReadoutCommand<B>) {
@@ -632,6 +643,7 @@ impl<B: Clone + Default> Machine for ReadoutMachine<B> {
             ReadoutCommand::Fragment(fragment) => self.read(fragment),
             ReadoutCommand::Arrived(arrival) => self.arrive(arrival),
             ReadoutCommand::EndOfData { last } => self.end_stream(last),
+            ReadoutCommand::Quiet => self.be_silent(),
             ReadoutCommand::Finish => self.finish(),
             ReadoutCommand::Lost(node) => self.lose(node),
             ReadoutCommand::Joined(node) => self.note_builder(node, false),
@@ -642,6 +654,7 @@ impl<B: Clone + Default> Machine for ReadoutMachine<B> {
         if self.transmits.is_empty() {
             self.report_state();
             self.report_sightings();
+            self.report_times();
         }
         self.transmits.pop_front().or_else(|| self.shaper.poll())
     }
@@ -652,8 +665,8 @@ impl<B: Clone + Default> Machine for ReadoutMachine<B> {
 
     fn poll_timeout(&self) -> Option<(Time, Timer)> {
         let packet = self.shaper.deadline().map(|deadline| (deadline, Timer::Packet));
-        let overtaken =
-            self.stream.as_ref().and_then(LiveStream::deadline).map(|deadline| (deadline, Timer::Overtaken));
+        let live = if matches!(self.stream, Some(Live::Timed(_))) { Timer::Silence } else { Timer::Overtaken };
+        let overtaken = self.stream.as_ref().and_then(Live::deadline).map(|deadline| (deadline, live));
         packet.into_iter().chain(overtaken).min_by_key(|(deadline, _)| *deadline)
     }
 }

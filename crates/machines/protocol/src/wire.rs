@@ -15,14 +15,15 @@
 //! bit 7 set then.
 //!
 //! All numbers are little-endian. The body of a fragment is its payload. The body of a list is its entries: events
-//! as 8 bytes each, assignments as 8 bytes of event and 2 of builder, completions as 8 bytes of event and 1 of
-//! [`Ending`](crate::Ending). The fragments of a [`Message::Packet`] travel one after another.
+//! and times as 8 bytes each, assignments as 8 bytes of event and 2 of builder, completions as 8 bytes of event and 1 of
+//! [`Ending`](crate::Ending), outcomes as 8 bytes of serial number, 8 of event and 1 of outcome. The fragments of a [`Message::Packet`] travel one after another.
 //!
 //! The table of all messages in `message.rs` says which value is in which field.
 
 mod field;
 mod fragment;
 mod list;
+mod times;
 
 use crate::Message;
 pub use crate::message::MessageKind;

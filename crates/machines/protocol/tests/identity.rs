@@ -197,6 +197,7 @@ fn arrival(sent: Sent) -> ReadoutCommand<Trigger> {
         number: sent.number,
         restarted: sent.restarted,
         arrived: Time::ZERO,
+        clock: None,
         length: 8,
         checksum: sent.trigger as u32,
         mark: sent.mark.map(Mark::new),

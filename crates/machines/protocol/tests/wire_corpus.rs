@@ -4,7 +4,8 @@ mod wire_check;
 
 use evb_core::{Counter, EventId, Mark, NodeId, Sighting, SourceId, Time};
 use evb_protocol::{
-    Assigned, BlockSize, Completion, Ending, Fragment, FragmentStatus, Message, Piece, Sighted,
+    Assigned, BlockSize, Completion, Ending, Fragment, FragmentStatus, Message, Outcome, Piece, Settled, Sighted,
+    Times,
     wire::{Body, HEAD_BYTES, MessageKind, WireError, decode, encode},
 };
 use std::{env, fs, path::PathBuf, sync::Arc};
@@ -88,9 +89,25 @@ fn good() -> Vec<(&'static str, Vec<u8>)> {
         ("align-hopeless", Message::Align { segment: 3, first: None }),
         ("compare", Message::Compare(true)),
         ("marks", Message::Marks([(EventId(9), Mark::new(3563)), (EventId(u64::MAX), Mark::new(0))].into())),
+        ("times", Message::Times(times(Some(0x0102_0304_0506_0708)).into())),
+        ("times-without-frontier", Message::Times(times(None).into())),
+        ("matched", matched()),
         ("fragment-oversized", fragment(FragmentStatus::Oversized, &[0xa5; 64])),
     ];
     messages.map(|(name, message)| (name, encoded(message))).into()
+}
+
+fn times(frontier: Option<u64>) -> Times {
+    Times { first: 1 << 33, ticks: [0, 1 << 47, u64::MAX].into(), frontier, full: frontier.is_none(), last: true }
+}
+
+/// One outcome of each kind.
+fn matched() -> Message<Vec<u8>> {
+    let event = Outcome::Event(EventId(1 << 33));
+    let others = [Outcome::Alone, Outcome::Ambiguous, Outcome::OutOfWindow, Outcome::Late, Outcome::NotSynchronised];
+    let outcomes = (7..).zip([event].into_iter().chain(others));
+    let outcomes = outcomes.map(|(serial, outcome)| Settled { serial, outcome }).collect();
+    Message::Matched { through: EventId(u64::MAX), outcomes }
 }
 
 fn sighted() -> Sighted {
@@ -132,6 +149,10 @@ fn bad() -> Vec<(&'static str, Vec<u8>, WireError)> {
         ("lying-grant", with("grant", 4, &[0xff; 4]), wrong_length(7, u64::from(u32::MAX) * 8, 24)),
         ("lying-assign", with("assign", 4, &[1]), wrong_length(6, 10, 20)),
         ("unknown-ending", with("done", HEAD_BYTES + 17, &[3]), bad_flag(2, 3)),
+        ("half-times", with("times", 1, &[8]), bad_flag(29, 8)),
+        ("times-cut", cut("times"), wrong_length(29, 24, 23)),
+        ("unknown-outcome", with("matched", HEAD_BYTES + 16, &[6]), bad_flag(30, 6)),
+        ("lying-matched", with("matched", 4, &[0xff; 4]), wrong_length(30, u64::from(u32::MAX) * 17, 102)),
         ("lying-done", with("done", 4, &[0xff; 4]), wrong_length(2, u64::from(u32::MAX) * 9, 18)),
     ]
 }

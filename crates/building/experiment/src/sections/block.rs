@@ -74,7 +74,8 @@ fn may_have_blocks(root: &Node) -> bool {
     let is_shaped = root.at("shaping.type").is_some() && !is("shaping.type", "none");
     let has_faults = root.at("fault").and_then(Node::list).is_some_and(|faults| !faults.is_empty());
     let is_staged = root.at("first_stage.slices").is_some();
-    let has_data = source::has_data(root) || is("trigger.type", trigger::DATA);
+    let has_data =
+        source::has_data(root) || [trigger::DATA, trigger::TIME].into_iter().any(|data| is("trigger.type", data));
     let is_phased = is("protocol.type", protocol::PHASED);
     workload::is_event_building(root) && !(is_shaped || has_faults || is_staged || has_data || is_phased)
 }

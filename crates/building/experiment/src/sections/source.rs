@@ -1,6 +1,9 @@
 //! The source of a readout unit, `readout.source` and `[[readout.unit]]`: where its fragments come from.
 
-use super::framing;
+use super::{
+    coincidence::{CLOCK_OFFSET, OPTIONAL, SORT_DEPTH},
+    framing,
+};
 use crate::{choice::*, diagnostics::Problem, limits::*, schema::*, tree::Node, view::View};
 use evb_core::{ByteCount, EventCounter, FirstCounter, Frequency, SourceId};
 use evb_sources::{FrontEndLink, HIT_TIME_BYTES, LiveSpec, Slicing, SourceSpec};
@@ -130,13 +133,13 @@ pub(super) static SOURCE: Choice<Source> = Choice {
         variant(
             "tcp",
             "live front ends that connect by TCP",
-            &[LISTEN, COUNTER_BITS, FIRST_COUNTER, IDENTITY, FRAMING_KEY],
+            &[LISTEN, COUNTER_BITS, FIRST_COUNTER, IDENTITY, FRAMING_KEY, SORT_DEPTH, CLOCK_OFFSET, OPTIONAL],
             live(|view| live_spec(view, FrontEndLink::Tcp(view.text("listen").to_owned()))),
         ),
         variant(
             "udp",
             "live front ends that send UDP datagrams",
-            &[LISTEN, COUNTER_BITS, FIRST_COUNTER, IDENTITY, FRAMING_KEY],
+            &[LISTEN, COUNTER_BITS, FIRST_COUNTER, IDENTITY, FRAMING_KEY, SORT_DEPTH, CLOCK_OFFSET, OPTIONAL],
             live(|view| live_spec(view, FrontEndLink::Udp(view.text("listen").to_owned()))),
         ),
         variant(
@@ -148,13 +151,16 @@ pub(super) static SOURCE: Choice<Source> = Choice {
                 FIRST_COUNTER,
                 IDENTITY,
                 FRAMING_KEY,
+                SORT_DEPTH,
+                CLOCK_OFFSET,
+                OPTIONAL,
             ],
             live(|view| live_spec(view, FrontEndLink::TcpClient(view.text("connect").to_owned()))),
         ),
         variant(
             "file",
             "what a live front end has sent, in a file: it is read to its end as if it came from the front end",
-            &[FILE, COUNTER_BITS, FIRST_COUNTER, IDENTITY, FRAMING_KEY],
+            &[FILE, COUNTER_BITS, FIRST_COUNTER, IDENTITY, FRAMING_KEY, SORT_DEPTH, CLOCK_OFFSET, OPTIONAL],
             live(|view| live_spec(view, FrontEndLink::File(view.path("file")))),
         ),
         variant(
@@ -168,6 +174,9 @@ pub(super) static SOURCE: Choice<Source> = Choice {
                 FIRST_COUNTER,
                 IDENTITY,
                 FRAMING_KEY,
+                SORT_DEPTH,
+                CLOCK_OFFSET,
+                OPTIONAL,
             ],
             live(|view| {
                 let (file, port, paced) = (view.path("file"), view.maybe_integer("port"), PACE.at(view, "pace"));

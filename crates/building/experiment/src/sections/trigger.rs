@@ -1,6 +1,9 @@
 //! `[trigger]`: what makes the event manager trigger, and when that ends.
 
-use super::source::{self, Feed};
+use super::{
+    coincidence,
+    source::{self, Feed},
+};
 use crate::{
     choice::*,
     diagnostics::Problem,
@@ -48,12 +51,19 @@ pub(super) static TRIGGER: Choice<Make<Trigger>> = Choice {
             |_| Trigger::Driven,
         ),
         variant(DATA, "when the sources have fragments: recorded to their end, or live", &[], |_| Trigger::Data),
+        variant(
+            TIME,
+            "when live sources have fragments whose times are together, by the clocks of their framings",
+            coincidence::TRIGGER_KEYS,
+            |_| Trigger::Data,
+        ),
     ],
 };
 
 const FREE_RUNNING: &str = "free-running";
 pub(super) const RATE: &str = "rate";
 pub(super) const DATA: &str = "data";
+pub(super) const TIME: &str = "time";
 
 /// The spacing of triggers, and true for that of a Poisson process.
 static SPACING: Words<bool> =

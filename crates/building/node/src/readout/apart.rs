@@ -226,6 +226,9 @@ const fn reason_of(fault: Fault) -> ApartReason {
         Fault::Late => ApartReason::Late,
         Fault::Mismatch => ApartReason::Mismatch,
         Fault::Disputed => ApartReason::Disputed,
+        Fault::Alone => ApartReason::Alone,
+        Fault::Ambiguous => ApartReason::Ambiguous,
+        Fault::OutOfWindow => ApartReason::OutOfWindow,
         _ => ApartReason::Other,
     }
 }

@@ -84,11 +84,8 @@ impl ReadoutNode {
             refused => format!("was sent no fragment; {refused} times it was sent something else"),
         };
         add_if(came == 0, self.finding(FindingKind::SilentSource, &silent));
-        let message = format!(
-            "could not tell to which events {out_of_step} of its fragments belong: its counter started again or leapt {} \
-             times",
-            faults(Fault::Resynchronised)
-        );
+        let message =
+            format!("could not tell to which events {out_of_step} of its fragments belong: {}", self.reason());
         add_if(out_of_step > 0, self.finding(FindingKind::OutOfStep, &message).hint(self.hint_for_turns()));
         let disputed = faults(Fault::Disputed);
         let message =
@@ -118,6 +115,15 @@ impl ReadoutNode {
         found
     }
 
+    /// The reason why a live source does not know its events.
+    fn reason(&self) -> String {
+        let turns = self.unit.counts().faults.get(Fault::Resynchronised);
+        match self.is_timed {
+            true => "the place of its clock in time was not known".into(),
+            false => format!("its counter started again or leapt {turns} times"),
+        }
+    }
+
     /// Returns true if the experiment file says with which number the source begins.
     fn is_declared(&self) -> bool {
         self.counter.is_some_and(|counter| counter.first != FirstCounter::Unknown)
@@ -133,6 +139,9 @@ impl ReadoutNode {
 
     /// Advice for a source whose counter started again.
     fn hint_for_turns(&self) -> String {
+        if self.is_timed {
+            return "the offset of a clock is found by hits at irregular intervals, which the reference has too".into();
+        }
         let identity = self.unit.machine.counts().identity;
         let narrower = self.counter.and_then(|counter| identity.narrower(counter.bits));
         match (narrower, identity.last_turn) {

@@ -18,6 +18,13 @@ pub(super) struct Frames {
     pub(super) counter_mask: u64,
 }
 
+impl Frames {
+    /// Returns true if the frames carry times.
+    pub(super) fn have_clock(&self) -> bool {
+        self.framing.as_ref().is_some_and(|framing| framing.clock.is_some())
+    }
+}
+
 /// A frame that was read.
 pub(super) struct Parsed {
     /// It is meant for this source.

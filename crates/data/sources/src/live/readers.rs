@@ -3,6 +3,7 @@
 use super::{
     Listener, LiveItem, RejectKind, Shared,
     parser::{Parsed, Parser},
+    quiet::SocketWatch,
     spawn,
 };
 use crate::capture::Capture;
@@ -137,7 +138,10 @@ fn make_room(readers: &mut Vec<Reader>, shared: &Shared) -> bool {
 /// new one delivers its first when the old ones have ended or are silent.
 fn read_stream(stream: &TcpStream, peer: SocketAddr, shared: &Shared, (state, earlier): (&ReaderState, Vec<Earlier>)) {
     if stream.set_nonblocking(false).and_then(|()| stream.set_read_timeout(Some(POLL))).is_ok() {
-        Reading { peer: Some(peer), shared, state, earlier }.run(stream);
+        let watch = shared.frames.have_clock().then(|| shared.sockets.watch(stream)).transpose();
+        // Without a file descriptor for the watch there would be no way to tell when the source is quiet.
+        let Ok(watch) = watch else { return shared.reject(RejectKind::TooManyConnections, Some(peer), &[]) };
+        Reading { peer: Some(peer), shared, state, earlier, watch }.run(stream);
     }
 }
 
@@ -153,7 +157,8 @@ pub(super) fn start_file(path: &Path, shared: &Arc<Shared>) -> io::Result<Listen
     let read = move || {
         let _open = shared.connected(None);
         let state = ReaderState::default();
-        Reading { peer: None, shared: &shared, state: &state, earlier: Vec::new() }.run(file);
+        let watch = Some(shared.sockets.watch_file());
+        Reading { peer: None, shared: &shared, state: &state, earlier: Vec::new(), watch }.run(file);
         shared.deliver(LiveItem::EndOfRun { counter: None, sent: None });
         shared.wake();
     };
@@ -179,12 +184,15 @@ pub(super) fn start_capture(
 fn read_capture(mut capture: Capture, paced: bool, shared: &Shared) {
     let mut parser = Parser::new(&shared.frames);
     let (start, mut first) = (Instant::now(), None);
+    let watch = shared.sockets.watch_file();
     let mut next = || {
         capture.next(|time, datagram| {
             let since = Duration::from_nanos(time.saturating_sub(*first.get_or_insert(time)));
+            watch.set_busy(!paced);
             while paced && !shared.stopped() && start.elapsed() < since {
                 thread::park_timeout((since - start.elapsed().min(since)).min(POLL));
             }
+            watch.set_busy(true);
             take_datagram(&mut parser, datagram, None, shared, |_| ());
         })
     };
@@ -209,6 +217,8 @@ struct Reading<'a> {
     shared: &'a Shared,
     state: &'a ReaderState,
     earlier: Vec<Earlier>,
+    /// The watch over its socket, if the source has to know when it is quiet.
+    watch: Option<SocketWatch<'a>>,
 }
 
 impl Reading<'_> {
@@ -216,7 +226,9 @@ impl Reading<'_> {
         let mut parser = Parser::new(&self.shared.frames);
         let mut bytes = vec![0; READ_SIZE];
         while !self.shared.stopped() && !self.state.is_dismissed.load(Ordering::Relaxed) {
-            match stream.read(&mut bytes) {
+            let has_come = self.watch.as_ref().is_none_or(SocketWatch::wait);
+            let read = if has_come { stream.read(&mut bytes) } else { Err(ErrorKind::WouldBlock.into()) };
+            match read {
                 Ok(read) if read > 0 => {
                     self.state.silent.store(0, Ordering::Release);
                     parser.push(&bytes[..read]);
@@ -291,7 +303,11 @@ pub(super) fn read_datagrams(socket: &UdpSocket, shared: &Shared) {
     let mut bytes = vec![0; READ_SIZE];
     let mut parser = Parser::new(&shared.frames);
     let (mut open, mut sender) = (None, None);
+    let Ok(watch) = shared.frames.have_clock().then(|| shared.sockets.watch(socket)).transpose() else { return };
     while !shared.stopped() {
+        if !watch.as_ref().is_none_or(SocketWatch::wait) {
+            continue;
+        }
         match socket.recv_from(&mut bytes) {
             Ok((read, peer)) => {
                 take_datagram(&mut parser, &bytes[..read], Some(peer), shared, |parsed| {

@@ -97,9 +97,11 @@ impl Alignment {
             seen: BTreeMap::new(),
             capacity: MOST_MARKS.min(config.buffer_events as usize),
         };
+        // Fragments that are matched by time need no numbers.
+        let numbered = if config.coincidence.is_some() { &[] } else { &config.numbered[..] };
         Self {
-            sources: config.numbered.iter().map(|id| source(id.index())).collect(),
-            begun: config.numbered.is_empty(),
+            begun: numbered.is_empty(),
+            sources: numbered.iter().map(|id| source(id.index())).collect(),
             marks: BTreeMap::new(),
             through: BTreeMap::new(),
             answers: VecDeque::new(),

@@ -5,7 +5,7 @@
 //! which event a segment begins with; until then its fragments wait. If it cannot decide, a source with marks keeps its
 //! last fragments waiting, so that it can be aligned later; no builder waits for it.
 
-use super::{Arrival, ReadoutEvent, ReadoutMachine};
+use super::{Arrival, Live, ReadoutEvent, ReadoutMachine};
 use crate::{Config, Fault, Fragment, Message, Sighted};
 use alloc::{collections::VecDeque, sync::Arc, vec::Vec};
 use evb_core::{
@@ -219,7 +219,7 @@ fn digest<B>(arrival: &Arrival<B>) -> u64 {
 impl<B: Clone + Default> ReadoutMachine<B> {
     /// Takes a fragment of a live source.
     pub(super) fn arrive(&mut self, arrival: Arrival<B>) {
-        let Some(stream) = &mut self.stream else { return };
+        let Some(Live::Numbered(stream)) = &mut self.stream else { return self.arrive_timed(arrival) };
         self.counts.came += 1;
         self.counts.identity.note(&arrival);
         let (number, declared, marked) = (arrival.number, arrival.restarted, arrival.mark.is_some());
@@ -229,12 +229,12 @@ impl<B: Clone + Default> ReadoutMachine<B> {
 
     /// The live source has ended; `last` is the number of its last fragment, if it has said that.
     pub(super) fn end_stream(&mut self, last: Option<u64>) {
-        let Some(stream) = &mut self.stream else { return };
+        let Some(Live::Numbered(stream)) = &mut self.stream else { return self.end_timed(last) };
         stream.numbering.end(last);
         stream.ended = true;
         stream.gone = last.is_none();
         self.follow();
-        let Some(stream) = &self.stream else { return };
+        let Some(Live::Numbered(stream)) = &self.stream else { return };
         let lost = stream.last_number.zip(last).and_then(|(own, last)| stream.numbering.ahead(own, last));
         self.counts.skipped += lost.unwrap_or(0);
         self.settle_end();
@@ -243,12 +243,12 @@ impl<B: Clone + Default> ReadoutMachine<B> {
     /// Gives up fragments that were overtaken long ago, and an answer that does not come.
     pub(super) fn give_up_waiting(&mut self) {
         let now = self.now;
-        let Some(stream) = &mut self.stream else { return };
+        let Some(Live::Numbered(stream)) = &mut self.stream else { return };
         if stream.answer_until.take_if(|at| *at <= now).is_some() {
             self.lose_step();
             self.follow();
         }
-        let Some(stream) = &mut self.stream else { return };
+        let Some(Live::Numbered(stream)) = &mut self.stream else { return };
         if let Some((_, position)) = stream.give_up.take_if(|(at, _)| *at <= now) {
             stream.numbering.give_up(position);
             self.follow();
@@ -257,7 +257,7 @@ impl<B: Clone + Default> ReadoutMachine<B> {
 
     /// Takes the steps of the numbering.
     fn follow(&mut self) {
-        while let Some(step) = self.stream.as_mut().and_then(LiveStream::next) {
+        while let Some(step) = self.stream.as_mut().and_then(Live::numbered).and_then(LiveStream::next) {
             match step {
                 NumberingEvent::Placed { position, item } => self.place(position, item),
                 NumberingEvent::Apart { item, reason } => self.set_apart(item, fault(reason)),
@@ -266,7 +266,7 @@ impl<B: Clone + Default> ReadoutMachine<B> {
                 NumberingEvent::Wrapped => self.counts.faults.count(Fault::Wrapped),
             }
         }
-        if let Some(stream) = &mut self.stream {
+        if let Some(Live::Numbered(stream)) = &mut self.stream {
             stream.watch(self.now);
         }
         if core::mem::take(&mut self.skipped) {
@@ -281,7 +281,7 @@ impl<B: Clone + Default> ReadoutMachine<B> {
     }
 
     fn place(&mut self, position: u64, arrival: Arrival<B>) {
-        let Some(stream) = &mut self.stream else { return };
+        let Some(Live::Numbered(stream)) = &mut self.stream else { return };
         if position == 0 {
             stream.number = arrival.number;
         }
@@ -300,22 +300,32 @@ impl<B: Clone + Default> ReadoutMachine<B> {
     /// Keeps the fragment of an event. Events below 1 were before the beginning.
     fn keep(&mut self, event: i64, arrival: Arrival<B>) {
         let event = EventId(u64::try_from(event).unwrap_or(0));
-        let Some(stream) = self.stream.as_mut().filter(|_| event.0 > 0) else {
+        if event.0 == 0 {
             return self.set_apart(arrival, Fault::Early);
-        };
-        if event >= stream.last {
+        }
+        if let Some(Live::Numbered(stream)) = &mut self.stream
+            && event >= stream.last
+        {
             stream.last = event;
             stream.last_number = Some(arrival.number);
         }
-        let Arrival { number, restarted, arrived, length, checksum, mark, status, payload } = arrival;
+        self.keep_of(event, arrival);
+    }
+
+    /// Keeps the fragment of an event, or sets it apart if the event has one already or is over.
+    pub(super) fn keep_of(&mut self, event: EventId, arrival: Arrival<B>) {
+        let Arrival { number, restarted, arrived, clock, length, checksum, mark, status, payload } = arrival;
         let (source, counter) = (self.source, Some(Counter::new(number)));
         let refused = self.take(Fragment { event, source, length, checksum, mark, counter, status, payload });
         if let Some((Fragment { payload, .. }, reason)) = refused {
-            self.hand_out(Arrival { number, restarted, arrived, length, checksum, mark, status, payload }, reason);
+            self.hand_out(
+                Arrival { number, restarted, arrived, clock, length, checksum, mark, status, payload },
+                reason,
+            );
         }
     }
 
-    fn set_apart(&mut self, arrival: Arrival<B>, fault: Fault) {
+    pub(super) fn set_apart(&mut self, arrival: Arrival<B>, fault: Fault) {
         self.counts.faults.count(fault);
         self.hand_out(arrival, fault);
     }
@@ -330,7 +340,7 @@ impl<B: Clone + Default> ReadoutMachine<B> {
     fn turn(&mut self, declared: bool, number: u64, after: u64) {
         self.counts.faults.count(Fault::Resynchronised);
         self.set_waiting_apart();
-        let Some(stream) = &mut self.stream else { return };
+        let Some(Live::Numbered(stream)) = &mut self.stream else { return };
         self.counts.identity.note_turn(after, number);
         let ahead = stream.last_number.filter(|_| !declared).and_then(|last| stream.numbering.ahead(last, number));
         stream.before = stream.last;
@@ -343,7 +353,7 @@ impl<B: Clone + Default> ReadoutMachine<B> {
 
     /// Takes the answer of the event manager: the event that a segment begins with, or `None` if that cannot be known.
     pub(super) fn align(&mut self, segment: u32, first: Option<i64>) {
-        let Some(stream) = &mut self.stream else { return self.align_recorded(first) };
+        let Some(Live::Numbered(stream)) = &mut self.stream else { return self.align_recorded(first) };
         if stream.segment != segment || stream.first.is_some() {
             return;
         }
@@ -358,7 +368,7 @@ impl<B: Clone + Default> ReadoutMachine<B> {
 
     /// Places the fragments of a segment whose first event is known.
     fn place_waiting(&mut self, first: i64) {
-        let Some(stream) = &mut self.stream else { return };
+        let Some(Live::Numbered(stream)) = &mut self.stream else { return };
         stream.first = Some(first);
         if stream.ahead > 0 {
             // The numbers that the counter passed were lost, whether or not another source has them.
@@ -375,14 +385,15 @@ impl<B: Clone + Default> ReadoutMachine<B> {
     /// while each, if they carry marks.
     fn lose_step(&mut self) {
         self.set_waiting_apart();
-        let Some(stream) = &mut self.stream else { return };
+        let Some(Live::Numbered(stream)) = &mut self.stream else { return };
         stream.begin_segment();
         stream.out_of_step = true;
         self.skipped = true;
     }
 
     fn set_waiting_apart(&mut self) {
-        let waiting = self.stream.as_mut().map(|stream| core::mem::take(&mut stream.waiting));
+        let numbered = self.stream.as_mut().and_then(Live::numbered);
+        let waiting = numbered.map(|stream| core::mem::take(&mut stream.waiting));
         for (_, arrival) in waiting.into_iter().flatten() {
             self.set_apart(arrival, Fault::OutOfStep);
         }
@@ -390,7 +401,7 @@ impl<B: Clone + Default> ReadoutMachine<B> {
 
     /// Sets all fragments apart whose events are not known, at the end of the last run.
     pub(super) fn finish(&mut self) {
-        let Some(stream) = &mut self.stream else { return };
+        let Some(Live::Numbered(stream)) = &mut self.stream else { return self.finish_timed() };
         let placed = core::mem::take(&mut stream.waiting).into_iter().map(|(_, arrival)| arrival);
         let all: Vec<_> = placed.chain(stream.numbering.take_waiting()).collect();
         all.into_iter().for_each(|arrival| self.set_apart(arrival, Fault::Unplaced));
@@ -398,7 +409,7 @@ impl<B: Clone + Default> ReadoutMachine<B> {
 
     /// Fixes the last event of a source that has ended once all its fragments have their events.
     fn settle_end(&mut self) {
-        let Some(stream) = &self.stream else { return };
+        let Some(Live::Numbered(stream)) = &self.stream else { return };
         if stream.has_ended() {
             self.end = Some(stream.last.0);
             self.answer_what_never_comes();
@@ -430,8 +441,9 @@ impl<B: Clone + Default> ReadoutMachine<B> {
     pub(super) fn report_sightings(&mut self) {
         let to = Config::EVENT_MANAGER.into();
         // At the beginning the source waits for the others; later no builder must wait for it.
-        let is_full = self.stream.as_ref().is_some_and(|stream| stream.segment > 0) && !self.has_room();
-        if let Some(sighted) = self.stream.as_mut().and_then(|stream| stream.sighted(is_full)) {
+        let is_full = matches!(&self.stream, Some(Live::Numbered(stream)) if stream.segment > 0) && !self.has_room();
+        if let Some(sighted) = self.stream.as_mut().and_then(Live::numbered).and_then(|stream| stream.sighted(is_full))
+        {
             self.transmits.push_back(Transmit { to, message: Message::Sighted(sighted) });
         }
         if !self.comparing {

@@ -75,8 +75,18 @@ impl Simulation<'_> {
         self.pass_to(now);
         let command = match input {
             Ok((number, Fragment { length, checksum, mark, status, payload, .. })) => {
-                let (restarted, arrived) = (false, now);
-                ReadoutCommand::Arrived(Arrival { number, restarted, arrived, length, checksum, mark, status, payload })
+                let (restarted, arrived, clock) = (false, now, None);
+                ReadoutCommand::Arrived(Arrival {
+                    number,
+                    restarted,
+                    arrived,
+                    clock,
+                    length,
+                    checksum,
+                    mark,
+                    status,
+                    payload,
+                })
             }
             Err(last) => ReadoutCommand::EndOfData { last: Some(last) },
         };

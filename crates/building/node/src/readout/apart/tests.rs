@@ -24,6 +24,7 @@ fn options(directory: &Path, most: u64) -> FileOptions {
 
 fn arrival(number: u64, payload: &[u8]) -> Arrival<Bytes> {
     Arrival {
+        clock: None,
         number,
         restarted: false,
         arrived: Time(number * 1_000_000),

@@ -1,0 +1,133 @@
+//! `[trigger] type = "time"`: events by the times of the clocks of live sources.
+
+use super::{
+    source::{self, Feed},
+    trigger,
+};
+use crate::{diagnostics::Problem, limits::*, schema::*, view::View};
+use evb_coincidence::{ClockOffset, ClockSettings, Coincidence, Rule};
+use evb_core::Span;
+use evb_sources::ClockField;
+
+/// Femtoseconds of a tick of a clock of 1 mHz, the unit of frequencies.
+const FEMTOSECONDS: u128 = 1_000_000_000_000_000_000;
+
+/// The keys of the trigger.
+pub(super) const TRIGGER_KEYS: &[Key] = &[
+    required(
+        "window",
+        KeyKind::Time { min: Span(1), max: MAX_DURATION },
+        "longest time between the hit of the trigger source and that of another, before or after it; without a trigger \
+         source, between the first hit of an event and its last",
+    ),
+    optional("source", integer(0, MAX_SOURCES - 1), "the trigger source: each of its hits is an event"),
+    optional(
+        "sources",
+        integer(1, MAX_SOURCES),
+        "fewest sources with a hit in an event, if there is no trigger source",
+    ),
+    key(
+        "patience",
+        wait(),
+        KeyDefault::Text("5 s"),
+        "longest time for which events wait for a source that was never heard, or whose place in time is not known",
+    ),
+];
+
+/// The keys of a live source.
+pub(super) const SORT_DEPTH: Key = key(
+    "sort_depth",
+    time(MAX_WAIT),
+    KeyDefault::Text("20 ms"),
+    "with the trigger \"time\", time by which a fragment may come behind later ones of its source, or behind the fastest \
+     delivery; the latency of events is about as long",
+);
+pub(super) const CLOCK_OFFSET: Key = optional(
+    "clock_offset",
+    time(MAX_DURATION),
+    "with the trigger \"time\", what is added to the clock to give the time of all, for clocks that run at one rate; by \
+     default the offset is found and the drift followed",
+);
+pub(super) const OPTIONAL: Key = key(
+    "optional",
+    KeyKind::Flag,
+    KeyDefault::Flag(false),
+    "with the trigger \"time\", true if events do not wait for the fragments of this source",
+);
+
+/// Returns true if fragments go to events by their times.
+pub(super) fn is_used(view: View<'_>) -> bool {
+    view.text("trigger.type") == trigger::TIME
+}
+
+pub(super) fn plan(view: View<'_>) -> Option<Coincidence> {
+    is_used(view).then(|| {
+        let window = view.quantity("trigger.window");
+        let rule = match view.maybe_integer("trigger.source") {
+            Some(source) => Rule::Trigger { source, window },
+            None => Rule::Several { sources: view.integer("trigger.sources"), window },
+        };
+        let sources = source::all(view).map(|table| clock(table).unwrap_or_default()).collect();
+        Coincidence { rule, sources, patience: view.quantity("trigger.patience") }
+    })
+}
+
+/// The clock of a source, if its framing has one.
+fn clock(table: View<'_>) -> Option<ClockSettings> {
+    let ClockField { field, frequency } = source::make(table).live()?.framing.as_ref()?.clock?;
+    let offset = match table.maybe_quantity::<Span>("clock_offset") {
+        Some(offset) => ClockOffset::Known { seconds: 0, picoseconds: offset.0 as i64 },
+        None => ClockOffset::Find,
+    };
+    Some(ClockSettings {
+        tick_fs: u64::try_from(FEMTOSECONDS / u128::from(frequency.0.max(1))).unwrap_or(u64::MAX).max(1),
+        bits: field.bits,
+        offset,
+        sort_depth: table.quantity("sort_depth"),
+        needed: !table.flag("optional"),
+    })
+}
+
+// ---- checks
+
+/// Checks the rule and the clocks.
+pub(super) fn check(view: View<'_>) -> Option<Problem> {
+    if is_used(view) { one_rule(view).or_else(|| known_sources(view)).or_else(|| clocks(view)) } else { None }
+}
+
+/// Either a source says what an event is, or a number of them does.
+fn one_rule(view: View<'_>) -> Option<Problem> {
+    let (source, sources) = (view.origin("trigger.source"), view.origin("trigger.sources"));
+    match (source, sources) {
+        (None, None) => {
+            let help = "add source = 0 to [trigger] for an event at each hit of source 0, or sources = 2 for an event where \
+                        two of them have one";
+            let problem = Problem::new("the trigger \"time\" does not say what an event is", help);
+            Some(problem.at(view.origin("trigger"), "neither `source` nor `sources`"))
+        }
+        (Some(_), Some(_)) => {
+            let problem = Problem::new("both `source` and `sources` say what an event is", "keep one of the two");
+            Some(problem.at(source, "a trigger source").at(sources, "a number of sources"))
+        }
+        _ => None,
+    }
+}
+
+fn known_sources(view: View<'_>) -> Option<Problem> {
+    let count = source::all(view).count();
+    let too_large = |key: &str, most: usize| view.maybe_integer::<usize>(key).filter(|given| *given > most);
+    let (key, given) = [("trigger.source", count.saturating_sub(1)), ("trigger.sources", count)]
+        .into_iter()
+        .find_map(|(key, most)| Some((key, too_large(key, most)?)))?;
+    let message = format!("`{key}` is {given}, and there are {count} sources");
+    Some(Problem::new(message, "sources are numbered from 0").at(view.origin(key), "too large"))
+}
+
+/// Every source has a clock.
+fn clocks(view: View<'_>) -> Option<Problem> {
+    let without = source::used(view).into_iter().find(|table| clock(*table).is_none())?;
+    let message = format!("the {:?} source has no clock to match its fragments by", without.text("type"));
+    let help = "add clock = { at = ..., bits = ..., frequency = \"...\" } to its framing";
+    let label = if source::feed(without) == Feed::Live { "no clock in its framing" } else { "not live" };
+    Some(Problem::new(message, help).at(without.origin("type"), label).at(view.origin("trigger.type"), "by time"))
+}

@@ -1,0 +1,158 @@
+//! The places of the sources in the common time: how they are known, found and lost.
+
+use super::Matcher;
+use crate::outcome::{Outcome, Sink};
+use crate::source::SourceState;
+use crate::tracking::Line;
+
+/// Hits of the reference without a match, and hits of the source, after which its place counts as lost.
+const LOST_AFTER: u32 = 128;
+/// Hits in a row far behind those before them after which the clock counts as leapt back.
+const BEHIND_IN_A_ROW: u32 = 32;
+
+impl Matcher {
+    /// Begins a source with its first hit, or with one that no clock reaches, and places it if it can be placed at once.
+    #[inline]
+    pub(super) fn begin(&mut self, source: usize, ticks: u64) {
+        let state = &mut self.sources[source];
+        if !state.has_begun() {
+            state.begin_at(ticks);
+        } else if state.leaps_to(ticks) {
+            state.begin_at(ticks);
+            self.lose(source);
+        }
+        let state = &self.sources[source];
+        if state.tracking.is_none() && (!state.follows || self.is_to_lead(source)) {
+            self.place_by_word(source, ticks);
+        }
+    }
+
+    /// Places a source by its settings, or as the reference.
+    fn place_by_word(&mut self, source: usize, ticks: u64) {
+        let state = &self.sources[source];
+        let is_known = !state.follows;
+        let begin = state.start_time();
+        let shift = if is_known || self.passed_by_trigger.max(self.passed) == i64::MIN {
+            let shift = begin - *self.base.get_or_insert(begin);
+            shift.clamp(i64::MIN.into(), i64::MAX.into()) as i64
+        } else {
+            // The reference has lost its place: its time goes on behind what is settled.
+            let settled = self.passed_by_trigger.max(self.passed);
+            let free = settled.saturating_add(self.window.saturating_mul(2)).saturating_add(1);
+            free.saturating_sub(state.local(ticks))
+        };
+        self.sources[source].place(Line::fixed(shift), 1);
+        self.reference.get_or_insert(source);
+    }
+
+    /// Returns true if the source gives the common time: the trigger source, or the first one that is heard if no place
+    /// is known beforehand.
+    fn is_to_lead(&self, source: usize) -> bool {
+        match self.reference {
+            Some(reference) => reference == source,
+            None => self.sources.iter().all(|state| state.follows || state.has_ended),
+        }
+    }
+
+    /// Looks for the places of the sources that have none.
+    pub(super) fn search(&mut self) {
+        let Some(reference) = self.reference.map(|reference| &self.sources[reference]) else { return };
+        if reference.tracking.is_none() {
+            return;
+        }
+        let tick = reference.tick();
+        for state in &mut self.sources {
+            let is_due = state.search.is_due(self.now) || (state.has_ended && !state.queue.is_empty());
+            if state.tracking.is_some() || !is_due {
+                continue;
+            }
+            let tick = tick.max(state.tick());
+            if let Some(found) = state.search.attempt(self.now, &self.history, tick) {
+                state.place(found.line, found.votes);
+                state.counts.found += 1;
+                state.joined = self.passed;
+            }
+        }
+    }
+
+    /// Gives up the hits of sources that have ended and whose places are not known, when nothing waits for them.
+    pub(super) fn give_up_unplaced(&mut self, sink: &mut impl Sink) {
+        for source in 0..self.sources.len() {
+            let is_lost = self.sources[source].has_ended && self.sources[source].tracking.is_none();
+            if is_lost && !self.is_awaited(source) {
+                let state = &mut self.sources[source];
+                state.settle_many(state.queue.len(), Outcome::NotSynchronised, sink);
+            }
+        }
+    }
+
+    /// Refuses hits whose time is over. Those from before the place was known are not late.
+    pub(super) fn refuse_late(&mut self, sink: &mut impl Sink) {
+        for source in 0..self.sources.len() {
+            let passed = if self.is_trigger(source) { self.passed_by_trigger } else { self.passed };
+            let state = &mut self.sources[source];
+            state.settle_before(passed.min(state.joined).saturating_add(1), Outcome::NotSynchronised, sink);
+            state.settle_before(passed.saturating_add(1), Outcome::Late, sink);
+            if state.behind >= BEHIND_IN_A_ROW {
+                state.settle_many(state.queue.len(), Outcome::NotSynchronised, sink);
+                self.lose(source);
+            }
+        }
+    }
+
+    /// Gives up the places of sources that match nothing any more.
+    pub(super) fn note_losses(&mut self) {
+        for source in 0..self.sources.len() {
+            let SourceState { follows, tracking, missed, arrived, .. } = self.sources[source];
+            if follows
+                && tracking.is_some()
+                && !self.is_trigger(source)
+                && missed >= LOST_AFTER
+                && arrived >= LOST_AFTER
+            {
+                self.lose(source);
+            }
+        }
+        self.replace_reference();
+    }
+
+    /// Gives up the place of a source. Without the trigger source nothing has a place.
+    pub(super) fn lose(&mut self, source: usize) {
+        self.sources[source].lose_place(self.now);
+        if self.is_trigger(source) {
+            self.history.clear();
+            self.sources.iter_mut().for_each(|state| state.lose_place(self.now));
+        }
+        self.replace_reference();
+    }
+
+    /// Takes another reference if the present one has ended or lost its place.
+    fn replace_reference(&mut self) {
+        let leads = |state: &SourceState| state.tracking.is_some() && !state.has_ended;
+        if self.rule.trigger().is_some() || self.reference.is_some_and(|reference| leads(&self.sources[reference])) {
+            return;
+        }
+        let next = self.sources.iter().position(leads);
+        if next.is_some() || self.reference.is_some_and(|reference| self.sources[reference].tracking.is_none()) {
+            self.history.clear();
+            self.reference = next;
+        }
+    }
+
+    /// Notes that a hit of the reference is settled: every source but it should have had one.
+    pub(super) fn note_reference(&mut self) {
+        for state in &mut self.sources {
+            state.missed = state.missed.saturating_add(1);
+        }
+    }
+
+    /// Lets a source follow the common time by a matched hit: its own time, and by how much its event was later.
+    #[inline]
+    pub(super) fn learn(state: &mut SourceState, local: i64, residual: i64) {
+        if state.follows
+            && let Some(tracking) = &mut state.tracking
+        {
+            tracking.learn(local, residual);
+        }
+    }
+}

@@ -1,0 +1,323 @@
+//! A whole event builder whose boards have only their clocks in common. Messages are delivered at once, and time passes in
+//! turns.
+
+use evb_core::{EventCounter, EventId, Machine, Mark, NodeId, SourceId, Span, Stream, Time, stream};
+use evb_protocol::*;
+use rand_xoshiro::rand_core::Rng;
+use std::collections::{BTreeMap, VecDeque};
+
+/// The trigger for which a fragment was recorded; 0 is none.
+pub(crate) type Trigger = u64;
+
+pub(crate) const MS: u64 = 1_000_000_000;
+pub(crate) const SECOND: u64 = 1000 * MS;
+/// Turns without an end after which a run hangs.
+const MOST_TURNS: u64 = 200_000;
+
+pub(crate) fn uniform(random: &mut Stream) -> f64 {
+    (random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
+}
+
+/// Times of triggers at a rate in hertz, in picoseconds. No two are closer than 1 us.
+pub(crate) fn triggers(random: &mut Stream, rate: f64, end: u64) -> Vec<u64> {
+    let mut at = 0.0;
+    let next = || {
+        at += 1e6 - (1.0 - uniform(random)).ln() / rate * 1e12;
+        Some(at as u64).filter(|at| *at < end)
+    };
+    std::iter::from_fn(next).collect()
+}
+
+/// A board: its clock, and what it loses.
+#[derive(Clone, Debug)]
+pub(crate) struct Board {
+    pub(crate) bits: u8,
+    pub(crate) offset_ticks: u64,
+    pub(crate) drift: f64,
+    pub(crate) loss: f64,
+    /// Time from a hit to its arrival, and the most that is added to it by chance.
+    pub(crate) delay: u64,
+    pub(crate) spread: u64,
+    /// The node of the board is lost at this time.
+    pub(crate) dies: Option<u64>,
+}
+
+impl Board {
+    pub(crate) const TICK_FS: u64 = 8_000_000;
+
+    pub(crate) fn drawn(random: &mut Stream) -> Self {
+        Self {
+            bits: [24, 32, 48, 64][random.next_u64() as usize % 4],
+            offset_ticks: random.next_u64() >> 24,
+            drift: (uniform(random) - 0.5) * 2e-5,
+            loss: 0.05,
+            delay: random.next_u64() % (20 * MS),
+            spread: 0,
+            dies: None,
+        }
+    }
+
+    pub(crate) fn clock(&self) -> ClockSettings {
+        let sort_depth = Span(self.spread + MS / 10);
+        ClockSettings { tick_fs: Self::TICK_FS, bits: self.bits, sort_depth, ..ClockSettings::default() }
+    }
+
+    fn raw(&self, at: u64, random: &mut Stream) -> u64 {
+        let passed = (at as f64 * (1.0 + self.drift) / (Self::TICK_FS / 1000) as f64).round() as u64;
+        let value = (1 << 50) + self.offset_ticks + passed + random.next_u64() % 3;
+        if self.bits == 64 { value } else { value & ((1 << self.bits) - 1) }
+    }
+
+    /// Arrival, clock value and trigger of each fragment.
+    pub(crate) fn sends(&self, triggers: &[u64], random: &mut Stream) -> VecDeque<(u64, u64, Trigger)> {
+        let mut sent = Vec::new();
+        for (at, trigger) in triggers.iter().zip(1..) {
+            if uniform(random) >= self.loss {
+                let spread = if self.spread > 0 { random.next_u64() % self.spread } else { 0 };
+                sent.push((at + self.delay + spread, self.raw(*at, random), trigger));
+            }
+        }
+        sent.sort_unstable();
+        sent.into()
+    }
+}
+
+/// What a run has shown.
+#[derive(Default)]
+pub(crate) struct Result {
+    /// The triggers of the fragments of each event, and whether it was complete.
+    pub(crate) events: BTreeMap<EventId, (Vec<Option<Trigger>>, bool)>,
+    pub(crate) sent: Vec<u64>,
+    pub(crate) readouts: Vec<ReadoutCounts>,
+    pub(crate) coincidence: Vec<(OutcomeCounts, Synchrony)>,
+    pub(crate) apart: Vec<BTreeMap<Fault, u64>>,
+    pub(crate) manager: ManagerCounts,
+    pub(crate) messages: u64,
+    pub(crate) drained: bool,
+}
+
+pub(crate) struct World {
+    now: Time,
+    boards: Vec<Board>,
+    left: Vec<VecDeque<(u64, u64, Trigger)>>,
+    manager: ManagerMachine<Trigger>,
+    readouts: Vec<ReadoutMachine<Trigger>>,
+    builder: BuilderMachine<Trigger>,
+    lost: Vec<bool>,
+    ended: Vec<bool>,
+    result: Result,
+}
+
+/// The settings of an event builder for these boards.
+pub(crate) fn config(boards: &[Board], rule: Rule, buffer_events: u32) -> Config {
+    let sources = boards.len() as u16;
+    let clocks = boards.iter().map(Board::clock).collect();
+    Config {
+        numbered: (0..sources).map(SourceId).collect(),
+        trigger: evb_protocol::Trigger::Data,
+        builder_slots: 16,
+        first_under_way: None,
+        buffer_events,
+        coincidence: Some(Coincidence { rule, sources: clocks, patience: Span::from_secs(5) }),
+        ..Config::new(sources, 1)
+    }
+}
+
+/// A trigger source 0, and a window of 100 ns to both sides.
+pub(crate) const BY_TRIGGER: Rule = Rule::Trigger { source: 0, window: Span(100_000) };
+
+impl World {
+    pub(crate) fn new(config: &Config, boards: &[Board], triggers: &[u64], seed: u64) -> Self {
+        println!("seed {seed}");
+        let unit = |source| ReadoutMachine::new(config.clone(), SourceId(source as u16), Some(EventCounter::new(32)));
+        let sends = |(unit, board): (usize, &Board)| board.sends(triggers, &mut stream(seed, NodeId(unit as u16), 3));
+        let left: Vec<_> = boards.iter().enumerate().map(sends).collect();
+        let mut world = Self {
+            now: Time::ZERO,
+            boards: boards.to_vec(),
+            manager: ManagerMachine::new(config.clone()),
+            readouts: (0..boards.len()).map(unit).collect(),
+            builder: BuilderMachine::new(config.clone()),
+            lost: vec![false; boards.len()],
+            ended: vec![false; boards.len()],
+            result: Result {
+                sent: left.iter().map(|left| left.len() as u64).collect(),
+                apart: vec![BTreeMap::new(); boards.len()],
+                ..Result::default()
+            },
+            left,
+        };
+        world.manager.handle_command(Time::ZERO, ManagerCommand::Start);
+        world.builder.handle_command(Time::ZERO, BuilderCommand::Start);
+        for unit in &mut world.readouts {
+            unit.handle_command(Time::ZERO, ReadoutCommand::Start { through: EventId(0), last: false });
+        }
+        world
+    }
+
+    /// Runs to the end in turns of this many picoseconds.
+    pub(crate) fn run(mut self, turn: u64) -> Result {
+        for turns in 0.. {
+            let about = || self.readouts.iter().map(|unit| *unit.counts()).collect::<Vec<_>>();
+            assert!(turns < MOST_TURNS, "it hangs: {:?} {:#?}", self.manager.counts(), about());
+            self.now = self.now + Span(turn);
+            (0..self.boards.len()).for_each(|unit| self.turn(unit));
+            self.wake();
+            self.settle();
+            if self.result.drained {
+                break;
+            }
+        }
+        self.result.readouts = self.readouts.iter().map(|unit| *unit.counts()).collect();
+        self.result.manager = *self.manager.counts();
+        let state = |unit| self.manager.coincidence(SourceId(unit as u16)).expect("a clock");
+        self.result.coincidence = (0..self.boards.len()).map(state).collect();
+        self.result
+    }
+
+    /// One turn of the node of a board, as a driver does it.
+    fn turn(&mut self, unit: usize) {
+        let now = self.now;
+        if self.lost[unit] || self.ended[unit] {
+            return;
+        }
+        if self.boards[unit].dies.is_some_and(|at| at <= now.0) {
+            self.lost[unit] = true;
+            let node = NodeId(1 + unit as u16);
+            self.manager.handle_command(now, ManagerCommand::Lost(node));
+            return self.builder.handle_command(now, BuilderCommand::Lost(node));
+        }
+        while self.readouts[unit].has_room() {
+            let Some(&(at, raw, trigger)) = self.left[unit].front() else {
+                self.ended[unit] = true;
+                return self.readouts[unit].handle_command(now, ReadoutCommand::EndOfData { last: Some(0) });
+            };
+            if at > now.0 {
+                return self.readouts[unit].handle_command(now, ReadoutCommand::Quiet);
+            }
+            self.left[unit].pop_front();
+            self.readouts[unit].handle_command(now, arrival(now, raw, trigger));
+        }
+    }
+
+    fn wake(&mut self) {
+        let now = self.now;
+        if self.manager.poll_timeout().is_some_and(|(at, _)| at <= now) {
+            self.manager.handle_timeout(now);
+        }
+        for unit in &mut self.readouts {
+            if unit.poll_timeout().is_some_and(|(at, _)| at <= now) {
+                unit.handle_timeout(now);
+                assert!(unit.poll_timeout().is_none_or(|(at, _)| at > now), "it would be woken for ever");
+            }
+        }
+        if self.builder.poll_timeout().is_some_and(|(at, _)| at <= now) {
+            self.builder.handle_timeout(now);
+        }
+    }
+
+    /// Delivers the output of the machines until there is none.
+    fn settle(&mut self) {
+        loop {
+            let mut messages = Vec::new();
+            while let Some(transmit) = self.manager.poll_transmit() {
+                messages.extend(transmit.to.iter().map(|to| (NodeId(0), to, transmit.message.clone())));
+            }
+            for (unit, machine) in self.readouts.iter_mut().enumerate().filter(|(unit, _)| !self.lost[*unit]) {
+                while let Some(transmit) = machine.poll_transmit() {
+                    let from = NodeId(1 + unit as u16);
+                    messages.extend(transmit.to.iter().map(|to| (from, to, transmit.message.clone())));
+                }
+                while let Some(event) = machine.poll_event() {
+                    if let ReadoutEvent::Apart { reason, .. } = event {
+                        *self.result.apart[unit].entry(reason).or_default() += 1;
+                    }
+                }
+            }
+            let builder = NodeId(1 + self.readouts.len() as u16);
+            while let Some(transmit) = self.builder.poll_transmit() {
+                messages.extend(transmit.to.iter().map(|to| (builder, to, transmit.message.clone())));
+            }
+            let built = self.take_events();
+            if messages.is_empty() && !built {
+                return;
+            }
+            messages.into_iter().for_each(|(from, to, message)| self.deliver(from, to, message));
+        }
+    }
+
+    fn take_events(&mut self) -> bool {
+        let mut moved = false;
+        while let Some(event) = self.builder.poll_event() {
+            if let BuilderEvent::Built(built) = event {
+                moved = true;
+                let good = |fragment: &Fragment<Trigger>| {
+                    (fragment.status == FragmentStatus::Good).then_some(fragment.payload)
+                };
+                let triggers = built.fragments.iter().map(|fragment| fragment.as_ref().and_then(good)).collect();
+                self.result.events.insert(built.event, (triggers, built.complete));
+                self.builder.handle_command(self.now, BuilderCommand::Stored(built));
+            }
+        }
+        while let Some(event) = self.manager.poll_event() {
+            self.result.drained |= event == ManagerEvent::Drained;
+        }
+        moved
+    }
+
+    fn deliver(&mut self, from: NodeId, to: NodeId, message: Message<Trigger>) {
+        let (now, units) = (self.now, self.readouts.len());
+        self.result.messages += u64::from(matches!(message, Message::Times(_) | Message::Matched { .. }));
+        match to.index() {
+            0 => self.manager.handle_message(now, from, message),
+            unit if unit <= units && self.lost[unit - 1] => {}
+            unit if unit <= units => self.readouts[unit - 1].handle_message(now, from, message),
+            _ => self.builder.handle_message(now, from, message),
+        }
+    }
+}
+
+fn arrival(now: Time, raw: u64, trigger: Trigger) -> ReadoutCommand<Trigger> {
+    ReadoutCommand::Arrived(Arrival {
+        number: trigger & 0xffff_ffff,
+        restarted: false,
+        arrived: now,
+        clock: Some(raw),
+        length: 8,
+        checksum: trigger as u32,
+        mark: None::<Mark>,
+        status: FragmentStatus::Good,
+        payload: trigger,
+    })
+}
+
+impl Result {
+    /// No event holds fragments of two triggers, and every fragment is accounted for.
+    pub(crate) fn check(&self, about: &dyn std::fmt::Debug) {
+        for (event, (triggers, complete)) in &self.events {
+            let mut present = triggers.iter().flatten();
+            let first = present.next();
+            assert!(present.all(|other| Some(other) == first), "event {event} mixes {triggers:?}: {about:#?}");
+            assert!(!complete || triggers.iter().all(Option::is_some), "event {event}: {about:#?}");
+        }
+        assert_eq!(self.events.len() as u64, self.manager.triggered);
+        for (unit, counts) in self.readouts.iter().enumerate() {
+            let apart: u64 = self.apart[unit].values().sum();
+            assert_eq!(apart, counts.apart, "unit {unit}");
+            let outcomes = &self.coincidence[unit].0;
+            assert_eq!(counts.faults.get(Fault::Unexpected), 0, "unit {unit}: {outcomes:?} {about:#?}");
+        }
+    }
+
+    /// A unit that has lived to the end has placed all its fragments or set them apart.
+    pub(crate) fn check_account(&self, unit: usize) {
+        let counts = &self.readouts[unit];
+        assert_eq!((counts.came, counts.fragments + counts.apart), (self.sent[unit], self.sent[unit]), "{counts:?}");
+    }
+
+    /// Part of the fragments of a unit that are in an event.
+    pub(crate) fn placed(&self, unit: usize) -> f64 {
+        let placed = self.events.values().filter(|(triggers, _)| triggers[unit].is_some()).count();
+        placed as f64 / self.sent[unit] as f64
+    }
+}
