@@ -213,7 +213,7 @@ static size_t size_of_frame(const uint8_t *frame) {
 
 enum {
     MOST_PIECES = 64,            /* pieces that are given to the system at once */
-    LARGEST_GATHERED = 16384,    /* bytes of a frame that is gathered */
+    LARGEST_GATHERED = 32768,    /* bytes of a frame that is gathered */
     LARGEST_BUFFER = 64 << 20,   /* bytes */
     LONGEST_HOST = 255,          /* bytes */
     ATTEMPT_US = 3000000,        /* longest attempt to connect to one address */

@@ -397,7 +397,7 @@ static const char front_end_text[] =
     "A connection to the readout unit `source`, which listens at `address`, HOST:PORT.\n\n"
     "`timeout` is the longest wait of a call in seconds; with 0 no call waits, but raises BlockingIOError. `connect_timeout` is\n"
     "the longest wait for the first connection; with 0 the first fragments wait for it. `retry` is the pause between attempts\n"
-    "to connect. Fragments of less than 16 KiB are gathered in `buffer_bytes`, for `linger` seconds at most; with a linger of 0\n"
+    "to connect. Fragments of up to 32 KiB are gathered in `buffer_bytes`, for `linger` seconds at most; with a linger of 0\n"
     "until the buffer is full or flushed.\n\n"
     "It raises ValueError for a bad address, and ConnectionError if there is no connection.";
 
