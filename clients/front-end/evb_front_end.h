@@ -62,7 +62,7 @@ typedef struct evb_front_end_counts {
     uint64_t bytes;             /* payload bytes accepted */
     uint64_t reconnects;        /* connections after the first one */
     uint64_t waits;             /* calls that waited for the receiver, or would have with a timeout */
-    uint64_t repeated;          /* frames that a broken connection cut, and that were sent again */
+    uint64_t repeated;          /* frames that a broken connection cut, and that began again */
     uint64_t unconfirmed_bytes; /* bytes that were under way when a connection broke, and may be lost (Linux only) */
 } evb_front_end_counts;
 

@@ -111,6 +111,12 @@ class InPython(unittest.TestCase):
         self.listener, self.address = listen()
         self.addCleanup(self.listener.close)
 
+    def test_bench(self):
+        command = [sys.executable, FOLDER / "bench.py", "1000", "2000"]
+        path = {**os.environ, "PYTHONPATH": str(WORK / "python")}
+        output = subprocess.run(command, env=path, check=True, timeout=LIMIT, capture_output=True, text=True)
+        self.assertRegex(output.stdout, r"bytes +median +\d+\.\d+ GB/s, minimum")
+
     def test_checksum(self):
         self.assertEqual(evb_front_end.crc32c(b"123456789"), 0xE3069283)
         self.assertEqual(evb_front_end.crc32c(b"56789", evb_front_end.crc32c(b"1234")), 0xE3069283)

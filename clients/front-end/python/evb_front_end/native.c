@@ -416,7 +416,7 @@ static PyStructSequence_Field counts_fields[] = {
     {"bytes", "payload bytes accepted"},
     {"reconnects", "connections after the first one"},
     {"waits", "waits for the receiver, of at most 0.1 s each"},
-    {"repeated", "frames that a broken connection cut, and that were sent again"},
+    {"repeated", "frames that a broken connection cut, and that began again"},
     {"unconfirmed_bytes", "bytes that were under way when a connection broke, and may be lost"},
     {NULL, NULL}};
 
