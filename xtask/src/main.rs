@@ -4,6 +4,7 @@
 mod deployment;
 mod examples;
 mod faults;
+mod kit;
 mod papers;
 mod soak;
 mod steps;

@@ -19,6 +19,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("gcc", &["gcc"]),
     ("c++", &["g++"]),
     ("python3", &["python3-minimal"]),
+    ("python3-config", &["python3-dev"]),
     ("openssl", &["openssl"]),
     ("ip", &["iproute2"]),
     ("taskset", &["util-linux"]),
