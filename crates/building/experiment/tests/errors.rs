@@ -60,7 +60,19 @@ fn boards(framing: &str, more: &str) -> String {
     )
 }
 
+/// Two boards with clocks, matched by this trigger, and more keys of the first.
+fn timed(trigger: &str, more: &str) -> String {
+    let framing = "size = \"16 B\"\nclock = { at = 0, bits = 32, frequency = \"125 MHz\" }";
+    boards(framing, more).replace("type = \"data\"", &format!("type = \"time\"\n{trigger}"))
+}
+
 cases! {
+    time_without_a_window: timed("source = 0", "");
+    time_without_a_rule: timed("window = \"1 us\"", "");
+    time_with_two_rules: timed("window = \"1 us\"\nsource = 0\nsources = 2", "");
+    time_with_an_unknown_source: timed("window = \"1 us\"\nsource = 2", "");
+    time_with_too_many_sources: timed("window = \"1 us\"\nsources = 3", "");
+    time_without_a_clock: timed("window = \"1 us\"\nsources = 2", ", framing = { size = \"8 B\" }");
     framing_with_a_magic_that_is_none: boards("magic = \"0xdeadbee\"\nsize = \"8 B\"", "");
     framing_without_an_end: boards("magic = \"ab\"", "");
     framing_with_two_ends: boards("size = \"8 B\"\nend = \"0a\"", "");

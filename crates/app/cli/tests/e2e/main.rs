@@ -6,6 +6,7 @@ mod broadcasts;
 mod browsing;
 mod building;
 mod bundles;
+mod clocks;
 mod deaths;
 mod drivers;
 mod encryption;
