@@ -65,6 +65,8 @@ pub const MAX_GROUP: i64 = 65_536;
 pub const DEFAULT_GROUP: i64 = 352;
 /// Events in the buffer of a readout unit by default, unless the builders can take more than half of it.
 pub const DEFAULT_BUFFER_EVENTS: i64 = 4_096;
+/// The same where fragments are matched by time.
+pub const TIMED_BUFFER_EVENTS: i64 = 65_536;
 
 /// Smallest size at which an event file is ended and a new one begun.
 pub const MIN_FILE_SIZE: ByteCount = ByteCount(4 * KIB);

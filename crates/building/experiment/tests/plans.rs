@@ -544,15 +544,25 @@ fn clocks_of_boards_are_matched_by_time() {
     let text = "[trigger]\ntype = \"time\"\nwindow = \"1 us\"\nsource = 1\nduration = \"1 s\"\n[readout.framing]\nsize = \"16 B\"\n\
                 clock = { at = 0, bits = 40, frequency = \"125 MHz\" }\n[[readout.unit]]\n\
                 source = { type = \"tcp\", listen = \"127.0.0.1:9000\", sort_depth = \"5 ms\", optional = true }\n\
-                [[readout.unit]]\nsource = { type = \"udp\", listen = \"127.0.0.1:9000\", clock_offset = \"2 ms\" }\n\
+                [[readout.unit]]\nsource = { type = \"udp\", listen = \"127.0.0.1:9000\", clock_offset = \"2 ms\", latency = \"30 ms\" }\n\
                 [builder]\nunits = 1\n";
     let plan = parse(text, &[]).plans()[0].clone();
-    let clock = |offset, sort_depth, needed| ClockSettings { tick_fs: 8_000_000, bits: 40, offset, sort_depth, needed };
+    let clock = |offset, sort_depth, latency, needed| ClockSettings {
+        tick_fs: 8_000_000,
+        bits: 40,
+        offset,
+        sort_depth,
+        latency,
+        needed,
+    };
     let known = ClockOffset::Known { seconds: 0, picoseconds: 2_000_000_000 };
-    let sources =
-        vec![clock(ClockOffset::Find, Span::from_millis(5), false), clock(known, Span::from_millis(20), true)];
+    let sources = vec![
+        clock(ClockOffset::Find, Span::from_millis(5), Span::from_millis(200), false),
+        clock(known, Span::from_millis(1), Span::from_millis(30), true),
+    ];
     let rule = evb_coincidence::Rule::Trigger { source: 1, window: Span::from_micros(1) };
     let expected = Coincidence { rule, sources, patience: Span::from_secs(5) };
     assert_eq!(plan.building.coincidence, Some(expected));
-    assert_eq!((plan.building.trigger, plan.bundling.block), (Trigger::Data, 1));
+    let building = (plan.building.trigger, plan.bundling.block, plan.building.buffer_events);
+    assert_eq!(building, (Trigger::Data, 1, 65_536));
 }

@@ -47,9 +47,12 @@ impl MemoryBound {
         let (config, transport) = (&plan.building, transport(plan));
         let node = |events| NodeMemory { events, transport };
         Self {
-            event_manager: node(listed(config, ManagerMachine::<Bytes>::EVENT_BYTES)),
+            event_manager: node(listed(config, ManagerMachine::<Bytes>::EVENT_BYTES) + matcher(config)),
             readout_unit: node(
-                config.most_buffered().0 + listed(config, ReadoutMachine::<Bytes>::EVENT_BYTES) + set_apart(plan),
+                config.most_buffered().0
+                    + listed(config, ReadoutMachine::<Bytes>::EVENT_BYTES)
+                    + unmatched(config)
+                    + set_apart(plan),
             ),
             builder_unit: node(
                 under_construction(plan).saturating_add(writer(plan)).saturating_add(filter_units(plan)),
@@ -71,6 +74,17 @@ impl MemoryBound {
 fn listed(config: &Config, bytes: usize) -> u64 {
     // Lists grow to powers of two.
     ((Config::SPAN_FACTOR + 1) * config.buffer_events as usize).next_power_of_two() as u64 * bytes as u64
+}
+
+/// The matching of fragments by time.
+fn matcher(config: &Config) -> u64 {
+    config.coincidence.as_ref().map_or(0, |coincidence| coincidence.memory_bytes(config.buffer_events.into()))
+}
+
+/// The fragments that wait for the answer of the matching.
+fn unmatched(config: &Config) -> u64 {
+    let most = u64::from(config.buffer_events).next_power_of_two();
+    if config.coincidence.is_some() { most * ReadoutMachine::<Bytes>::ARRIVAL_BYTES as u64 } else { 0 }
 }
 
 /// Events of all slots, under construction or waiting to be stored.

@@ -181,12 +181,12 @@ impl<B: Payload, S: FragmentSource<B>> ReadoutUnit<B, S> {
     /// Begins.
     pub fn start(&mut self, now: Time) {
         self.meter.start(now, &[0]);
-        let through = |through| ReadoutCommand::Start { through: EventId(through), last: true };
+        let through = |through, last| ReadoutCommand::Start { through: EventId(through), last };
         let command = match (self.source.recording::<B>(), self.source.feed::<B>()) {
-            (_, Feed::Live) => return,
+            (_, Feed::Live) => through(0, false),
             (Some(recording), _) => ReadoutCommand::StartRecorded(recording),
-            (None, Feed::Finite { events }) => through(events),
-            (None, Feed::Endless) => through(u64::MAX),
+            (None, Feed::Finite { events }) => through(events, true),
+            (None, Feed::Endless) => through(u64::MAX, true),
         };
         self.machine.handle_command(now, command);
     }

@@ -64,6 +64,7 @@ mod search;
 mod settings;
 mod source;
 mod tracking;
+mod trust;
 
 pub use matcher::Matcher;
 pub use outcome::{Outcome, OutcomeCounts, Sink, Slot, Synchrony};

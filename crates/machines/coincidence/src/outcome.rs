@@ -9,7 +9,8 @@ pub enum Outcome {
     Event(EventId),
     /// Too few other sources had a hit at its time ([`Rule::Several`](crate::Rule::Several)).
     Alone,
-    /// Several matchings of hits to events are equally good, and not all of them give the hit the same event.
+    /// Several matchings of hits to events are equally good, and not all of them give the hit the same event; or the place
+    /// of the clock is in doubt, because hits before it that should have matched did not.
     Ambiguous,
     /// No trigger was near ([`Rule::Trigger`](crate::Rule::Trigger)).
     OutOfWindow,
@@ -28,6 +29,13 @@ pub enum Slot {
     Missing,
     /// The source has hits in the window, and none of them belongs to the event without doubt.
     Ambiguous,
+}
+
+impl Slot {
+    /// The slot of a hit that matches the event, and belongs to it or is doubted.
+    pub(crate) const fn of(serial: u64, outcome: Outcome) -> Self {
+        if let Outcome::Event(_) = outcome { Self::Hit(serial) } else { Self::Ambiguous }
+    }
 }
 
 /// The receiver of what a [`Matcher`](crate::Matcher) has decided.

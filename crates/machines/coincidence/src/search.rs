@@ -27,6 +27,13 @@ const JITTER_TICKS: i64 = 5;
 /// Time after which the search is repeated at the latest, if a few hits have come.
 const REPEATED: Span = Span::from_secs(1);
 
+/// Largest memory of the history and of one attempt in bytes.
+pub(crate) const SEARCH_BYTES: u64 = {
+    let of_hit = 2 * size_of::<i64>() + size_of::<i64>() + size_of::<Pattern>();
+    let votes = MOST_LOOKED_UP * (MOST_PLACES + 1) * size_of::<Vote>();
+    (MOST_REMEMBERED * of_hit + 2 * votes) as u64
+};
+
 /// Times of the last hits of the reference, in the order of their arrival.
 #[derive(Default)]
 pub(crate) struct History(VecDeque<i64>);

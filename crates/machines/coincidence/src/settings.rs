@@ -1,5 +1,6 @@
 //! What an experiment says about clocks and coincidences.
 
+use crate::{search::SEARCH_BYTES, source::Hit};
 use alloc::vec::Vec;
 use evb_core::{SourceId, Span};
 use serde::{Deserialize, Serialize};
@@ -35,6 +36,16 @@ pub enum Rule {
     },
 }
 
+impl Coincidence {
+    /// The largest memory of a [`Matcher`](crate::Matcher) in bytes, if each source has at most this many hits without an
+    /// outcome.
+    pub const fn memory_bytes(&self, buffered: u64) -> u64 {
+        // Queues grow to powers of two. A hit waits in one of them, and its outcome may wait beside it.
+        let hits = self.sources.len() as u64 * buffered.next_power_of_two();
+        SEARCH_BYTES + hits * 2 * size_of::<Hit>() as u64
+    }
+}
+
 impl Rule {
     /// The trigger source, if the rule has one.
     pub const fn trigger(self) -> Option<SourceId> {
@@ -62,6 +73,9 @@ pub struct ClockSettings {
     pub offset: ClockOffset,
     /// Time by which a hit may arrive behind later hits of its source.
     pub sort_depth: Span,
+    /// Time by which the delivery of a hit may be slower than the fastest: as long after the last hit, a source of which
+    /// nothing is under way counts as silent.
+    pub latency: Span,
     /// Events wait for the hits of this source. Without it, those hits count that are there when the others are.
     pub needed: bool,
 }
@@ -69,7 +83,14 @@ pub struct ClockSettings {
 impl Default for ClockSettings {
     /// A clock of 64 bits with ticks of 1 ns, whose offset is to be found.
     fn default() -> Self {
-        Self { tick_fs: 1_000_000, bits: 64, offset: ClockOffset::Find, sort_depth: Span::ZERO, needed: true }
+        Self {
+            tick_fs: 1_000_000,
+            bits: 64,
+            offset: ClockOffset::Find,
+            sort_depth: Span::ZERO,
+            latency: Span::ZERO,
+            needed: true,
+        }
     }
 }
 

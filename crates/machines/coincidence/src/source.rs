@@ -4,8 +4,9 @@ use crate::outcome::{Outcome, OutcomeCounts, Sink, Synchrony};
 use crate::search::Search;
 use crate::settings::{ClockOffset, ClockSettings, picoseconds};
 use crate::tracking::{Line, Tracking};
+use crate::trust::Trust;
 use alloc::{collections::VecDeque, vec::Vec};
-use evb_core::Time;
+use evb_core::{EventId, Time};
 
 /// Longest time of a clock since its first hit, in picoseconds: 53 days. Then it begins again.
 const LONGEST: i64 = i64::MAX / 2;
@@ -53,9 +54,7 @@ pub(crate) struct SourceState {
     pub(crate) joined: i64,
     /// Serial numbers of hits from before a leap that no clock reaches.
     pub(crate) abandoned: Vec<u64>,
-    /// Hits of the reference, and hits that came, since the last match.
-    pub(crate) missed: u32,
-    pub(crate) arrived: u32,
+    pub(crate) trust: Trust,
     pub(crate) counts: OutcomeCounts,
 }
 
@@ -79,8 +78,7 @@ impl SourceState {
             behind: 0,
             joined: i64::MIN,
             abandoned: Vec::new(),
-            missed: 0,
-            arrived: 0,
+            trust: Trust::new(),
             counts: OutcomeCounts::default(),
             settings,
         }
@@ -158,7 +156,7 @@ impl SourceState {
     /// Adds a hit. Nearly all come in the order of their times.
     pub(crate) fn insert(&mut self, hit: Hit) {
         self.counts.came += 1;
-        self.arrived = self.arrived.saturating_add(1);
+        self.trust.note_arrival();
         let far = self.configured_depth().saturating_mul(2).saturating_add(FAR);
         let is_behind = self.newest.is_some_and(|newest| hit.local < newest.saturating_sub(far));
         self.behind = if is_behind { self.behind + 1 } else { 0 };
@@ -218,9 +216,16 @@ impl SourceState {
         self.counts.note(outcome);
         sink.outcome(self.index, hit.serial, outcome);
         if let Outcome::Event(_) = outcome {
-            (self.missed, self.arrived) = (0, 0);
+            self.trust.note_match();
         }
         Some(hit)
+    }
+
+    /// The outcome of a hit that matches an event. If many hits of the reference had no match where there should have been
+    /// some, the clock may have leapt, and a single match is chance. Only several in a row are trusted.
+    #[inline]
+    pub(crate) fn outcome_of_match(&mut self, event: EventId) -> Outcome {
+        if self.follows && !self.trust.believes() { Outcome::Ambiguous } else { Outcome::Event(event) }
     }
 
     /// Gives the first hits the same outcome.
@@ -240,14 +245,14 @@ impl SourceState {
     /// Learns the place of the clock.
     pub(crate) fn place(&mut self, line: Line, hits: usize) {
         self.tracking = Some(Tracking::new(line, hits));
-        (self.since, self.missed, self.arrived, self.behind) = (None, 0, 0, 0);
+        (self.since, self.behind, self.trust) = (None, 0, Trust::new());
     }
 
     /// Loses the place of the clock. What waits is looked up first when it is sought again.
     pub(crate) fn lose_place(&mut self, now: Time) {
         self.counts.lost += u64::from(self.tracking.is_some());
         (self.tracking, self.follows, self.since, self.stuck) = (None, true, Some(now), None);
-        (self.missed, self.arrived, self.behind) = (0, 0, 0);
+        self.behind = 0;
         self.frontier = None;
         self.newest = self.queue.back().map(|hit| hit.local);
         self.search = Search::new();

@@ -14,7 +14,7 @@ mod roster;
 
 use crate::{Assigned, Assignment, Completion, Config, Ending, Fault, FaultCounts, Message, Protocol, Timer, Trigger};
 use alignment::{Aligned, Alignment};
-use alloc::{collections::VecDeque, vec::Vec};
+use alloc::{boxed::Box, collections::VecDeque, vec::Vec};
 use core::marker::PhantomData;
 use evb_coincidence::{OutcomeCounts, Synchrony};
 use evb_core::{EventId, Machine, NodeId, NodeRange, SourceId, Span, Time, Transmit};
@@ -160,7 +160,7 @@ pub struct ManagerMachine<B> {
     readouts: Vec<ReadoutState>,
     alignment: Alignment,
     /// The matching of fragments by time.
-    matching: Option<Matching>,
+    matching: Option<Box<Matching>>,
     /// Readout units report the marks of their events.
     comparing: bool,
     /// Assignments that wait for their group to fill (push only).
@@ -185,7 +185,7 @@ impl<B> ManagerMachine<B> {
             pace: Pace::new(&config),
             readouts: (0..config.readout_units).map(|_| ReadoutState::new()).collect(),
             alignment: Alignment::new(&config),
-            matching: Matching::new(&config),
+            matching: Matching::new(&config).map(Box::new),
             comparing: false,
             now: Time::ZERO,
             running: false,
@@ -288,8 +288,11 @@ impl<B> ManagerMachine<B> {
         if self.alignment.alive() > 1 { second } else { first }
     }
 
-    /// Returns true if the limit is final: no readout unit will announce more events.
+    /// Returns true if the limit is final: it is that of the configuration, or no readout unit will announce more events.
     fn limit_is_final(&self) -> bool {
+        if self.config.events.is_some_and(|wanted| self.event_limit() >= wanted) {
+            return true;
+        }
         match self.config.trigger {
             Trigger::FreeRunning | Trigger::Driven | Trigger::Deferred => true,
             Trigger::Data => self.readouts.iter().all(|r| r.last || !r.alive),
@@ -691,7 +694,8 @@ impl<B> Machine for ManagerMachine<B> {
 
     fn poll_timeout(&self) -> Option<(Time, Timer)> {
         let group = self.group_deadline.map(|deadline| (deadline, Timer::Group));
-        let place = self.matching.as_ref().and_then(Matching::deadline).map(|deadline| (deadline, Timer::Place));
+        let place =
+            self.matching.as_ref().and_then(|matching| matching.deadline()).map(|deadline| (deadline, Timer::Place));
         group.into_iter().chain(place).min_by_key(|(deadline, _)| *deadline)
     }
 }

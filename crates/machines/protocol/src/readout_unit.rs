@@ -25,7 +25,7 @@ mod timed;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReadoutCommand<B> {
     /// Start. The source has a fragment for every event up to `through` (`u64::MAX` for a source that makes any
-    /// fragment on demand). `last` says that no more will follow.
+    /// fragment on demand, 0 for a live one). `last` says that no more will follow.
     Start {
         /// The last event with a fragment.
         through: EventId,
@@ -246,6 +246,8 @@ pub struct ReadoutMachine<B> {
 impl<B> ReadoutMachine<B> {
     /// Memory per event beside the payload, in bytes.
     pub const EVENT_BYTES: usize = EventTable::<HeldEvent<B>>::EVENT_BYTES;
+    /// Memory per fragment that waits to be matched by time beside the payload, in bytes: the fragment and its time.
+    pub const ARRIVAL_BYTES: usize = size_of::<Option<Arrival<B>>>() + size_of::<u64>();
 }
 
 impl<B: Clone + Default> ReadoutMachine<B> {
@@ -582,6 +584,7 @@ impl<B: Clone + Default> ReadoutMachine<B> {
     }
 
     fn start(&mut self, through: EventId, last: bool) {
+        self.start_timed();
         if last && through.0 < u64::MAX {
             self.end = Some(through.0);
         }

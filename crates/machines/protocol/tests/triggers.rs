@@ -59,3 +59,20 @@ fn the_latency_of_an_event_counts_from_its_trigger_also_if_the_driver_is_late() 
     let Some(ManagerEvent::Completed { latency, .. }) = manager.poll_event() else { panic!("it has not ended") };
     assert_eq!(latency, ended.since(came));
 }
+
+/// A run ends by its number of events, also if front ends go on.
+#[test]
+fn a_number_of_events_ends_a_run_of_live_data() {
+    let config = Config { trigger: Trigger::Data, events: Some(2), first_under_way: None, ..Config::new(1, 1) };
+    let mut manager = ManagerMachine::<()>::new(config);
+    manager.handle_command(Time::ZERO, ManagerCommand::Start);
+    manager.handle_message(Time::ZERO, BUILDER, Message::Request { slots: 9 });
+    let (through, claim, last) = (EventId(5), EventId(5), false);
+    manager.handle_message(Time::ZERO, NodeId(1), Message::Available { through, claim, last });
+    drain(&mut manager);
+    let completion = |event| Completion { event: EventId(event), ending: Ending::Complete };
+    manager.handle_message(Time::ZERO, BUILDER, Message::Done([1, 2].map(completion).into()));
+    drain(&mut manager);
+    assert_eq!(manager.counts().triggered, 2);
+    assert!(std::iter::from_fn(|| manager.poll_event()).any(|event| event == ManagerEvent::Drained));
+}

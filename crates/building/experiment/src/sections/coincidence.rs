@@ -38,9 +38,15 @@ pub(super) const TRIGGER_KEYS: &[Key] = &[
 pub(super) const SORT_DEPTH: Key = key(
     "sort_depth",
     time(MAX_WAIT),
-    KeyDefault::Text("20 ms"),
-    "with the trigger \"time\", time by which a fragment may come behind later ones of its source, or behind the fastest \
-     delivery; the latency of events is about as long",
+    KeyDefault::Text("1 ms"),
+    "with the trigger \"time\", time by which a fragment may come behind later ones of its source",
+);
+pub(super) const LATENCY: Key = key(
+    "latency",
+    time(MAX_WAIT),
+    KeyDefault::Text("200 ms"),
+    "with the trigger \"time\", time by which the delivery of a fragment may be slower than the fastest: events wait for so \
+     long for a source that is silent",
 );
 pub(super) const CLOCK_OFFSET: Key = optional(
     "clock_offset",
@@ -84,6 +90,7 @@ fn clock(table: View<'_>) -> Option<ClockSettings> {
         bits: field.bits,
         offset,
         sort_depth: table.quantity("sort_depth"),
+        latency: table.quantity("latency"),
         needed: !table.flag("optional"),
     })
 }

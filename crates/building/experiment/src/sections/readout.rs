@@ -4,6 +4,7 @@ use super::{
     block::{self, BUFFER_BYTES},
     builder, bundle, counts, framing,
     source::{self, SOURCE},
+    trigger,
 };
 use crate::{
     diagnostics::Problem,
@@ -25,7 +26,9 @@ pub(super) const READOUT: &[Key] = &[
     key(
         "buffer_events",
         integer(1, MAX_BUFFER_EVENTS),
-        KeyDefault::Derived("4096, or twice what all builders can have under construction if that is more"),
+        KeyDefault::Derived(
+            "4096, or twice what all builders can have under construction if that is more; 65,536 with the trigger \"time\"",
+        ),
         "events that one readout unit can hold; at least what all builders can have under construction",
     ),
     key(
@@ -138,7 +141,10 @@ pub(super) fn fill(root: &mut Node) {
         put_default(root, &["readout", "units"], Value::Integer(i64::try_from(units).unwrap_or(i64::MAX)));
     }
     let enough = counts::under_construction(root, block::largest_block(root)).saturating_mul(2);
-    let enough = enough.clamp(DEFAULT_BUFFER_EVENTS, MAX_BUFFER_EVENTS);
+    // Fragments that are matched by time wait for those of silent sources.
+    let is_timed = root.at("trigger.type").and_then(Node::text) == Some(trigger::TIME);
+    let least = if is_timed { TIMED_BUFFER_EVENTS } else { DEFAULT_BUFFER_EVENTS };
+    let enough = enough.clamp(least, MAX_BUFFER_EVENTS);
     put_default(root, &["readout", "buffer_events"], Value::Integer(enough));
     put_default(root, &["readout", "max_fragment"], Value::Text(block::default_max_fragment(root).to_string()));
 }

@@ -1,7 +1,7 @@
 //! The source of a readout unit, `readout.source` and `[[readout.unit]]`: where its fragments come from.
 
 use super::{
-    coincidence::{CLOCK_OFFSET, OPTIONAL, SORT_DEPTH},
+    coincidence::{CLOCK_OFFSET, LATENCY, OPTIONAL, SORT_DEPTH},
     framing,
 };
 use crate::{choice::*, diagnostics::Problem, limits::*, schema::*, tree::Node, view::View};
@@ -133,13 +133,13 @@ pub(super) static SOURCE: Choice<Source> = Choice {
         variant(
             "tcp",
             "live front ends that connect by TCP",
-            &[LISTEN, COUNTER_BITS, FIRST_COUNTER, IDENTITY, FRAMING_KEY, SORT_DEPTH, CLOCK_OFFSET, OPTIONAL],
+            &[LISTEN, COUNTER_BITS, FIRST_COUNTER, IDENTITY, FRAMING_KEY, SORT_DEPTH, LATENCY, CLOCK_OFFSET, OPTIONAL],
             live(|view| live_spec(view, FrontEndLink::Tcp(view.text("listen").to_owned()))),
         ),
         variant(
             "udp",
             "live front ends that send UDP datagrams",
-            &[LISTEN, COUNTER_BITS, FIRST_COUNTER, IDENTITY, FRAMING_KEY, SORT_DEPTH, CLOCK_OFFSET, OPTIONAL],
+            &[LISTEN, COUNTER_BITS, FIRST_COUNTER, IDENTITY, FRAMING_KEY, SORT_DEPTH, LATENCY, CLOCK_OFFSET, OPTIONAL],
             live(|view| live_spec(view, FrontEndLink::Udp(view.text("listen").to_owned()))),
         ),
         variant(
@@ -152,6 +152,7 @@ pub(super) static SOURCE: Choice<Source> = Choice {
                 IDENTITY,
                 FRAMING_KEY,
                 SORT_DEPTH,
+                LATENCY,
                 CLOCK_OFFSET,
                 OPTIONAL,
             ],
@@ -160,7 +161,7 @@ pub(super) static SOURCE: Choice<Source> = Choice {
         variant(
             "file",
             "what a live front end has sent, in a file: it is read to its end as if it came from the front end",
-            &[FILE, COUNTER_BITS, FIRST_COUNTER, IDENTITY, FRAMING_KEY, SORT_DEPTH, CLOCK_OFFSET, OPTIONAL],
+            &[FILE, COUNTER_BITS, FIRST_COUNTER, IDENTITY, FRAMING_KEY, SORT_DEPTH, LATENCY, CLOCK_OFFSET, OPTIONAL],
             live(|view| live_spec(view, FrontEndLink::File(view.path("file")))),
         ),
         variant(
@@ -175,6 +176,7 @@ pub(super) static SOURCE: Choice<Source> = Choice {
                 IDENTITY,
                 FRAMING_KEY,
                 SORT_DEPTH,
+                LATENCY,
                 CLOCK_OFFSET,
                 OPTIONAL,
             ],

@@ -83,10 +83,10 @@ impl Matcher {
     #[inline]
     fn settle_pair(&mut self, source: usize, sink: &mut impl Sink) {
         let state = &mut self.sources[source];
-        let time = state.front();
-        let hit = state.settle(Outcome::Event(EventId(self.events + 1)), sink);
-        if let (Some(hit), Some(time)) = (hit, time) {
-            self.slots[source] = Slot::Hit(hit.serial);
+        let (time, outcome) = (state.front(), state.outcome_of_match(EventId(self.events + 1)));
+        let Some((hit, time)) = state.settle(outcome, sink).zip(time) else { return };
+        self.slots[source] = Slot::of(hit.serial, outcome);
+        if self.slots[source] != Slot::Ambiguous {
             Self::learn(state, hit.local, self.triggers[0] - time);
         }
     }
@@ -112,14 +112,16 @@ impl Matcher {
         }
         for (index, decision) in self.matching.hits.iter().enumerate() {
             let outcome = match *decision {
-                Decision::One(event) => Outcome::Event(EventId(self.events + 1 + event as u64)),
+                Decision::One(event) => state.outcome_of_match(EventId(self.events + 1 + event as u64)),
                 Decision::Ambiguous => Outcome::Ambiguous,
                 Decision::None => Outcome::OutOfWindow,
             };
             let hit = state.settle(outcome, sink);
             if let (Decision::One(event), Some(hit)) = (*decision, hit) {
-                self.slots[event * all + source] = Slot::Hit(hit.serial);
-                Self::learn(state, hit.local, self.triggers[event] - self.times[index]);
+                self.slots[event * all + source] = Slot::of(hit.serial, outcome);
+                if outcome != Outcome::Ambiguous {
+                    Self::learn(state, hit.local, self.triggers[event] - self.times[index]);
+                }
             }
         }
     }

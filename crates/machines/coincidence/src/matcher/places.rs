@@ -5,8 +5,6 @@ use crate::outcome::{Outcome, Sink};
 use crate::source::SourceState;
 use crate::tracking::Line;
 
-/// Hits of the reference without a match, and hits of the source, after which its place counts as lost.
-const LOST_AFTER: u32 = 128;
 /// Hits in a row far behind those before them after which the clock counts as leapt back.
 const BEHIND_IN_A_ROW: u32 = 32;
 
@@ -103,13 +101,8 @@ impl Matcher {
     /// Gives up the places of sources that match nothing any more.
     pub(super) fn note_losses(&mut self) {
         for source in 0..self.sources.len() {
-            let SourceState { follows, tracking, missed, arrived, .. } = self.sources[source];
-            if follows
-                && tracking.is_some()
-                && !self.is_trigger(source)
-                && missed >= LOST_AFTER
-                && arrived >= LOST_AFTER
-            {
+            let state = &self.sources[source];
+            if state.follows && state.tracking.is_some() && !self.is_trigger(source) && state.trust.is_gone() {
                 self.lose(source);
             }
         }
@@ -142,7 +135,7 @@ impl Matcher {
     /// Notes that a hit of the reference is settled: every source but it should have had one.
     pub(super) fn note_reference(&mut self) {
         for state in &mut self.sources {
-            state.missed = state.missed.saturating_add(1);
+            state.trust.note_reference();
         }
     }
 

@@ -34,7 +34,7 @@ impl Matcher {
         self.passed = self.passed.max(first);
         if self.reference == Some(source) {
             self.note_reference();
-            self.sources[source].missed = 0;
+            self.sources[source].trust.forgive();
         }
     }
 
@@ -49,13 +49,14 @@ impl Matcher {
             let time = state.front().unwrap_or(i64::MAX);
             self.slots.push(match state.count_through(end) {
                 0 => Slot::Missing,
-                1 => match state.settle(Outcome::Event(event), sink) {
-                    Some(hit) => {
-                        led.into_iter().for_each(|led| Self::learn(state, hit.local, led - time));
-                        Slot::Hit(hit.serial)
+                1 => {
+                    let outcome = state.outcome_of_match(event);
+                    let Some(hit) = state.settle(outcome, sink) else { continue };
+                    if let (Some(led), Outcome::Event(_)) = (led, outcome) {
+                        Self::learn(state, hit.local, led - time);
                     }
-                    None => Slot::Missing,
-                },
+                    Slot::of(hit.serial, outcome)
+                }
                 several => {
                     state.settle_many(several, Outcome::Ambiguous, sink);
                     Slot::Ambiguous

@@ -29,13 +29,15 @@ pub(super) struct TimedStream<B> {
     ticks: VecDeque<u64>,
     /// The frontier that was not reported.
     frontier: Option<u64>,
-    /// The source was silent since its last fragment.
-    is_silent: bool,
+    /// The last time since the last fragment at which the source was silent.
+    silent_at: Option<Time>,
     /// When the silence may be reported again, and when the driver is woken for that, once the source has been heard.
     silence_at: Option<Time>,
     wake_at: Option<Time>,
     /// The last report about a full buffer, and whether the end was reported.
     reported: (bool, bool),
+    /// The run has begun: the event manager is there. A report before would be lost, and its fragments would wait for ever.
+    is_started: bool,
     ended: bool,
     gone: bool,
     /// The event manager did not know the place of the clock when it settled the last fragment.
@@ -55,10 +57,11 @@ impl<B> TimedStream<B> {
             bytes: 0,
             ticks: VecDeque::new(),
             frontier: None,
-            is_silent: false,
+            silent_at: None,
             silence_at: None,
             wake_at: None,
             reported: (false, false),
+            is_started: false,
             ended: false,
             gone: false,
             out_of_step: false,
@@ -105,11 +108,11 @@ impl<B> TimedStream<B> {
 
     /// Time between two reports of a silent source.
     fn silence(&self) -> Span {
-        Span(self.clock.settings().sort_depth.0 / 4).max(SHORTEST_SILENCE)
+        Span(self.clock.late().0 / 4).max(SHORTEST_SILENCE)
     }
 
     fn push(&mut self, arrival: Arrival<B>, raw: u64) {
-        let ticks = self.clock.unwrap(raw, arrival.arrived, core::mem::take(&mut self.is_silent));
+        let ticks = self.clock.unwrap(raw, arrival.arrived, self.silent_at.take());
         self.silence_at = Some(arrival.arrived + self.silence());
         (self.wake_at, self.frontier) = (self.silence_at, None);
         self.ticks.push_back(ticks);
@@ -134,7 +137,7 @@ impl<B> TimedStream<B> {
 
     /// Notes that nothing waits in the front end's queue.
     fn note_silence(&mut self, now: Time) {
-        self.is_silent = true;
+        self.silent_at = Some(now);
         if self.silence_at.is_some_and(|at| at <= now) {
             self.silence_at = Some(now + self.silence());
             self.wake_at = self.silence_at;
@@ -146,7 +149,7 @@ impl<B> TimedStream<B> {
     fn times(&mut self, full: bool) -> Option<Times> {
         let last = self.ended && self.ticks.len() <= MOST_REPORTED;
         let is_new = !self.ticks.is_empty() || self.frontier.is_some() || self.reported != (full, last);
-        if !is_new {
+        if !is_new || !self.is_started {
             return None;
         }
         self.reported = (full, last);
@@ -181,6 +184,13 @@ impl<B: Clone + Default> ReadoutMachine<B> {
             stream.gone = last.is_none();
         }
         self.settle_timed_end();
+    }
+
+    /// Begins to report times.
+    pub(super) fn start_timed(&mut self) {
+        if let Some(stream) = self.timed() {
+            stream.is_started = true;
+        }
     }
 
     /// Nothing waits in the queue of the front end at this time.

@@ -131,22 +131,31 @@ fn a_fragment_without_a_time_is_set_apart() {
         Some(evb_core::EventCounter::new(32)),
     );
     use evb_core::{Machine, Time};
-    unit.handle_command(
-        Time::ZERO,
-        ReadoutCommand::Arrived(Arrival {
-            number: 1,
-            restarted: false,
-            arrived: Time::ZERO,
-            clock: None,
-            length: 8,
-            checksum: 0,
-            mark: None,
-            status: FragmentStatus::Good,
-            payload: 7_u64,
-        }),
-    );
+    let ReadoutCommand::Arrived(arrival) = arrival(Time::ZERO, 0, 7) else { unreachable!("a fragment") };
+    unit.handle_command(Time::ZERO, ReadoutCommand::Arrived(Arrival { clock: None, ..arrival }));
     let apart = unit.poll_event();
     assert!(matches!(apart, Some(ReadoutEvent::Apart { reason: Fault::OutOfStep, .. })), "{apart:?}");
+}
+
+#[test]
+fn times_are_reported_once_the_run_has_begun() {
+    use evb_core::{EventCounter, EventId, Machine, SourceId, Time};
+    let boards = drawn(1, &mut random(10));
+    let mut unit: ReadoutMachine<u64> =
+        ReadoutMachine::new(config(&boards, BY_TRIGGER, 16), SourceId(0), Some(EventCounter::new(32)));
+    let mut reported = |command| {
+        unit.handle_command(Time::ZERO, command);
+        std::iter::from_fn(|| unit.poll_transmit())
+            .filter_map(|transmit| match transmit.message {
+                Message::Times(times) => Some(times.ticks.len()),
+                _ => None,
+            })
+            .collect::<Vec<_>>()
+    };
+    // The event manager may not be there yet.
+    assert_eq!(reported(arrival(Time::ZERO, 1000, 7)), []);
+    assert_eq!(reported(ReadoutCommand::Start { through: EventId(0), last: false }), [1]);
+    assert_eq!(reported(arrival(Time::ZERO, 2000, 8)), [1]);
 }
 
 #[test]
@@ -163,36 +172,67 @@ fn an_answer_for_what_never_came_is_ignored() {
     assert_eq!(unit.counts().fragments, 0);
 }
 
-/// Any boards, buffers, delays and deaths.
+/// The cases of a test that draws them: `EVB_CASES` of them from `EVB_FIRST` on.
+fn seeds(first: u64, cases: u64) -> std::ops::Range<u64> {
+    let set = |name| env::var(name).ok().and_then(|value| value.parse().ok());
+    let first = set("EVB_FIRST").unwrap_or(first);
+    first..first + set("EVB_CASES").unwrap_or(cases)
+}
+
+/// Any boards, rule, size of a buffer and rate.
+fn any_case(random: &mut Stream) -> (Vec<Board>, Rule, u32, f64) {
+    let count = 2 + random.next_u64() as usize % 4;
+    let mut boards = drawn(count, random);
+    for board in &mut boards {
+        let mut one_in = |n: u64| random.next_u64().is_multiple_of(n);
+        board.spread = if one_in(3) { 5 * MS } else { 0 };
+        board.dies = one_in(6).then_some(SECOND);
+        board.delay *= if one_in(4) { 10 } else { 1 };
+    }
+    let several = Rule::Several { sources: 2, window: Span(200_000) };
+    let rule = if random.next_u64().is_multiple_of(3) { several } else { BY_TRIGGER };
+    let buffer = [32, 256, 4096][random.next_u64() as usize % 3];
+    (boards, rule, buffer, [300.0, 3000.0][random.next_u64() as usize % 2])
+}
+
 #[test]
 fn whatever_comes_nothing_is_placed_wrongly_and_all_is_accounted_for() {
-    let cases = env::var("EVB_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(40);
-    let first = env::var("EVB_FIRST").ok().and_then(|first| first.parse().ok()).unwrap_or(100);
-    for seed in first..first + cases {
+    for seed in seeds(100, 40) {
         let mut random = random(seed);
-        let count = 2 + random.next_u64() as usize % 4;
-        let mut boards = drawn(count, &mut random);
-        for board in &mut boards {
-            let mut one_in = |n: u64| random.next_u64().is_multiple_of(n);
-            board.spread = if one_in(3) { 5 * MS } else { 0 };
-            board.dies = one_in(6).then_some(SECOND);
-            board.delay *= if one_in(4) { 10 } else { 1 };
-        }
-        let rule = match random.next_u64() % 3 {
-            0 => Rule::Several { sources: 2, window: Span(200_000) },
-            _ => BY_TRIGGER,
-        };
-        let buffer = [32, 256, 4096][random.next_u64() as usize % 3];
-        let rate = [300.0, 3000.0][random.next_u64() as usize % 2];
+        let (boards, rule, buffer, rate) = any_case(&mut random);
         let triggers = triggers(&mut random, rate, 3 * SECOND);
         let about = (rule, buffer, rate, &boards);
         let result = World::new(&config(&boards, rule, buffer), &boards, &triggers, seed).run(MS);
         result.check(&about);
-        for unit in (0..count).filter(|unit| boards[*unit].dies.is_none()) {
+        for unit in (0..boards.len()).filter(|unit| boards[*unit].dies.is_none()) {
             result.check_account(unit);
             // A smaller buffer may be full before the places of the clocks are known: it does not hold the slowest delivery.
             let is_whole = buffer == 4096 && boards.iter().all(|board| board.dies.is_none());
             assert!(!is_whole || result.placed(unit) > 0.9, "unit {unit}: {} of {about:#?}", result.placed(unit));
+        }
+    }
+}
+
+/// The same through delays and losses of messages, the death of a builder, and nodes that do nothing for a time.
+#[test]
+fn whatever_happens_on_the_way_nothing_is_placed_wrongly() {
+    for seed in seeds(700, 30) {
+        let mut random = random(seed);
+        let (boards, rule, buffer, rate) = any_case(&mut random);
+        let triggers = triggers(&mut random, rate, 2 * SECOND);
+        let mut one_in = |n: u64| random.next_u64().is_multiple_of(n);
+        let trouble = Trouble {
+            delay: if one_in(2) { 20 * MS } else { 3 * MS },
+            lose_one_in: if one_in(2) { 50 } else { 0 },
+            builder_dies: one_in(3).then_some(SECOND),
+            away: one_in(3).then_some((boards.len() - 1, SECOND / 2, SECOND)),
+        };
+        let about = (rule, buffer, rate, &boards, &trouble);
+        let world = World::new(&config(&boards, rule, buffer), &boards, &triggers, seed).with(&trouble);
+        let result = world.run(MS);
+        result.check(&about);
+        for unit in (0..boards.len()).filter(|unit| boards[*unit].dies.is_none()) {
+            result.check_account(unit);
         }
     }
 }
