@@ -4,6 +4,7 @@ mod boards;
 mod corpus;
 mod fed;
 mod feeding;
+mod formats;
 mod framing;
 mod inspection;
 mod live;
