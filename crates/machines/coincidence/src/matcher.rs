@@ -185,7 +185,7 @@ impl Matcher {
         let is_unplaced = state.tracking.is_none() && !state.is_over();
         let in_time = || state.since.is_none_or(|since| self.now < since + self.patience);
         let is_needed = state.is_needed() || self.is_trigger(source);
-        let is_hopeless = || self.sources.iter().any(|state| state.is_full) || self.have_all_ended();
+        let is_hopeless = || self.is_place_hopeless(source) || self.have_all_ended();
         is_unplaced && is_needed && in_time() && !is_hopeless()
     }
 
@@ -223,9 +223,9 @@ impl Matcher {
         let lowest = self.lowest_horizon(None);
         let mut is_changed = false;
         for source in 0..self.sources.len() {
-            let (horizon, window) = (self.horizon(source), self.window);
+            let (horizon, window, is_awaited) = (self.horizon(source), self.window, self.is_awaited(source));
             let state = &mut self.sources[source];
-            if !state.is_full || state.progressed || state.queue.is_empty() {
+            if !state.is_full || state.progressed || state.queue.is_empty() || is_awaited {
                 state.stuck = None;
             } else if state.tracking.is_none() {
                 state.settle_many(state.queue.len().div_ceil(2), Outcome::NotSynchronised, sink);

@@ -36,22 +36,27 @@ pub(crate) const SEARCH_BYTES: u64 = {
 
 /// Times of the last hits of the reference, in the order of their arrival.
 #[derive(Default)]
-pub(crate) struct History(VecDeque<i64>);
+pub(crate) struct History {
+    times: VecDeque<i64>,
+    /// Number of hits so far.
+    pushed: u64,
+}
 
 impl History {
     pub(crate) fn push(&mut self, time: i64) {
-        if self.0.len() == MOST_REMEMBERED {
-            self.0.pop_front();
+        if self.times.len() == MOST_REMEMBERED {
+            self.times.pop_front();
         }
-        self.0.push_back(time);
+        self.times.push_back(time);
+        self.pushed += 1;
     }
 
     pub(crate) fn clear(&mut self) {
-        self.0.clear();
+        self.times.clear();
     }
 
     fn patterns(&self) -> Vec<Pattern> {
-        let mut patterns = patterns(self.0.iter().copied());
+        let mut patterns = patterns(self.times.iter().copied());
         patterns.sort_unstable_by_key(|pattern| pattern.first);
         patterns
     }
@@ -89,13 +94,25 @@ pub(crate) struct Search {
     /// Hits from one attempt to the next.
     interval: u32,
     repeat_at: Time,
+    /// Hits of the reference at the last attempt.
+    looked_at: u64,
     /// Most patterns of the last attempt were everywhere.
     pub(crate) is_regular: bool,
+    /// Hits of the reference and of the source at the last attempt with all of them.
+    tried: Option<(u64, u64)>,
 }
 
 impl Search {
     pub(crate) const fn new() -> Self {
-        Self { recent: VecDeque::new(), fresh: 0, interval: FEWEST_LOOKED_UP, repeat_at: Time::ZERO, is_regular: false }
+        Self {
+            recent: VecDeque::new(),
+            fresh: 0,
+            interval: FEWEST_LOOKED_UP,
+            repeat_at: Time::ZERO,
+            looked_at: 0,
+            is_regular: false,
+            tried: None,
+        }
     }
 
     pub(crate) fn push(&mut self, local: i64) {
@@ -106,9 +123,13 @@ impl Search {
         self.fresh = self.fresh.saturating_add(1);
     }
 
-    /// Returns true if enough hits have come for another attempt. Attempts that fail are made less and less often.
-    pub(crate) fn is_due(&self, now: Time) -> bool {
-        self.fresh >= self.interval || (self.fresh >= FEWEST_LOOKED_UP && now >= self.repeat_at)
+    /// Returns true if enough hits have come, of this source or of the reference, for another attempt. Attempts that fail
+    /// are made less and less often.
+    pub(crate) fn is_due(&self, now: Time, history: &History) -> bool {
+        let fresh = history.pushed - self.looked_at;
+        let has_fresh = self.fresh >= FEWEST_LOOKED_UP || fresh >= FEWEST_LOOKED_UP.into();
+        let has_many = self.fresh >= self.interval || fresh >= self.looked_at.max(FEWEST_LOOKED_UP.into());
+        self.recent.len() >= FEWEST_LOOKED_UP as usize && (has_many || has_fresh && now >= self.repeat_at)
     }
 
     /// Looks for the place of the clock. `tick` is the longest tick of both sources, in picoseconds.
@@ -116,11 +137,35 @@ impl Search {
         self.fresh = 0;
         self.interval = self.interval.saturating_mul(2);
         self.repeat_at = now + REPEATED;
-        let (own, known) = (patterns(self.recent.iter().copied()), history.patterns());
+        self.looked_at = history.pushed;
+        self.look_up(patterns(self.recent.iter().copied()), &history.patterns(), tick)
+    }
+
+    /// Returns true if every hit that there is has been looked up: `came` is the number of those of the source.
+    pub(crate) fn has_tried(&self, history: &History, came: u64) -> bool {
+        self.tried == Some((history.pushed, came))
+    }
+
+    /// Looks for the place of the clock by the latest hits and by those that have waited longest, `oldest`. The two need
+    /// not be far behind the hits of the reference, nor far ahead.
+    pub(crate) fn attempt_with_all(
+        &mut self,
+        history: &History,
+        (oldest, came): (impl Iterator<Item = i64>, u64),
+        tick: i64,
+    ) -> Option<Found> {
+        self.tried = Some((history.pushed, came));
+        let known = history.patterns();
+        let latest = patterns(self.recent.iter().copied());
+        let oldest = patterns(oldest.take(MOST_LOOKED_UP));
+        self.look_up(oldest, &known, tick).or_else(|| self.look_up(latest, &known, tick))
+    }
+
+    fn look_up(&mut self, own: Vec<Pattern>, known: &[Pattern], tick: i64) -> Option<Found> {
         let jitter = tick.saturating_mul(JITTER_TICKS);
         let (mut votes, mut everywhere) = (Vec::new(), 0);
         for pattern in &own {
-            everywhere += usize::from(!vote(pattern, &known, jitter, &mut votes));
+            everywhere += usize::from(!vote(pattern, known, jitter, &mut votes));
         }
         self.is_regular = everywhere * 2 > own.len();
         let span = own.last()?.at - own.first()?.at;

@@ -1,7 +1,7 @@
 //! One source: its hits that wait, its frontier, and its place in the common time.
 
 use crate::outcome::{Outcome, OutcomeCounts, Sink, Synchrony};
-use crate::search::Search;
+use crate::search::{Found, Search};
 use crate::settings::{ClockOffset, ClockSettings, picoseconds};
 use crate::tracking::{Line, Tracking};
 use crate::trust::Trust;
@@ -240,6 +240,13 @@ impl SourceState {
         while self.front().is_some_and(|front| front < time) {
             self.settle(outcome, sink);
         }
+    }
+
+    /// Joins the others at the place that was found; `passed` is the common time that is settled.
+    pub(crate) fn join(&mut self, found: &Found, passed: i64) {
+        self.place(found.line, found.votes);
+        self.counts.found += 1;
+        self.joined = passed;
     }
 
     /// Learns the place of the clock.

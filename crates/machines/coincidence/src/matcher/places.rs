@@ -59,18 +59,40 @@ impl Matcher {
             return;
         }
         let tick = reference.tick();
+        let is_reference_done = reference.is_full || reference.has_ended;
         for state in &mut self.sources {
-            let is_due = state.search.is_due(self.now) || (state.has_ended && !state.queue.is_empty());
-            if state.tracking.is_some() || !is_due {
+            if state.tracking.is_some() || !state.search.is_due(self.now, &self.history) {
                 continue;
             }
             let tick = tick.max(state.tick());
             if let Some(found) = state.search.attempt(self.now, &self.history, tick) {
-                state.place(found.line, found.votes);
-                state.counts.found += 1;
-                state.joined = self.passed;
+                state.join(&found, self.passed);
             }
         }
+        for state in &mut self.sources {
+            let is_done = state.is_full || state.has_ended && !state.queue.is_empty();
+            let came = state.counts.came;
+            if state.tracking.is_some() || !is_done || !is_reference_done || state.search.has_tried(&self.history, came)
+            {
+                continue;
+            }
+            let tick = tick.max(state.tick());
+            let oldest = (state.queue.iter().map(|hit| hit.local), came);
+            if let Some(found) = state.search.attempt_with_all(&self.history, oldest, tick) {
+                state.join(&found, self.passed);
+            }
+        }
+    }
+
+    /// Returns true if nothing that comes can tell the place of a source, unless some of its hits are settled.
+    pub(super) fn is_place_hopeless(&self, source: usize) -> bool {
+        let state = &self.sources[source];
+        let Some(reference) = self.reference.map(|reference| &self.sources[reference]) else { return false };
+        let has_been_placed = state.counts.lost > 0;
+        let are_done = (state.is_full || state.has_ended) && (reference.is_full || reference.has_ended);
+        // One that has lost its place does not stop the others.
+        has_been_placed && self.sources.iter().any(|state| state.is_full)
+            || are_done && state.search.has_tried(&self.history, state.counts.came)
     }
 
     /// Gives up the hits of sources that have ended and whose places are not known, when nothing waits for them.
