@@ -8,6 +8,7 @@ use crate::shaper::Shaper;
 use crate::{Assigned, Config, Fault, FaultCounts, Fragment, FragmentStatus, Message, Protocol, Timer, Trigger};
 use alloc::{collections::VecDeque, vec::Vec};
 use asked::{Asker, LastTransmission};
+use core::ops::RangeInclusive;
 use evb_core::{Counter, EventCounter, EventId, MAX_GAP, Machine, Mark, NodeId, Recording, SourceId, Time, Transmit};
 use events::EventTable;
 pub use identity::Identity;
@@ -488,7 +489,13 @@ impl<B: Clone + Default> ReadoutMachine<B> {
 
     /// Answers for all awaited events that the source will never have.
     fn answer_what_never_comes(&mut self) {
-        for event in (self.held.first()..self.held.end()).map(EventId) {
+        self.answer_missing_among(self.held.first()..=self.held.end());
+    }
+
+    /// Answers for all awaited events among these that the source will never have.
+    fn answer_missing_among(&mut self, events: RangeInclusive<u64>) {
+        let events = *events.start().max(&self.held.first())..self.held.end().min(events.end().saturating_add(1));
+        for event in events.map(EventId) {
             let waits = self.entry(event).is_some_and(|held| held.wanted_by.is_some() && held.fragment.is_none());
             if waits && self.never_comes(event) {
                 self.answer_missing(event);

@@ -219,10 +219,10 @@ impl<B: Clone + Default> ReadoutMachine<B> {
         for settled in outcomes {
             self.settle(*settled);
         }
-        if let Some(stream) = self.timed() {
-            stream.through = stream.through.max(through);
-        }
-        self.answer_what_never_comes();
+        let Some(stream) = self.timed() else { return };
+        let settled = stream.through.0 + 1..=through.0;
+        stream.through = stream.through.max(through);
+        self.answer_missing_among(settled);
         self.settle_timed_end();
     }
 
@@ -248,8 +248,10 @@ impl<B: Clone + Default> ReadoutMachine<B> {
     /// Fixes the last event of a source that has ended once all its fragments have their outcomes.
     fn settle_timed_end(&mut self) {
         let Some(stream) = self.timed().filter(|stream| stream.has_ended()) else { return };
-        self.end = Some(stream.last.0);
-        self.answer_what_never_comes();
+        let last = stream.last.0;
+        if self.end.replace(last) != Some(last) {
+            self.answer_what_never_comes();
+        }
     }
 
     /// Sets all fragments apart that have no outcome, at the end of the last run.
