@@ -1,6 +1,5 @@
 //! Meaning of good files.
 
-use evb_coincidence::{ClockOffset, ClockSettings, Coincidence};
 use evb_core::{Bandwidth, ByteCount, EventCounter, FirstCounter, Frequency, NodeId, SourceId, Span};
 use evb_experiment::{
     Bundling, Cores, Experiment, FaultAction, FaultSpec, Keep, Needs, Placement, Plan, Rejoin, RunPlan, StageLink,
@@ -11,7 +10,9 @@ use evb_fabric::{
     NetworkFault, NetworkFaultAction, NicConfig, Rails, Routing, Service, SwitchConfig, Topology, WhenFull,
 };
 use evb_filter::{ChainStep, Code, Rule, Selection, StreamId, UnitsPlan, Width};
-use evb_protocol::{Assignment, Config, FirstPhase, Protocol, Shaping, ShapingStep, Trigger};
+use evb_protocol::{
+    Assignment, ClockOffset, ClockSettings, Coincidence, Config, FirstPhase, Protocol, Shaping, ShapingStep, Trigger,
+};
 use evb_sources::{ByteOrder, ClockField, Field, FrameChecksum, FrameEnd, Framing, FrontEndLink, LiveSpec, SourceSpec};
 use evb_transport_registry::{Settings, TransportChoice, find};
 use std::path::{Path, PathBuf};
@@ -560,7 +561,7 @@ fn clocks_of_boards_are_matched_by_time() {
         clock(ClockOffset::Find, Span::from_millis(5), Span::from_millis(200), false),
         clock(known, Span::from_millis(1), Span::from_millis(30), true),
     ];
-    let rule = evb_coincidence::Rule::Trigger { source: 1, window: Span::from_micros(1) };
+    let rule = evb_protocol::Rule::Trigger { source: 1, window: Span::from_micros(1) };
     let expected = Coincidence { rule, sources, patience: Span::from_secs(5) };
     assert_eq!(plan.building.coincidence, Some(expected));
     let building = (plan.building.trigger, plan.bundling.block, plan.building.buffer_events);

@@ -5,8 +5,8 @@ use super::{
     trigger,
 };
 use crate::{diagnostics::Problem, limits::*, schema::*, view::View};
-use evb_coincidence::{ClockOffset, ClockSettings, Coincidence, Rule};
 use evb_core::Span;
+use evb_protocol::{ClockOffset, ClockSettings, Coincidence, Rule};
 use evb_sources::ClockField;
 
 /// Femtoseconds of a tick of a clock of 1 mHz, the unit of frequencies.
