@@ -1,6 +1,11 @@
 //! ATLAS DAQ note 77 (1997): farms on ATM, and the parameters of its figure 6 on networks that are modelled here.
 
-use crate::{PaperError, Results, fit::mean, report_builder::ReportBuilder, results::per_destination};
+use crate::{
+    PaperError, Results,
+    fit::mean,
+    report_builder::ReportBuilder,
+    results::{per_destination, simulation},
+};
 use evb_record::Record;
 
 const SENDERS: [&str; 7] = ["1", "2", "3", "4", "5", "6", "7"];
@@ -13,6 +18,7 @@ pub(crate) fn reproduce(results: &Results, report: &mut ReportBuilder) -> Result
     overheads(results, report)?;
     rates(results, report)?;
     bandwidth(results, report)?;
+    lost_cells(results, report)?;
     let columns = NETWORKS.iter().map(|network| parameters(results, network)).collect::<Result<Vec<_>, _>>()?;
     show_parameters(&columns, report)
 }
@@ -78,6 +84,18 @@ fn bandwidth(results: &Results, report: &mut ReportBuilder) -> Result<(), PaperE
     let bandwidth = per_destination(pairs("1024 B")?);
     report.item("bandwidth.least", bandwidth)?;
     report.item("bandwidth.most", bandwidth)
+}
+
+/// Messages and cells of a funnel that the switch drops, in per cent.
+fn lost_cells(results: &Results, report: &mut ReportBuilder) -> Result<(), PaperError> {
+    let cells = |point| -> Result<f64, PaperError> {
+        let simulation = simulation(results.point("lost-cells", point)?)?;
+        Ok(simulation.network.lost_packets as f64 / simulation.packets as f64 * 100.0)
+    };
+    let messages = results.point("lost-cells", 0)?.events;
+    report.item("lost-cells.full-speed", messages.lost as f64 / messages.triggered as f64 * 100.0)?;
+    report.item("lost-cells.of-cells", cells(0)?)?;
+    report.item("lost-cells.constant-rate", cells(1)?)
 }
 
 /// One of the parameters.

@@ -11,6 +11,8 @@ use evb_record::Record;
 
 /// Payload rate of a DS link in bytes per second: 100 Mbit/s, ten bits for each byte (IEEE 1355).
 const DS_LINK: f64 = 10e6;
+/// Rate of Fast Ethernet in MB/s.
+const FAST_ETHERNET: f64 = 12.5;
 /// Payload of a packet divided by its bytes on the wire (3 B of header and end, as in the presets).
 const PAYLOAD: f64 = 64.0 / 67.0;
 
@@ -74,6 +76,7 @@ fn sizes(results: &Results, report: &mut ReportBuilder) -> Result<(), PaperError
     report.column("size", "torus-bound", &SIZES.map(|(_, side)| bound(side, true)))?;
     let [clos, pairs, grid, far, torus] = [0, 1, 2, 3, 4].map(|column: usize| &known[column]);
     let over = |other: &Vec<f64>| smallest(clos.iter().zip(other).skip(1).map(|(clos, other)| clos / other));
+    report.item("five-stages", of_link(results.point("five-stages", 0)?))?;
     report.item("clos.scaling", clos[3] / clos[1] * 16.0)?;
     report.item("order.clos-over-grid", over(grid))?;
     report.item("order.clos-over-torus", over(torus))?;
@@ -161,6 +164,7 @@ fn hosts(results: &Results, report: &mut ReportBuilder) -> Result<(), PaperError
     let most = stream.iter().map(|point| point.1).fold(0.0, f64::max);
     let at_1_kb = stream.iter().find(|point| point.0 == 1000.0).map_or(f64::NAN, |point| point.1);
     report.item("stream.1-kB", at_1_kb / most * 100.0)?;
+    report.item("stream.1-kB-of-link", at_1_kb / FAST_ETHERNET * 100.0)?;
     report.curve("fig-4", "ours", stream)
 }
 

@@ -14,6 +14,8 @@ const HALF_SPEED: f64 = 66.0;
 const ASSIGNMENTS: [&str; 5] = ["01234567", "00234567", "00034567", "00004567", "01243567"];
 /// Mean and rms of the log-normal fragments in bytes. Its mode is `mean / (1 + rms^2 / mean^2)^(3/2)`.
 const MEAN_SIZE: f64 = 2048.0;
+/// Bytes of an event of `large-system.toml`: 512 fragments of 2 KiB.
+const LARGE_EVENT: f64 = 512.0 * 2048.0;
 const START: &str = "workload.start";
 
 pub(crate) fn reproduce(results: &Results, report: &mut ReportBuilder) -> Result<(), PaperError> {
@@ -133,6 +135,14 @@ fn with_manager(results: &Results, report: &mut ReportBuilder) -> Result<(), Pap
     report.item("with-manager.throughput", per_destination(fixed))?;
     report.item("with-manager.trigger", fixed.event_rate_hz / 1e3)?;
     report.item("with-manager.rate", fixed.event_rate_hz / 1e3 / f64::from(fixed.builder_units))?;
+    let small = |experiment, point: &[(&str, &str)]| results.at(experiment, point).map(per_destination);
+    let without = small("without-manager-8x8", &[(START, "retarded"), (SIZE, "256 B")])?;
+    report.item("manager.overhead", small("with-manager", &[(SIZE, "256 B")])? / without)?;
+    report.item("manager.large", efficiency(results.at("with-manager", &[(SIZE, "32 KiB")])?))?;
+    let large = results.at("large-system", &[])?;
+    // The events of a group end together, so bytes say the rate of a short window, and events do not.
+    report.item("large-system", large.throughput_bytes_per_s / LARGE_EVENT / 1e3)?;
+    report.item("large-system.throughput", large.throughput_bytes_per_s / 1e9)?;
     let (mean, rms) = ("readout.source.mean", "readout.source.rms");
     let variable = results.at("variable-sizes", &[(mean, "2 KiB"), (rms, "2 KiB")])?;
     report.item("variable.throughput", per_destination(variable))?;
