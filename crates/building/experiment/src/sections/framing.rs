@@ -92,28 +92,35 @@ static ORDER: Words<ByteOrder> = Words(&[
 /// Gives the framing of `[readout]` to all live sources without one, and each counter its width.
 pub(super) fn fill(root: &mut Node) {
     let shared = root.at("readout.framing").cloned();
-    let units = root.at("readout.unit").and_then(Node::list).map_or(0, <[Node]>::len);
-    let places = (0..units).map(|unit| format!("readout.unit.{unit}.source")).chain(["readout.source".to_owned()]);
-    for place in places {
+    for place in places(root) {
         if root.at(&place).and_then(source::written_feed) != Some(Feed::Live) {
             continue;
         }
-        let mut put = |key: &str, node: Node| {
-            let path = format!("{place}.{key}");
-            if root.at(&path).is_none() {
-                root.put(&path.split('.').collect::<Vec<_>>(), None, node);
-            }
-            root.at(&path).cloned()
-        };
-        let framing = shared.clone().and_then(|shared| put("framing", shared));
-        let framing = framing.or_else(|| root.at(&format!("{place}.framing")).cloned());
-        let counted = if framing.is_some() { 64 } else { 32 };
-        let bits = framing.as_ref().and_then(|framing| framing.at("counter.bits")?.integer()).unwrap_or(counted);
-        let path = format!("{place}.counter_bits");
-        if root.at(&path).is_none() {
-            root.put(&path.split('.').collect::<Vec<_>>(), None, Value::Integer(bits).into());
+        if let Some(shared) = &shared {
+            put_missing(root, &format!("{place}.framing"), shared.clone());
         }
+        let framing = root.at(&format!("{place}.framing"));
+        let counted = if framing.is_some() { 64 } else { 32 };
+        let bits = framing.and_then(|framing| framing.at("counter.bits")?.integer()).unwrap_or(counted);
+        put_missing(root, &format!("{place}.counter_bits"), Value::Integer(bits).into());
     }
+}
+
+fn put_missing(root: &mut Node, path: &str, node: Node) {
+    if root.at(path).is_none() {
+        root.put(&path.split('.').collect::<Vec<_>>(), None, node);
+    }
+}
+
+/// The paths of all sources in the file, in an unchecked tree.
+fn places(root: &Node) -> Vec<String> {
+    let length = |path: &str| root.at(path).and_then(Node::list).map_or(0, <[Node]>::len);
+    let of_unit = |unit: usize| {
+        let listed = format!("readout.unit.{unit}.sources");
+        let own = (0..length(&listed)).map(move |source| format!("readout.unit.{unit}.sources.{source}"));
+        own.chain([format!("readout.unit.{unit}.source")])
+    };
+    (0..length("readout.unit")).flat_map(of_unit).chain(["readout.source".to_owned()]).collect()
 }
 
 /// The framing of a source.
