@@ -138,7 +138,7 @@ const BOARDS: [Board; 3] = [
 /// are of one trigger, and every frame is accounted for.
 #[test]
 fn boards_are_matched_by_the_times_of_a_trigger_source() {
-    let (lab, outcome) = run("type = \"time\"\nwindow = \"1 us\"\nsource = 0", &BOARDS);
+    let (lab, outcome) = run("type = \"time\"\nwindow = \"1 us\"\npatience = \"1 min\"\nsource = 0", &BOARDS);
     let (complete, apart) = check(&lab, &outcome, &BOARDS);
     assert_eq!(outcome.record().events.triggered, TRIGGERS, "{outcome}");
     assert_eq!(complete, common_triggers(&BOARDS), "{outcome}");
@@ -148,7 +148,7 @@ fn boards_are_matched_by_the_times_of_a_trigger_source() {
 /// Without a trigger source, an event is where enough boards have seen something.
 #[test]
 fn boards_are_matched_where_enough_of_them_have_a_hit() {
-    let (lab, outcome) = run("type = \"time\"\nwindow = \"1 us\"\nsources = 3", &BOARDS);
+    let (lab, outcome) = run("type = \"time\"\nwindow = \"1 us\"\npatience = \"1 min\"\nsources = 3", &BOARDS);
     let (complete, apart) = check(&lab, &outcome, &BOARDS);
     assert_eq!(complete, common_triggers(&BOARDS), "{outcome}");
     assert_eq!(apart.keys().collect::<Vec<_>>(), ["alone"], "{outcome}");
