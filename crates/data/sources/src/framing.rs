@@ -79,7 +79,7 @@ pub enum FrameError {
         limit: u32,
     },
     /// Bytes between two frames belong to none.
-    #[error("{bytes} bytes are no frame")]
+    #[error("{bytes} bytes belong to no frame")]
     Skipped {
         /// Their number.
         bytes: u64,

@@ -5,7 +5,7 @@ mod guesses;
 mod input;
 
 use crate::{
-    described::{DescribedFrame, FrameChecksum, FrameScanner, Framing},
+    board::{BoardFrame, FrameChecksum, FrameScanner, Framing},
     framing::FrameError,
 };
 pub use input::{InspectionInput, InspectionLimits};
@@ -171,7 +171,7 @@ impl Inspection {
         self.offset += bytes;
     }
 
-    fn take(&mut self, frame: &DescribedFrame) {
+    fn take(&mut self, frame: &BoardFrame) {
         let counter_bits = self.framing.counter_bits();
         let clock_bits = self.framing.clock.map_or(64, |clock| clock.field.bits);
         let step = self.last.map(|(last, _)| signed(frame.counter.wrapping_sub(last), counter_bits));

@@ -20,9 +20,9 @@
 //! # Ok::<(), evb_sources::SourceError>(())
 //! ```
 
+mod board;
 mod capture;
 mod csv;
-mod described;
 mod draw;
 mod error;
 mod fed;
@@ -39,10 +39,10 @@ mod size;
 mod source;
 mod spec;
 
-pub use capture::Capture;
-pub use described::{
-    ByteOrder, ChecksumKind, ClockField, DescribedFrame, Field, FrameChecksum, FrameEnd, FrameScanner, Framing,
+pub use board::{
+    BoardFrame, ByteOrder, ChecksumKind, ClockField, Field, FrameChecksum, FrameEnd, FrameScanner, Framing,
 };
+pub use capture::Capture;
 pub use error::SourceError;
 use evb_core::checksum;
 pub use fed::{

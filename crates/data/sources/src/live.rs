@@ -5,11 +5,11 @@
 //! queue stops the readers: TCP then slows its front end down, and UDP loses datagrams, which leaves a gap in the event
 //! counter. Anything else is counted by kind, outside the queue, so that it cannot displace good fragments.
 
-mod connector;
+pub(crate) mod connector;
 mod inlet;
 mod parser;
-mod quiet;
-mod readers;
+pub(crate) mod quiet;
+pub(crate) mod readers;
 
 use crate::{FrameError, FrontEndLink, LiveSpec, OpenOptions, SourceError, path::resolve};
 use bytes::Bytes;
@@ -390,7 +390,7 @@ impl Shared {
     }
 
     fn reject(&self, kind: RejectKind, peer: Option<SocketAddr>, bytes: &[u8]) {
-        self.refuse(kind, || Refused::new(peer, bytes));
+        self.refuse(kind, 1, || Refused::new(peer, bytes));
     }
 
     fn reject_frame(&self, error: FrameError, peer: Option<SocketAddr>, bytes: &[u8]) {
@@ -398,12 +398,12 @@ impl Shared {
             FrameError::Oversized { bytes, limit } => Some((bytes, limit)),
             _ => None,
         };
-        self.refuse(error.into(), || Refused { oversized, ..Refused::new(peer, bytes) });
+        self.refuse(error.into(), 1, || Refused { oversized, ..Refused::new(peer, bytes) });
     }
 
-    fn refuse(&self, kind: RejectKind, refused: impl FnOnce() -> Refused) {
+    fn refuse(&self, kind: RejectKind, count: u64, refused: impl FnOnce() -> Refused) {
         self.refused[kind as usize].get_or_init(refused);
-        self.rejected[kind as usize].fetch_add(1, Ordering::Relaxed);
+        self.rejected[kind as usize].fetch_add(count, Ordering::Relaxed);
         self.any_rejected.store(true, Ordering::Release);
         self.wake();
     }

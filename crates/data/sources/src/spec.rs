@@ -1,6 +1,6 @@
 //! The typed description of a source, as the experiment file resolves to it.
 
-use crate::{SourceError, described::Framing, hits::Slicing};
+use crate::{SourceError, board::Framing, hits::Slicing};
 use evb_core::{ByteCount, EventCounter, Frequency};
 use serde::{Deserialize, Serialize};
 use std::{

@@ -12,7 +12,7 @@
 //! - *The drift of a clock is followed* by the hits that belong to events. A source that belongs to none for long has lost
 //!   its place, and is sought again.
 //! - *A source is waited for* until its frontier has passed: the time before which no more hits come. Nobody waits for a
-//!   source whose place is unknown for longer than the patience, or while the buffer of another is full.
+//!   source whose place is unknown for longer than the patience, nor when no further hit can tell it.
 //!
 //! The common time is that of the reference: the trigger source, or the first source whose place is known. It reaches
 //! 106 days in picoseconds.

@@ -88,6 +88,11 @@ impl SourceState {
         self.settings.needed
     }
 
+    /// No hit comes before others are settled, or none comes at all.
+    pub(crate) const fn is_done(&self) -> bool {
+        self.is_full || self.has_ended
+    }
+
     /// The source has ended, and all its hits have outcomes.
     pub(crate) fn is_over(&self) -> bool {
         self.has_ended && self.queue.is_empty()

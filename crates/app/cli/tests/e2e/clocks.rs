@@ -27,9 +27,9 @@ struct Board {
     /// Ticks of its clock at the time 0, and ticks that it gains in 100,000.
     offset: u64,
     gain: u64,
-    /// One trigger in so many is missed.
+    /// The board misses one trigger in this many, drawn by chance.
     misses: Option<usize>,
-    /// One hit in so many is noise.
+    /// The board adds a hit without a trigger before one trigger in this many, drawn by chance.
     noise: Option<usize>,
 }
 

@@ -9,6 +9,13 @@ use evb_core::{ByteCount, EventCounter, FirstCounter, Frequency, SourceId};
 use evb_sources::{FrontEndLink, HIT_TIME_BYTES, LiveSpec, Slicing, SourceSpec};
 use std::collections::HashMap;
 
+/// The keys of a live source: its own, and those of all.
+macro_rules! live_keys {
+    ($($own:expr),+) => {
+        &[$($own,)+ COUNTER_BITS, FIRST_COUNTER, IDENTITY, FRAMING_KEY, SORT_DEPTH, LATENCY, CLOCK_OFFSET, OPTIONAL]
+    };
+}
+
 /// Each table of a list of sources.
 pub(super) static TABLE: KeyKind = KeyKind::Choice(&SOURCE);
 
@@ -133,52 +140,34 @@ pub(super) static SOURCE: Choice<Source> = Choice {
         variant(
             "tcp",
             "live front ends that connect by TCP",
-            &[LISTEN, COUNTER_BITS, FIRST_COUNTER, IDENTITY, FRAMING_KEY, SORT_DEPTH, LATENCY, CLOCK_OFFSET, OPTIONAL],
+            live_keys![LISTEN],
             live(|view| live_spec(view, FrontEndLink::Tcp(view.text("listen").to_owned()))),
         ),
         variant(
             "udp",
             "live front ends that send UDP datagrams",
-            &[LISTEN, COUNTER_BITS, FIRST_COUNTER, IDENTITY, FRAMING_KEY, SORT_DEPTH, LATENCY, CLOCK_OFFSET, OPTIONAL],
+            live_keys![LISTEN],
             live(|view| live_spec(view, FrontEndLink::Udp(view.text("listen").to_owned()))),
         ),
         variant(
             "tcp-client",
             "a live front end that listens for a connection by TCP; evb connects again when it ends",
-            &[
-                required("connect", KeyKind::Address, "address of the front end"),
-                COUNTER_BITS,
-                FIRST_COUNTER,
-                IDENTITY,
-                FRAMING_KEY,
-                SORT_DEPTH,
-                LATENCY,
-                CLOCK_OFFSET,
-                OPTIONAL,
-            ],
+            live_keys![required("connect", KeyKind::Address, "address of the front end")],
             live(|view| live_spec(view, FrontEndLink::TcpClient(view.text("connect").to_owned()))),
         ),
         variant(
             "file",
             "what a live front end has sent, in a file: it is read to its end as if it came from the front end",
-            &[FILE, COUNTER_BITS, FIRST_COUNTER, IDENTITY, FRAMING_KEY, SORT_DEPTH, LATENCY, CLOCK_OFFSET, OPTIONAL],
+            live_keys![FILE],
             live(|view| live_spec(view, FrontEndLink::File(view.path("file")))),
         ),
         variant(
             "pcap",
             "what live front ends have sent by UDP, in a capture file, PCAP or PCAPNG",
-            &[
+            live_keys![
                 FILE,
                 optional("port", integer(1, 65_535), "port that the datagrams were sent to; any by default"),
-                key("pace", KeyKind::Word(&PACE), KeyDefault::Text("fast"), "when datagrams come"),
-                COUNTER_BITS,
-                FIRST_COUNTER,
-                IDENTITY,
-                FRAMING_KEY,
-                SORT_DEPTH,
-                LATENCY,
-                CLOCK_OFFSET,
-                OPTIONAL,
+                key("pace", KeyKind::Word(&PACE), KeyDefault::Text("fast"), "when datagrams come")
             ],
             live(|view| {
                 let (file, port, paced) = (view.path("file"), view.maybe_integer("port"), PACE.at(view, "pace"));

@@ -1,7 +1,7 @@
 //! Guesses about what a framing should say, from bytes that it does not fit.
 
 use super::{FrameChecksum, InspectionReport};
-use crate::described::{ByteOrder, ChecksumKind, Field, FrameEnd, FrameScanner, Framing};
+use crate::board::{ByteOrder, ChecksumKind, Field, FrameEnd, FrameScanner, Framing};
 use bytes::Bytes;
 use memchr::memmem;
 use std::{collections::BTreeMap, sync::Arc};

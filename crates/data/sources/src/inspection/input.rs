@@ -1,18 +1,20 @@
 //! Where the bytes of an inspection come from: a file, or the front end itself.
 
 use super::Inspection;
-use crate::{Capture, FrontEndLink, SourceError, path::resolve};
+use crate::{
+    Capture, FrontEndLink, SourceError,
+    live::{connector, quiet::wait_for_input, readers::passes},
+    path::resolve,
+};
 use std::{
     fs::File,
-    io::{self, ErrorKind, Read},
+    io::{self, Read},
     net::{TcpListener, TcpStream, UdpSocket},
     path::Path,
     thread,
     time::{Duration, Instant},
 };
 
-/// Interval at which a waiting inspection looks at its limits.
-const POLL: Duration = Duration::from_millis(20);
 /// The first bytes of capture files: PCAP in both orders and both precisions, and PCAPNG.
 const CAPTURES: [[u8; 4]; 5] = [
     [0xa1, 0xb2, 0xc3, 0xd4],
@@ -93,12 +95,9 @@ impl<'a> InspectionInput<'a> {
 
     fn accept(&mut self, address: &str) -> io::Result<()> {
         let listener = TcpListener::bind(address)?;
-        listener.set_nonblocking(true)?;
         while !self.is_over() {
-            match listener.accept() {
-                Ok((stream, _)) => return self.read_stream(&stream),
-                Err(error) if error.kind() == ErrorKind::WouldBlock => thread::sleep(POLL),
-                Err(error) => return Err(error),
+            if wait_for_input(&listener) {
+                return self.read_stream(&listener.accept()?.0);
             }
         }
         Ok(())
@@ -106,24 +105,24 @@ impl<'a> InspectionInput<'a> {
 
     fn connect(&mut self, address: &str) -> io::Result<()> {
         loop {
-            match TcpStream::connect(address) {
-                Ok(stream) => return self.read_stream(&stream),
+            match connector::attempt(address) {
+                Ok((stream, _)) => return self.read_stream(&stream),
                 Err(error) if self.is_over() => return Err(error),
-                Err(_) => thread::sleep(POLL),
+                Err(_) => thread::park_timeout(connector::RETRY),
             }
         }
     }
 
     fn read_stream(&mut self, mut stream: &TcpStream) -> io::Result<()> {
-        stream.set_nonblocking(false)?;
-        stream.set_read_timeout(Some(POLL))?;
         let mut bytes = vec![0; 1 << 16];
         while !self.is_over() {
-            match stream.read(&mut bytes) {
-                Ok(0) => return Ok(()),
-                Ok(read) => self.inspection.push(&bytes[..read]),
-                Err(error) if is_silence(&error) => {}
-                Err(error) => return Err(error),
+            if wait_for_input(stream) {
+                match stream.read(&mut bytes) {
+                    Ok(0) => return Ok(()),
+                    Ok(read) => self.inspection.push(&bytes[..read]),
+                    Err(error) if passes(&error) => {}
+                    Err(error) => return Err(error),
+                }
             }
         }
         Ok(())
@@ -131,18 +130,17 @@ impl<'a> InspectionInput<'a> {
 
     fn receive(&mut self, address: &str) -> io::Result<()> {
         let (socket, mut bytes) = (UdpSocket::bind(address)?, vec![0; 1 << 16]);
-        socket.set_read_timeout(Some(POLL))?;
+        // A datagram with a wrong checksum is there for the wait, and not for the read.
+        socket.set_nonblocking(true)?;
         while !self.is_over() {
-            match socket.recv(&mut bytes) {
-                Ok(read) => self.inspection.push_datagram(&bytes[..read]),
-                Err(error) if is_silence(&error) => {}
-                Err(error) => return Err(error),
+            if wait_for_input(&socket) {
+                match socket.recv(&mut bytes) {
+                    Ok(read) => self.inspection.push_datagram(&bytes[..read]),
+                    Err(error) if passes(&error) => {}
+                    Err(error) => return Err(error),
+                }
             }
         }
         Ok(())
     }
-}
-
-fn is_silence(error: &io::Error) -> bool {
-    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
 }

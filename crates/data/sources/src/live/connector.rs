@@ -2,7 +2,7 @@
 
 use super::{Listener, Shared, readers, spawn};
 use std::{
-    io,
+    io::{self, ErrorKind},
     net::{SocketAddr, TcpStream, ToSocketAddrs as _},
     sync::Arc,
     thread,
@@ -11,8 +11,8 @@ use std::{
 
 /// Longest wait for a front end to answer.
 const TIMEOUT: Duration = Duration::from_secs(1);
-/// Time between two attempts.
-const RETRY: Duration = Duration::from_millis(100);
+/// Time between two attempts: nothing says when a front end begins to listen.
+pub(crate) const RETRY: Duration = Duration::from_millis(100);
 
 /// Starts to connect to a front end at `host:port`, until it answers.
 ///
@@ -31,13 +31,26 @@ fn addresses(address: &str) -> io::Result<Vec<SocketAddr>> {
 
 fn connect(address: &str, shared: &Shared) {
     while !shared.stopped() {
-        let peers = addresses(address).unwrap_or_default();
-        let answer = |peer| TcpStream::connect_timeout(peer, TIMEOUT).ok();
-        if let Some((stream, peer)) = peers.iter().find_map(|peer| Some((answer(peer)?, *peer))) {
+        if let Ok((stream, peer)) = attempt(address) {
             readers::read_connected(&stream, peer, shared);
         }
         if !shared.stopped() {
             thread::park_timeout(RETRY);
         }
     }
+}
+
+/// Connects to the first of the addresses of a front end that answers, within a second for each.
+///
+/// # Errors
+/// The error of the last of them.
+pub(crate) fn attempt(address: &str) -> io::Result<(TcpStream, SocketAddr)> {
+    let mut error = ErrorKind::AddrNotAvailable.into();
+    for peer in addresses(address)? {
+        match TcpStream::connect_timeout(&peer, TIMEOUT) {
+            Ok(stream) => return Ok((stream, peer)),
+            Err(failed) => error = failed,
+        }
+    }
+    Err(error)
 }

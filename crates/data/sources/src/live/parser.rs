@@ -2,7 +2,7 @@
 
 use super::LiveItem;
 use crate::{
-    described::{DescribedFrame, FrameScanner, Framing},
+    board::{BoardFrame, FrameScanner, Framing},
     framing::{Frame, FrameError, FrameParser, decode_datagram},
 };
 use evb_core::Mark;
@@ -35,7 +35,7 @@ pub(super) struct Parsed {
 /// Extracts the frames of one connection.
 pub(super) enum Parser {
     Own(FrameParser, Frames),
-    Described(FrameScanner, Frames),
+    Board(FrameScanner, Frames),
 }
 
 impl Parser {
@@ -43,25 +43,25 @@ impl Parser {
         let frames = frames.clone();
         match &frames.framing {
             None => Self::Own(FrameParser::new(frames.max_fragment), frames),
-            Some(framing) => Self::Described(FrameScanner::new(framing.clone(), frames.max_fragment), frames),
+            Some(framing) => Self::Board(FrameScanner::new(framing.clone(), frames.max_fragment), frames),
         }
     }
 
     pub(super) fn push(&mut self, bytes: &[u8]) {
         match self {
             Self::Own(parser, _) => parser.push(bytes),
-            Self::Described(scanner, _) => scanner.push(bytes),
+            Self::Board(scanner, _) => scanner.push(bytes),
         }
     }
 
-    /// The next frame, or `None` if more bytes are needed. `settles` says that nothing has come for a while, or comes any
-    /// more.
+    /// The next frame, or `None` if more bytes are needed. `settles` says that nothing has come for a while, or
+    /// that nothing more will come.
     pub(super) fn pop(&mut self, settles: bool) -> Result<Option<Parsed>, FrameError> {
         match self {
             Self::Own(parser, frames) => Ok(parser.pop()?.map(|frame| own(frame, frames))),
-            Self::Described(scanner, frames) => {
+            Self::Board(scanner, frames) => {
                 let frame = if settles { scanner.settle() } else { scanner.pop() };
-                Ok(frame?.map(|frame| described(frame, frames)))
+                Ok(frame?.map(|frame| board(frame, frames)))
             }
         }
     }
@@ -70,7 +70,7 @@ impl Parser {
     pub(super) fn unfinished(&self) -> &[u8] {
         match self {
             Self::Own(parser, _) => parser.unfinished(),
-            Self::Described(scanner, _) => scanner.unfinished(),
+            Self::Board(scanner, _) => scanner.unfinished(),
         }
     }
 
@@ -78,7 +78,7 @@ impl Parser {
     pub(super) fn is_at_boundary(&self) -> bool {
         match self {
             Self::Own(parser, _) => parser.is_at_boundary(),
-            Self::Described(scanner, _) => scanner.unfinished().is_empty(),
+            Self::Board(scanner, _) => scanner.unfinished().is_empty(),
         }
     }
 
@@ -86,7 +86,7 @@ impl Parser {
     pub(super) fn skipped(&self) -> Option<&[u8]> {
         match self {
             Self::Own(..) => None,
-            Self::Described(scanner, _) => Some(scanner.skipped()),
+            Self::Board(scanner, _) => Some(scanner.skipped()),
         }
     }
 
@@ -100,13 +100,13 @@ impl Parser {
             Self::Own(_, frames) => {
                 return take(decode_datagram(bytes, frames.max_fragment).map(|frame| own(frame, frames)));
             }
-            Self::Described(scanner, frames) => (scanner, frames),
+            Self::Board(scanner, frames) => (scanner, frames),
         };
         scanner.clear();
         scanner.push(bytes);
         loop {
             let (is_end, next) = match scanner.settle() {
-                Ok(Some(frame)) => (false, Ok(described(frame, frames))),
+                Ok(Some(frame)) => (false, Ok(board(frame, frames))),
                 Ok(None) if scanner.unfinished().is_empty() => return true,
                 Ok(None) => {
                     let found = scanner.unfinished().len();
@@ -137,8 +137,8 @@ pub(super) fn item(frame: Frame, counter: u64) -> LiveItem {
     LiveItem::Fragment { counter, resynchronised, mark, clock: None, good, bytes: payload }
 }
 
-fn described(frame: DescribedFrame, frames: &Frames) -> Parsed {
-    let DescribedFrame { is_ours, counter, clock, mark, good, bytes } = frame;
+fn board(frame: BoardFrame, frames: &Frames) -> Parsed {
+    let BoardFrame { is_ours, counter, clock, mark, good, bytes } = frame;
     let (counter, mark) = (counter & frames.counter_mask, mark.map(Mark::new));
     Parsed { is_ours, item: LiveItem::Fragment { counter, resynchronised: false, mark, clock, good, bytes } }
 }

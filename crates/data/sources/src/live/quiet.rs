@@ -73,15 +73,7 @@ impl SocketWatch<'_> {
     pub(super) fn wait(&self) -> bool {
         self.set_busy(false);
         let Some(socket) = &self.own.socket else { return true };
-        let timeout = Timespec { tv_sec: 0, tv_nsec: i64::from(POLL.subsec_nanos()) };
-        let came = loop {
-            match poll(&mut [PollFd::new(socket, PollFlags::IN)], Some(&timeout)) {
-                Err(Errno::INTR) => {}
-                // The read says what is wrong.
-                Err(_) => break true,
-                Ok(ready) => break ready > 0,
-            }
-        };
+        let came = wait_for_input(socket);
         self.set_busy(came);
         came
     }
@@ -89,6 +81,19 @@ impl SocketWatch<'_> {
     /// Says whether the reader has bytes that are not delivered.
     pub(super) fn set_busy(&self, is_busy: bool) {
         self.own.is_busy.store(is_busy, Ordering::SeqCst);
+    }
+}
+
+/// Waits until a socket can be read, or a listener has a connection, for a while; returns false if it has nothing.
+pub(crate) fn wait_for_input(socket: impl AsFd) -> bool {
+    let timeout = Timespec { tv_sec: 0, tv_nsec: i64::from(POLL.subsec_nanos()) };
+    loop {
+        match poll(&mut [PollFd::new(&socket, PollFlags::IN)], Some(&timeout)) {
+            Err(Errno::INTR) => {}
+            // The read says what is wrong.
+            Err(_) => return true,
+            Ok(ready) => return ready > 0,
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The threads behind a live source.
 
 use super::{
-    Listener, LiveItem, RejectKind, Shared,
+    Listener, LiveItem, Refused, RejectKind, Shared,
     parser::{Parsed, Parser},
     quiet::SocketWatch,
     spawn,
@@ -206,8 +206,8 @@ fn read_capture(mut capture: Capture, paced: bool, shared: &Shared) {
     if let Err(error) = end {
         shared.reject(RejectKind::CutOff, None, error.to_string().as_bytes());
     }
-    for _ in 0..capture.unreadable() {
-        shared.reject(RejectKind::Unreadable, None, &[]);
+    if capture.unreadable() > 0 {
+        shared.refuse(RejectKind::Unreadable, capture.unreadable(), || Refused::new(None, &[]));
     }
 }
 
@@ -359,6 +359,7 @@ fn take(Parsed { is_ours, item }: Parsed, peer: Option<SocketAddr>, shared: &Sha
     true
 }
 
-pub(super) fn passes(error: &io::Error) -> bool {
+/// Returns true if an error of a read says only that nothing has come.
+pub(crate) fn passes(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
 }

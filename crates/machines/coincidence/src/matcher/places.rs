@@ -5,11 +5,12 @@ use crate::outcome::{Outcome, Sink};
 use crate::source::SourceState;
 use crate::tracking::Line;
 
-/// Hits in a row far behind those before them after which the clock counts as leapt back.
+/// Number of consecutive hits far behind their predecessors from which the clock counts as leapt back.
 const BEHIND_IN_A_ROW: u32 = 32;
 
 impl Matcher {
-    /// Begins a source with its first hit, or with one that no clock reaches, and places it if it can be placed at once.
+    /// Begins a source with its first hit, or again with a hit out of the range of its clock. Places it if its place is
+    /// known without a search.
     #[inline]
     pub(super) fn begin(&mut self, source: usize, ticks: u64) {
         let state = &mut self.sources[source];
@@ -58,27 +59,19 @@ impl Matcher {
         if reference.tracking.is_none() {
             return;
         }
-        let tick = reference.tick();
-        let is_reference_done = reference.is_full || reference.has_ended;
-        for state in &mut self.sources {
-            if state.tracking.is_some() || !state.search.is_due(self.now, &self.history) {
-                continue;
+        let (tick, is_reference_done) = (reference.tick(), reference.is_done());
+        for state in self.sources.iter_mut().filter(|state| state.tracking.is_none()) {
+            let (tick, came) = (tick.max(state.tick()), state.counts.came);
+            let is_last_chance = is_reference_done && state.is_done() && !state.queue.is_empty();
+            let mut found = None;
+            if state.search.is_due(self.now, &self.history) {
+                found = state.search.attempt(self.now, &self.history, tick);
             }
-            let tick = tick.max(state.tick());
-            if let Some(found) = state.search.attempt(self.now, &self.history, tick) {
-                state.join(&found, self.passed);
+            if found.is_none() && is_last_chance && !state.search.has_tried(&self.history, came) {
+                let oldest = state.queue.iter().map(|hit| hit.local);
+                found = state.search.attempt_with_all(&self.history, (oldest, came), tick);
             }
-        }
-        for state in &mut self.sources {
-            let is_done = state.is_full || state.has_ended && !state.queue.is_empty();
-            let came = state.counts.came;
-            if state.tracking.is_some() || !is_done || !is_reference_done || state.search.has_tried(&self.history, came)
-            {
-                continue;
-            }
-            let tick = tick.max(state.tick());
-            let oldest = (state.queue.iter().map(|hit| hit.local), came);
-            if let Some(found) = state.search.attempt_with_all(&self.history, oldest, tick) {
+            if let Some(found) = found {
                 state.join(&found, self.passed);
             }
         }
@@ -89,7 +82,7 @@ impl Matcher {
         let state = &self.sources[source];
         let Some(reference) = self.reference.map(|reference| &self.sources[reference]) else { return false };
         let has_been_placed = state.counts.lost > 0;
-        let are_done = (state.is_full || state.has_ended) && (reference.is_full || reference.has_ended);
+        let are_done = state.is_done() && reference.is_done();
         // One that has lost its place does not stop the others.
         has_been_placed && self.sources.iter().any(|state| state.is_full)
             || are_done && state.search.has_tried(&self.history, state.counts.came)

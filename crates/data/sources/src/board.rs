@@ -9,7 +9,7 @@ mod scanner;
 
 pub use checksum::{ChecksumKind, FrameChecksum};
 use evb_core::Frequency;
-pub use scanner::{DescribedFrame, FrameScanner};
+pub use scanner::{BoardFrame, FrameScanner};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
@@ -111,9 +111,9 @@ pub struct ClockField {
 /// The framing of a board.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Framing {
-    /// The bytes that are the same in every frame, by which frames are found; none if there are no such bytes.
+    /// Bytes that every frame has at `magic_at`. The scanner finds frames by them. Empty if the board sends none.
     pub magic: Vec<u8>,
-    /// The bytes of a frame before its magic.
+    /// Number of bytes before the magic.
     #[serde(default)]
     pub magic_at: u32,
     /// The rule for the end of a frame.

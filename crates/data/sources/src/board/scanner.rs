@@ -31,7 +31,7 @@ enum Found {
 
 /// A frame as its description reads it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DescribedFrame {
+pub struct BoardFrame {
     /// Its source id is that of the description, if that has one.
     pub is_ours: bool,
     /// The event counter; without one, the number of frames before this one.
@@ -91,10 +91,10 @@ impl FrameScanner {
     /// The next frame, or `None` if more bytes are needed.
     ///
     /// # Errors
-    /// [`FrameError::Skipped`] after bytes that are no frame, [`FrameError::Oversized`] before the bytes of a frame above
-    /// the largest size are passed over, and [`FrameError::Lost`] if no later frame can be found: further calls return
-    /// it again.
-    pub fn pop(&mut self) -> Result<Option<DescribedFrame>, FrameError> {
+    /// [`FrameError::Skipped`] after bytes that belong to no frame. [`FrameError::Oversized`] before the scanner skips a
+    /// frame above the largest size. [`FrameError::Lost`] if no later frame can be found; every further call returns it
+    /// again.
+    pub fn pop(&mut self) -> Result<Option<BoardFrame>, FrameError> {
         self.next(false)
     }
 
@@ -103,7 +103,7 @@ impl FrameScanner {
     ///
     /// # Errors
     /// As [`pop`](Self::pop).
-    pub fn settle(&mut self) -> Result<Option<DescribedFrame>, FrameError> {
+    pub fn settle(&mut self) -> Result<Option<BoardFrame>, FrameError> {
         self.next(true)
     }
 
@@ -125,7 +125,7 @@ impl FrameScanner {
         self.ended = false;
     }
 
-    fn next(&mut self, settles: bool) -> Result<Option<DescribedFrame>, FrameError> {
+    fn next(&mut self, settles: bool) -> Result<Option<BoardFrame>, FrameError> {
         if self.ended {
             return Err(FrameError::Lost);
         }
@@ -209,7 +209,7 @@ impl FrameScanner {
         }
     }
 
-    /// The verdict on a frame without an end among so many bytes.
+    /// Judges a frame whose end marker is not among its first `bytes` bytes.
     const fn endless(&self, bytes: usize) -> Found {
         if bytes > self.most { Found::Oversized(bytes) } else { Found::Unfinished }
     }
@@ -232,7 +232,7 @@ impl FrameScanner {
         (differs || compared == magic.len()).then_some(!differs)
     }
 
-    fn take(&mut self, length: usize, good: bool) -> DescribedFrame {
+    fn take(&mut self, length: usize, good: bool) -> BoardFrame {
         self.in_step = true;
         self.look_at = FIRST_LOOK;
         let bytes = self.buffer.split_to(length).freeze();
@@ -241,7 +241,7 @@ impl FrameScanner {
         let is_ours = framing.source.is_none_or(|(field, value)| field.read(&bytes) == value);
         let counter = read(framing.counter).unwrap_or(self.frames);
         self.frames += 1;
-        DescribedFrame {
+        BoardFrame {
             is_ours,
             counter,
             clock: read(framing.clock.map(|clock| clock.field)),
