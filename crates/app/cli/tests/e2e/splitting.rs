@@ -1,10 +1,11 @@
 //! Runs that follow each other without a stop, and lost nodes that take part again in the next run.
 
 use crate::support::{
-    Group, Lab, PROCESSES, Service, THREADS, check_accounts, free_tcp_port, node_pid, read_all, wait_until,
+    Group, Lab, PROCESSES, Service, THREADS, check_accounts, free_tcp_port, is_good_or_busy, node_pid, read_all,
+    wait_until,
 };
 use evb_events::Reader;
-use evb_record::{Effect, FindingKind, Record};
+use evb_record::Record;
 use rustix::process::Signal;
 use serde_json::json;
 use std::net::TcpStream;
@@ -23,12 +24,6 @@ units = 2
 [run]
 seed = 7
 "#;
-
-/// A run is good, or all that is wrong with it is that its machine was too busy for the rate.
-fn is_good_or_busy(record: &Record) -> bool {
-    let mut wrong = record.findings.iter().filter(|finding| finding.kind.effect() == Effect::Fails);
-    wrong.all(|finding| finding.kind == FindingKind::RateNotKept)
-}
 
 /// Each run has its own account and its own files, which are good, and every event is in one run only.
 fn check_runs(lab: &Lab, records: &[Record], first: u64) -> u64 {

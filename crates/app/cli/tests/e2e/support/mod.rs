@@ -15,7 +15,7 @@ pub(crate) use procs::{
 };
 pub(crate) use web::Service;
 
-use evb_record::{FindingKind, Record};
+use evb_record::{Effect, FindingKind, Record};
 use std::{
     fs,
     net::{TcpListener, UdpSocket},
@@ -124,13 +124,26 @@ pub(crate) fn check_accounts(record: &Record) {
 
 /// The record of a run that went well: accounts hold, and all events are built.
 pub(crate) fn good(outcome: &Outcome) -> Record {
-    assert_eq!(outcome.code(), Some(0), "{outcome}");
+    let record = whole(outcome);
+    assert_eq!((outcome.code(), record.good), (Some(0), true), "{outcome}");
+    record
+}
+
+/// The record of a run in which all that was triggered was built. Whether its machine kept the rate of the file is not asked: the
+/// machine of a test may be busy.
+pub(crate) fn whole(outcome: &Outcome) -> Record {
     let record = outcome.record();
     check_accounts(&record);
     assert_eq!(record.events.triggered, record.events.built + record.events.rejected, "{outcome}");
     assert_eq!((record.events.incomplete, record.events.lost), (0, 0), "{outcome}");
-    assert!(record.good && record.lost_nodes.is_empty(), "{outcome}");
+    assert!(is_good_or_busy(&record) && record.lost_nodes.is_empty(), "{outcome}");
     record
+}
+
+/// A run is good, or all that speaks against it is that its machine was too busy for the rate.
+pub(crate) fn is_good_or_busy(record: &Record) -> bool {
+    let against = record.findings.iter().map(|finding| finding.kind).filter(|kind| kind.effect() != Effect::Remark);
+    against.into_iter().all(|kind| matches!(kind, FindingKind::RateNotKept | FindingKind::RateNotJudged))
 }
 
 /// The record of a run that went badly, but not wrong.
