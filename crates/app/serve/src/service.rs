@@ -295,7 +295,7 @@ impl<'a> Service<'a> {
         match command {
             Command::Start => {
                 self.point = 0;
-                self.begin(run_type, comment);
+                self.begin(session, run_type, comment);
             }
             Command::Split => {
                 let of_run = self.run.as_ref().map(|run| run.status.run_type.as_str()).filter(|_| run_type.is_empty());
@@ -353,9 +353,13 @@ impl<'a> Service<'a> {
     // ---- runs
 
     /// Begins a run: first its hook.
-    fn begin(&mut self, run_type: String, comment: String) {
+    fn begin(&mut self, session: &mut Session<'_>, run_type: String, comment: String) {
         self.error = None;
+        // A registry that cannot be read has no number that is not known from an earlier run.
+        let latest = self.shared.with_registry(|registry| registry.latest()).unwrap_or_default();
+        session.number_beyond(latest);
         let variables = [
+            ("EVB_RUN", session.reserve_run_number(self.plan()).to_string()),
             ("EVB_EXPERIMENT", self.plan().name.clone()),
             ("EVB_TYPE", run_type.clone()),
             ("EVB_COMMENT", comment.clone()),
@@ -389,9 +393,6 @@ impl<'a> Service<'a> {
             Some(Ok(())) => {
                 let Some(Starting { run_type, comment, .. }) = self.start.take() else { return Ok(()) };
                 self.take_point(session)?;
-                // A registry that cannot be read has no number that is not known from an earlier run.
-                let latest = self.shared.with_registry(|registry| registry.latest()).unwrap_or_default();
-                session.number_beyond(latest);
                 session.describe_runs(&run_type, &comment);
                 let status = RunStatus { run_type, comment, ..RunStatus::default() };
                 let started = Instant::now();
@@ -486,7 +487,7 @@ impl<'a> Service<'a> {
         self.next = None;
         if !run.is_stopped && state == "stopped" && self.point + 1 < self.loaded.points.len() {
             self.point += 1;
-            self.begin(run_type, comment);
+            self.begin(session, run_type, comment);
         }
         Ok(())
     }

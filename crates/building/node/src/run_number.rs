@@ -9,7 +9,7 @@ use std::{
     collections::BTreeSet,
     fs::{self, OpenOptions},
     io::{self, Read as _, Seek as _, Write as _},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 /// The file with the number of the latest run.
@@ -26,6 +26,8 @@ pub(crate) struct RunNumbers {
     fixed: Option<u64>,
     /// Numbers up to this one are taken.
     latest: u64,
+    /// The number of the next run in this data directory, where it was asked for before the run; none for a run that stores nothing.
+    reserved: Option<(Option<PathBuf>, u64)>,
 }
 
 impl RunNumbers {
@@ -39,21 +41,36 @@ impl RunNumbers {
         self.latest = self.latest.max(latest);
     }
 
+    /// The number that the next run of this plan will have.
+    pub(crate) fn reserve(&mut self, plan: &Plan) -> u64 {
+        let number = self.next(plan);
+        self.reserved = Some((directory(plan).map(Path::to_owned), number));
+        number
+    }
+
     /// The number of the next run.
     pub(crate) fn next(&mut self, plan: &Plan) -> u64 {
         if let Some(fixed) = self.fixed {
             return fixed;
         }
-        let stored = match plan.storage.keep {
-            Keep::None => None,
-            // The builders report a directory that cannot be written.
-            Keep::All | Keep::OneIn(_) => take(&plan.storage.directory, self.latest).ok(),
-        };
+        if let Some((place, number)) = self.reserved.take()
+            && place.as_deref() == directory(plan)
+            && number > self.latest
+        {
+            return number;
+        }
+        // The builders report a directory that cannot be written.
+        let stored = directory(plan).and_then(|directory| take(directory, self.latest).ok());
         stored.unwrap_or_else(|| {
             self.unstored = self.unstored.max(self.latest) + 1;
             self.unstored
         })
     }
+}
+
+/// Where the runs of a plan are stored; `None` if they are not.
+fn directory(plan: &Plan) -> Option<&Path> {
+    (plan.storage.keep != Keep::None).then_some(plan.storage.directory.as_path())
 }
 
 /// Takes the next number of a directory, which is created if it is missing. The number is beyond `beyond`.

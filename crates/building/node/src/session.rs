@@ -197,6 +197,11 @@ impl<'a> Session<'a> {
         self.description = RunInfo { run_type, comment, ..RunInfo::default() };
     }
 
+    /// The number of the next run of this plan, before the run. Another plan may store elsewhere, and then has another number.
+    pub fn reserve_run_number(&mut self, plan: &Plan) -> u64 {
+        self.numbers.reserve(plan)
+    }
+
     /// The next run gets a number beyond this one.
     pub fn number_beyond(&mut self, latest: u64) {
         self.numbers.number_beyond(latest);

@@ -215,7 +215,7 @@ fn nodes_are_asked_before_any_of_them_changes() {
 fn hooks_run_before_and_after_and_a_scan_has_a_run_for_each_point() {
     let lab = Lab::with(&format!("{}[sweep]\n\"builder.units\" = [1, 2, 3]\n", ENDLESS.replace("1000000000", "500")));
     for (name, text) in [
-        ("before", "test ! -e closed && echo before $EVB_TYPE >> hooks"),
+        ("before", "test ! -e closed && echo before $EVB_RUN $EVB_TYPE >> hooks"),
         ("after", "echo after $EVB_RUN $EVB_STATE $EVB_GOOD $EVB_VERDICT >> hooks"),
     ] {
         lab.write(name, format!("#!/bin/sh\n{text}\n"));
@@ -241,9 +241,9 @@ fn hooks_run_before_and_after_and_a_scan_has_a_run_for_each_point() {
             "after 1 stopped true good",
             "after 2 stopped true good",
             "after 3 stopped true good",
-            "before test",
-            "before test",
-            "before test"
+            "before 1 test",
+            "before 2 test",
+            "before 3 test"
         ]
     );
     let units = [3, 2, 1].map(|run| service.get(&format!("/api/runs/{run}"))["record"]["builder_units"].as_u64());
