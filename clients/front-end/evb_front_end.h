@@ -103,6 +103,27 @@ void evb_front_end_statistics(const evb_front_end *front_end, evb_front_end_coun
 /* What a code means, as an English sentence without its full stop. */
 const char *evb_front_end_error_text(int code);
 
+/* Run control: evb tells a front end its settings, the start and the stop by the lines of
+ * docs/reference/front-end-control.md. The functions are in evb_front_end_control.c. */
+typedef struct evb_front_end_control evb_front_end_control;
+
+/* Carries out an order: "configure", "start", "next", "pause", "resume" or "stop". `arguments` is a JSON object for the first
+ * three, such as {"run":17,"type":"physics"}, and "" for the others. Returns null, or why the order is not possible. Orders
+ * come from one thread, one after the other. */
+typedef const char *evb_front_end_order(void *board, const char *order, const char *arguments);
+
+/* Opens the way of run control to a front end, which listens at HOST:PORT, or with `listens` 0 connects to it, again and
+ * again. `board` is passed on to `obey`.
+ * Errors: EVB_BAD_ARGUMENT, EVB_BAD_ADDRESS, EVB_UNREACHABLE (it cannot listen there), EVB_NO_MEMORY. */
+int evb_front_end_control_open(evb_front_end_control **control, const char *address, int listens, evb_front_end_order *obey,
+                               void *board);
+
+/* Says "busy", "ready" or "problem TEXT" to run control. Errors: EVB_BAD_ARGUMENT, EVB_UNREACHABLE (no run listens). */
+int evb_front_end_control_say(evb_front_end_control *control, const char *line);
+
+/* Ends the connection and the thread, when the order under way is carried out, and frees the control. */
+void evb_front_end_control_close(evb_front_end_control *control);
+
 /* CRC-32C (Castagnoli) of `length` bytes that follow bytes with the checksum `before`, 0 at the beginning. */
 uint32_t evb_crc32c(uint32_t before, const void *bytes, size_t length);
 

@@ -12,5 +12,6 @@ copied, and other threads of Python go on while a call waits. docs/guides/front-
 """
 
 from ._native import Counts, FrontEnd, crc32c
+from .control import Control
 
-__all__ = ["Counts", "FrontEnd", "crc32c"]
+__all__ = ["Control", "Counts", "FrontEnd", "crc32c"]

@@ -159,6 +159,7 @@ fn value(kind: &KeyKind) -> String {
         KeyKind::IntegerOr { min, max: i64::MAX, word } => format!("`\"{word}\"`, or a whole number from {min}"),
         KeyKind::IntegerOr { min, max, word } => format!("`\"{word}\"`, or a whole number, {min} to {max}"),
         KeyKind::Section(_) | KeyKind::Choice(_) | KeyKind::Sweep => "table, see below".to_owned(),
+        KeyKind::Free { most } => format!("table of texts, numbers and flags, at most {most}"),
         KeyKind::Like { section, .. } => format!("table, as `[{section}]`"),
         KeyKind::List { .. } => "list of tables".to_owned(),
     }

@@ -4,7 +4,7 @@ use crate::{
     diagnostics::Problem,
     limits::{MAX_NAME, MAX_PATH},
     schema::{Key, KeyKind, preset_names, quoted},
-    tree::{Node, Value},
+    tree::{Node, Table, Value},
 };
 use evb_core::{Bandwidth, ByteCount, Frequency, QuantityError, Span};
 use std::{fmt::Display, str::FromStr};
@@ -34,6 +34,7 @@ pub(crate) fn check(key: &Key, node: &Node, path: &str) -> Option<Problem> {
             Err(fault(format!("cannot be {}", brief(text)), "unknown", format!("write {}", key.kind.describe())))
         }
         (KeyKind::Text, Value::Text(_)) => Ok(()),
+        (KeyKind::Free { most }, Value::Table(table)) => free(table, *most),
         _ => Err(wrong_type(key, node)),
     };
     let Fault { what, help, label } = outcome.err()?;
@@ -172,6 +173,34 @@ fn has_length(items: &[Node], least: usize, most: usize) -> Result<(), Fault> {
 fn not_an_item(index: usize, what: &str, example: &str) -> Fault {
     let help = format!("every value of the list must be {what}, such as {example}");
     fault(format!("has something else than {what} at place {index}"), "not all of one kind", help)
+}
+
+/// A table for others: evb bounds it, and does not know its keys.
+fn free(table: &Table, most: usize) -> Result<(), Fault> {
+    if table.0.len() > most {
+        let help = format!("leave some out: {most} are possible");
+        return Err(fault(format!("has {} keys, more than {most}", table.0.len()), "too many", help));
+    }
+    let odd = table.0.iter().find(|entry| entry.key.is_empty() || entry.key.contains(char::is_control));
+    if let Some(entry) = odd {
+        return Err(fault(
+            format!("has the key {}", brief(&entry.key)),
+            "not a name",
+            "write names without control characters",
+        ));
+    }
+    let is_plain = |node: &Node| match &node.value {
+        Value::Text(_) | Value::Integer(_) | Value::Flag(_) => true,
+        Value::Number(number) => number.is_finite(),
+        _ => false,
+    };
+    match table.0.iter().find(|entry| !is_plain(&entry.node)) {
+        None => Ok(()),
+        Some(entry) => {
+            let what = format!("has something else than a text, a finite number or a flag at {}", brief(&entry.key));
+            Err(fault(what, "not a plain value", "write values such as \"high\", 12, 0.5 or true"))
+        }
+    }
 }
 
 fn name(text: &str) -> Result<(), Fault> {

@@ -98,6 +98,10 @@ pub(crate) enum KeyKind {
         section: &'static str,
         table: &'static KeyKind,
     },
+    /// A table whose keys evb does not know: texts, numbers and flags for others.
+    Free {
+        most: usize,
+    },
     /// Key paths and lists of values.
     Sweep,
 }
@@ -169,7 +173,7 @@ impl KeyKind {
             Self::Keep { .. } => "\"all\", \"none\" or { one_in = 10 }",
             Self::IntegerOr { word: "auto", .. } => "a whole number or \"auto\"",
             Self::IntegerOr { .. } => "a whole number or \"any\"",
-            Self::Section(_) | Self::Choice(_) | Self::Like { .. } | Self::Sweep => "a table",
+            Self::Section(_) | Self::Choice(_) | Self::Like { .. } | Self::Free { .. } | Self::Sweep => "a table",
             Self::List { .. } => "a list of tables",
         }
     }
@@ -197,7 +201,7 @@ impl KeyKind {
             Self::Choice(choice) => {
                 format!("{{ {} = {:?} }}", choice.tag(), choice.forms().first().map_or("", |form| form.name))
             }
-            Self::Section(_) | Self::Like { .. } | Self::Sweep => "{}".to_owned(),
+            Self::Section(_) | Self::Like { .. } | Self::Free { .. } | Self::Sweep => "{}".to_owned(),
             Self::List { .. } => "[]".to_owned(),
         }
     }

@@ -24,6 +24,7 @@ mod fault;
 mod filter;
 mod first_stage;
 mod framing;
+mod front_end_control;
 pub(crate) mod network;
 mod protocol;
 mod readout;

@@ -84,6 +84,14 @@ cases! {
     framing_with_a_checksum_of_nothing: boards("size = \"8 B\"\nchecksum = { type = \"crc-32\", at = 0, from = 4, to = 4 }", "");
     framing_with_another_width_of_the_counter: boards("size = \"8 B\"\ncounter = { at = 0, bits = 12 }", ", counter_bits = 32");
     framing_without_a_place: boards("size = \"8 B\"\ncounter = { bits = 12 }", "");
+    control_without_an_address: boards("size = \"8 B\"", ", control = {}");
+    control_with_two_addresses: boards("size = \"8 B\"", ", control = { connect = \"a:1\", listen = \"a:2\" }");
+    control_that_waits_too_long: boards("size = \"8 B\"", ", control = { connect = \"a:1\", timeout = \"10 s\" }");
+    control_with_a_list_as_setting: boards("size = \"8 B\"", ", control = { connect = \"a:1\", settings = { masks = [1, 2] } }");
+    control_with_an_infinite_setting: boards("size = \"8 B\"", ", control = { connect = \"a:1\", settings = { limit = inf } }");
+    control_with_too_many_settings: boards("size = \"8 B\"", &format!(", control = {{ connect = \"a:1\", settings = {{ {} }} }}", (0..65).map(|n| format!("k{n} = 0")).collect::<Vec<_>>().join(", ")));
+    control_with_settings_too_long: boards("size = \"8 B\"", &format!(", control = {{ connect = \"a:1\", settings = {{ mask = \"{}\" }} }}", "x".repeat(4001)));
+    control_of_a_file: "[trigger]\ntype = \"data\"\n[readout]\nunits = 1\nsource = { type = \"file\", file = \"a.raw\", control = { connect = \"a:1\" } }\n[builder]\nunits = 1\n";
     unknown_key: with("[builder]\nunits = 2\nslot = 64\n");
     unknown_key_of_another_section: with("[builder]\nunits = 2\nbusy = 64\n");
     unknown_section: with("[triger]\nevents = 1000\n");

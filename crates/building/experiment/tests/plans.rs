@@ -13,7 +13,10 @@ use evb_filter::{ChainStep, Code, Rule, Selection, StreamId, UnitsPlan, Width};
 use evb_protocol::{
     Assignment, ClockOffset, ClockSettings, Coincidence, Config, FirstPhase, Protocol, Shaping, ShapingStep, Trigger,
 };
-use evb_sources::{ByteOrder, ClockField, Field, FrameChecksum, FrameEnd, Framing, FrontEndLink, LiveSpec, SourceSpec};
+use evb_sources::{
+    ByteOrder, ClockField, ControlLink, ControlSpec, Field, FrameChecksum, FrameEnd, Framing, FrontEndLink, LiveSpec,
+    Setting, SourceSpec,
+};
 use evb_transport_registry::{Settings, TransportChoice, find};
 use std::path::{Path, PathBuf};
 
@@ -484,7 +487,7 @@ fn blocks_fit_sources_and_triggers() {
 }
 
 fn live(link: FrontEndLink, bits: u8, framing: Option<Framing>) -> SourceSpec {
-    SourceSpec::Live(LiveSpec { link, counter: EventCounter::new(bits), framing })
+    SourceSpec::Live(LiveSpec { link, counter: EventCounter::new(bits), framing, control: None })
 }
 
 /// The board of `full.toml` that listens.
@@ -509,7 +512,18 @@ fn full_board() -> SourceSpec {
     };
     let counter = EventCounter { bits: 12, first: FirstCounter::Any };
     let link = FrontEndLink::TcpClient("board:9000".into());
-    SourceSpec::Live(LiveSpec { link, counter, framing: Some(framing) })
+    let settings = [
+        ("threshold", Setting::Integer(12)),
+        ("gain", Setting::Text("high".into())),
+        ("tau", Setting::Number(0.5)),
+        ("veto", Setting::Flag(true)),
+    ];
+    let control = ControlSpec {
+        link: ControlLink::Listen("0.0.0.0:9400".into()),
+        timeout: Span::from_secs(1),
+        settings: settings.map(|(name, value)| (name.to_owned(), value)).into(),
+    };
+    SourceSpec::Live(LiveSpec { link, counter, framing: Some(framing), control: Some(control) })
 }
 
 /// The framing of the file of `full.toml`.

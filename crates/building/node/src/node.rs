@@ -70,6 +70,13 @@ pub(crate) trait NodeRole: Send {
     fn notice(&mut self) -> Option<Notice> {
         None
     }
+    /// Returns true when what the node was asked to prepare or to arm is done. It is asked in every turn until then: other
+    /// nodes share the worker, so no wait for a front end may hold it.
+    fn is_ready(&mut self, _now: Time) -> Result<bool, NodeError> {
+        Ok(true)
+    }
+    /// Waits for no answers of others any more: the node is about to close in one go.
+    fn hurry(&mut self) {}
     fn report(&self, now: Time) -> Report;
     /// Begins the account and opens the files of this run, which follows without a stop. All events have
     /// ended, and [`finish`](Self::finish) has closed the files.
@@ -98,6 +105,8 @@ pub(crate) struct NodeRun {
     pub(crate) finished: bool,
     /// The node was ordered to finish, and has files open.
     pub(crate) closing: bool,
+    /// Run control waits for the node to be ready.
+    pub(crate) is_asked: bool,
     /// The run that follows without a stop, when the files are closed.
     pub(crate) next: Option<RunStart>,
 }
@@ -139,6 +148,10 @@ impl<T: Transport> Node<T> {
         let worked = role.work(now, received < BATCH)?;
         role.transmit(now, &mut |transmit| link.send(transmit));
         let sent = link.flush();
+        if run.is_asked && role.is_ready(now)? {
+            run.is_asked = false;
+            channel.notify(id, Notice::Ready);
+        }
         while let Some(notice) = role.notice() {
             channel.notify(id, notice);
         }
@@ -160,8 +173,7 @@ impl<T: Transport> Node<T> {
         self.link.begin_run();
         match CoreBinding::bind_after(self.binding.as_deref(), || open(self.id, run, &self.link.outbox.transport)) {
             Ok(role) => {
-                self.run = Some(NodeRun { role, finished: false, closing: false, next: None });
-                channel.notify(self.id, Notice::Ready);
+                self.run = Some(NodeRun { role, finished: false, closing: false, is_asked: true, next: None });
             }
             Err(error) => channel.notify(self.id, Notice::Failed(error)),
         }
@@ -206,6 +218,7 @@ impl<T: Transport> Node<T> {
 
 /// Closes a node, however long that takes. Errors are ignored, since run control is gone.
 pub(crate) fn close(role: &mut dyn NodeRole, now: Time) {
+    role.hurry();
     while let Ok(false) = role.finish(now, true) {
         std::thread::sleep(CLOSE_AGAIN);
     }

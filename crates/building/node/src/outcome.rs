@@ -277,7 +277,7 @@ impl Outcome {
 const fn done(step: ConfigureStep) -> &'static str {
     match step {
         ConfigureStep::Join => "have joined",
-        ConfigureStep::Open | ConfigureStep::Connect | ConfigureStep::Prepare => "are ready",
+        ConfigureStep::Open | ConfigureStep::Connect | ConfigureStep::Prepare | ConfigureStep::Arm => "are ready",
     }
 }
 

@@ -1,6 +1,6 @@
 //! A readout unit as a node: the unit and the bytes of its fragments.
 
-use crate::control::Order;
+use crate::control::{Notice, Order};
 use crate::error::NodeError;
 use crate::node::NodeRole;
 use crate::pool::Pool;
@@ -10,7 +10,7 @@ use bytes::Bytes;
 use evb_core::{EventCounter, Machine, NodeId, NodeRange, SourceId, Span, Time, Transmit};
 use evb_experiment::{Plan, StageLink};
 use evb_protocol::{Arrival, Config, FragmentStatus, Message, ReadoutCommand, wire};
-use evb_record::Slots;
+use evb_record::{Slots, SourceRecord};
 use evb_sources::{Framing, INLET_BITS, LiveItem, LiveSource, Source, SourceSpec};
 use evb_transport::{Buffers, Waker};
 use evb_unit::{
@@ -18,6 +18,7 @@ use evb_unit::{
     shaping::{self, Shaper, Slot},
 };
 use findings::Refusals;
+use front_end::FrontEnd;
 pub(crate) use input::source_error;
 use input::{Input, Origin};
 use source_watch::SourceWatch;
@@ -25,6 +26,7 @@ use std::collections::VecDeque;
 
 mod apart;
 mod findings;
+mod front_end;
 mod input;
 mod source_watch;
 
@@ -49,6 +51,8 @@ pub(crate) struct ReadoutNode {
     apart: ApartStream,
     apart_options: ApartOptions,
     refusals: Refusals,
+    /// The control connection of its live front end, if that hears run control.
+    front_end: Option<FrontEnd>,
     /// The state of its live source.
     watch: SourceWatch,
     /// Number of fragments that a live front end claims to have sent.
@@ -72,7 +76,7 @@ impl ReadoutNode {
         node: NodeId,
         (waker, buffers): (Waker, Option<Buffers>),
     ) -> Result<Self, NodeError> {
-        let (mut live_counter, mut framing) = (None, None);
+        let (mut live_counter, mut framing, mut control) = (None, None, None);
         let sources = Sources::open(plan, unit.0, |source| {
             if let StageLink::Inlets(paths) = &plan.link {
                 live_counter = Some(EventCounter::new(INLET_BITS));
@@ -85,6 +89,7 @@ impl ReadoutNode {
                 SourceSpec::Live(live) => {
                     live_counter = Some(live.counter);
                     framing.clone_from(&live.framing);
+                    control.clone_from(&live.control);
                     LiveSource::start(live, &options, waker.clone()).map(Origin::Live)
                 }
                 _ => Source::open(spec, &options).map(Origin::OnDemand),
@@ -92,6 +97,7 @@ impl ReadoutNode {
             let origin = origin.map_err(|error| source_error(unit, &error))?;
             Ok::<_, NodeError>(Input::new(origin, Pool::new(buffers.clone())))
         })?;
+        let front_end = control.map(|control| FrontEnd::open(&control, unit, &run.info, waker)).transpose()?;
         let (apart_options, is_timed) = (ApartOptions::new(plan, text, unit), plan.building.coincidence.is_some());
         Ok(Self {
             apart: ApartStream::new(apart_options.of_run(run), run.clock),
@@ -104,6 +110,7 @@ impl ReadoutNode {
             numbered: if plan.link == StageLink::None && !is_timed { plan.building.numbered.len() } else { 0 },
             is_timed,
             refusals: Refusals::default(),
+            front_end,
             watch: SourceWatch::default(),
             announced: None,
             shaper: Shaper::new(&plan.building, unit.0),
@@ -265,6 +272,7 @@ impl NodeRole for ReadoutNode {
     }
 
     fn order(&mut self, now: Time, order: Order) {
+        self.front_end.iter_mut().for_each(|front_end| front_end.order(order));
         if order == Order::Start {
             self.unit.start(now);
             self.watch.begin(now);
@@ -280,7 +288,20 @@ impl NodeRole for ReadoutNode {
         let has_read = self.unit.read(now, LIMITS)?;
         let moved = self.take_arrivals(now) || has_read;
         self.take_apart();
+        self.front_end.iter_mut().for_each(FrontEnd::listen);
         Ok(moved)
+    }
+
+    fn is_ready(&mut self, _now: Time) -> Result<bool, NodeError> {
+        self.front_end.as_mut().map_or(Ok(true), FrontEnd::is_ready)
+    }
+
+    fn hurry(&mut self) {
+        self.front_end.iter_mut().for_each(FrontEnd::hurry);
+    }
+
+    fn notice(&mut self) -> Option<Notice> {
+        self.front_end.as_mut()?.note().map(Notice::Note)
     }
 
     fn transmit(&mut self, now: Time, send: &mut dyn FnMut(Transmit<Message<Bytes>>) -> bool) {
@@ -312,6 +333,7 @@ impl NodeRole for ReadoutNode {
         self.unit.next_run(now);
         self.watch.begin(now);
         self.refusals = Refusals::default();
+        self.front_end.iter_mut().for_each(|front_end| front_end.next_run(&run.info));
         self.slots_before = self.slots();
         Ok(())
     }
@@ -325,7 +347,9 @@ impl NodeRole for ReadoutNode {
         report.counts.apart_unstored = self.apart.unstored();
         report.counts.source_id = source_id;
         report.counts.rejected = self.refusals.count();
-        report.counts.source = self.counter.map(|_| self.watch.record());
+        report.counts.source = self
+            .counter
+            .map(|_| SourceRecord { control: self.front_end.as_ref().map(FrontEnd::record), ..self.watch.record() });
         let (slots, before) = (self.slots(), self.slots_before);
         report.slots = Slots {
             used: slots.used - before.used,
@@ -336,6 +360,7 @@ impl NodeRole for ReadoutNode {
         report.identity = self.identity();
         report.findings = self.findings(came, apart);
         report.findings.extend(self.apart.finding());
+        report.findings.extend(self.front_end.iter().flat_map(FrontEnd::findings));
         Report::Readout(report)
     }
 
@@ -344,6 +369,7 @@ impl NodeRole for ReadoutNode {
             self.unit.machine.handle_command(now, ReadoutCommand::Finish);
         }
         self.take_apart();
-        Ok(self.apart.finish())
+        let has_stopped = !is_last || self.front_end.as_mut().is_none_or(FrontEnd::finish);
+        Ok(self.apart.finish() && has_stopped)
     }
 }

@@ -178,6 +178,13 @@ impl<T: Transport> Worker<'_, T> {
                 let run = RunStart { info: run, clock: HostClock::of(self.clock) };
                 self.nodes[index].prepare(&run, self.open, &self.channel);
             }
+            (Order::Arm, _) => {
+                // A node without a run has failed, and has said so.
+                if let Some(run) = &mut node.run {
+                    run.role.order(now, order);
+                    run.is_asked = true;
+                }
+            }
             (Order::Start | Order::Pause | Order::Resume | Order::Settle | Order::Stop | Order::Cut, _) => {
                 if let Some(run) = &mut node.run {
                     run.role.order(now, order);

@@ -22,6 +22,7 @@
 
 mod board;
 mod capture;
+mod control_spec;
 mod csv;
 mod draw;
 mod error;
@@ -43,6 +44,7 @@ pub use board::{
     BoardFrame, ByteOrder, ChecksumKind, ClockField, Field, FrameChecksum, FrameEnd, FrameScanner, Framing,
 };
 pub use capture::Capture;
+pub use control_spec::{ControlLink, ControlSpec, Setting};
 pub use error::SourceError;
 use evb_core::checksum;
 pub use fed::{

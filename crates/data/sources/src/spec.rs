@@ -1,6 +1,6 @@
 //! The typed description of a source, as the experiment file resolves to it.
 
-use crate::{SourceError, board::Framing, hits::Slicing};
+use crate::{ControlSpec, SourceError, board::Framing, hits::Slicing};
 use evb_core::{ByteCount, EventCounter, Frequency};
 use serde::{Deserialize, Serialize};
 use std::{
@@ -91,6 +91,9 @@ pub struct LiveSpec {
     /// The framing of its fragments; evb's own if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub framing: Option<Framing>,
+    /// The connection by which it hears run control, if it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub control: Option<ControlSpec>,
 }
 
 /// The way to a live front end. Addresses are `host:port`.

@@ -27,6 +27,8 @@ pub struct Config {
     pub groups: Vec<NodeRange>,
     /// Nodes without which no run continues: when one is lost, the run is stopped.
     pub required: Vec<NodeId>,
+    /// Front ends hear run control: they start before the run, and hear of pauses and of the stop.
+    pub front_ends: bool,
     /// Runs may follow each other without a stop.
     pub may_split: bool,
     /// When all lost nodes are there again, the next run begins with them, without a command.
@@ -56,6 +58,7 @@ impl Config {
             groups: Vec::new(),
             duration: None,
             kills: Vec::new(),
+            front_ends: false,
             may_split: true,
             rejoin: false,
             required: Vec::new(),

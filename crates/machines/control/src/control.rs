@@ -152,12 +152,12 @@ impl Control {
             (Command::Split, Phase::Running) if self.config.may_split => self.split(now),
             (Command::Pause, Phase::Running) => {
                 self.phase = Phase::Paused { since: now };
-                self.order(self.config.event_manager, Order::Pause);
+                self.order_data_taking(Order::Pause);
             }
             (Command::Resume, Phase::Paused { since }) => {
                 self.end_pause(now, since);
                 self.phase = Phase::Running;
-                self.order(self.config.event_manager, Order::Resume);
+                self.order_data_taking(Order::Resume);
             }
             (Command::Stop | Command::Abort, Phase::Configuring { .. }) => self.give_up_configuration(Phase::Initial),
             (Command::Stop, phase) if phase.takes_triggers() || phase.is_splitting() => self.stop(now),
@@ -304,6 +304,7 @@ impl Control {
             ConfigureStep::Open => self.order_all(Order::Open),
             ConfigureStep::Connect => self.order_all(Order::Connect),
             ConfigureStep::Prepare => self.order_all(Order::Prepare),
+            ConfigureStep::Arm => self.order_all(Order::Arm),
         }
     }
 
@@ -343,7 +344,8 @@ impl Control {
                 self.nodes.connect_all();
                 self.phase = Phase::Configured;
             }
-            ConfigureStep::Prepare => self.start(now),
+            ConfigureStep::Prepare if self.config.front_ends => self.begin_step(now, ConfigureStep::Arm, true),
+            ConfigureStep::Prepare | ConfigureStep::Arm => self.start(now),
         }
     }
 
@@ -407,7 +409,7 @@ impl Control {
         }
         self.phase = Phase::Draining;
         self.moved = now;
-        self.order(self.config.event_manager, Order::Stop);
+        self.order_data_taking(Order::Stop);
     }
 
     /// Begins the next run without a stop, or with a short one when lost nodes are there again.
@@ -630,6 +632,14 @@ impl Control {
     fn order(&mut self, node: NodeId, order: Order) {
         if self.nodes.is_joined(node) {
             self.orders.push_back((node, order));
+        }
+    }
+
+    /// Gives an order to the event manager, and to all nodes if front ends hear run control.
+    fn order_data_taking(&mut self, order: Order) {
+        match self.config.front_ends {
+            true => self.order_all(order),
+            false => self.order(self.config.event_manager, order),
         }
     }
 

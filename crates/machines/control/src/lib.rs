@@ -86,7 +86,7 @@ impl Command {
 pub enum Notice {
     /// The node takes orders: for the first time, or again after it was gone.
     Joined,
-    /// The node has carried out [`Order::Open`], [`Order::Connect`] or [`Order::Prepare`].
+    /// The node has carried out [`Order::Open`], [`Order::Connect`], [`Order::Prepare`] or [`Order::Arm`].
     Ready,
     /// The node has carried out [`Order::Reset`]. What it said before belongs to an earlier configuration.
     Reset,
@@ -120,17 +120,19 @@ pub enum Order {
     Connect,
     /// Open sources and files for the next run.
     Prepare,
+    /// Start the front ends that hear run control, for the run that is prepared.
+    Arm,
     /// Begin the run.
     Start,
-    /// Take no triggers for now (event manager).
+    /// Take no triggers for now (event manager). Let front ends that hear run control pause.
     Pause,
-    /// Take triggers again (event manager).
+    /// Take triggers again (event manager). Let those front ends resume.
     Resume,
     /// Turn triggers away, count them, and say when all events have ended (event manager).
     Settle,
     /// Close the files, send the last report of the run, and open files for the next one. Everything else continues.
     Next,
-    /// Take no more triggers (event manager).
+    /// Take no more triggers (event manager). Stop front ends that hear run control.
     Stop,
     /// End events with the fragments that are there: no more will come (builder units).
     Cut,

@@ -80,8 +80,11 @@ pub enum ConfigureStep {
     Open,
     /// All nodes connect to their peers.
     Connect,
-    /// All nodes open their sources and files.
+    /// All nodes open their sources and files, and front ends that hear run control take their settings.
     Prepare,
+    /// Front ends that hear run control start. None does before all have their settings: a run that cannot begin starts
+    /// no board.
+    Arm,
 }
 
 /// The phase that the machine is in: the states, and the parts of those that have several.

@@ -61,7 +61,7 @@ impl World {
         while let Some((node, order)) = self.control.poll_order() {
             self.orders.push((node, order));
             let answer = match order {
-                Order::Open | Order::Connect | Order::Prepare => Notice::Ready,
+                Order::Open | Order::Connect | Order::Prepare | Order::Arm => Notice::Ready,
                 Order::Reset => Notice::Reset,
                 Order::Finish | Order::Next => Notice::Finished,
                 Order::Settle => Notice::Settled,
@@ -488,6 +488,7 @@ fn input() -> impl Strategy<Value = Input> {
 struct Checker {
     /// The orders of each node since it was last reset or joined.
     since: BTreeMap<NodeId, Vec<Order>>,
+    front_ends: bool,
 }
 
 impl Checker {
@@ -501,9 +502,12 @@ impl Checker {
                 assert!(done.contains(&Order::Connect), "{node} has no peers");
                 assert_ne!(last(&[Order::Start, Order::Finish]), Some(Order::Start), "{node} has a run");
             }
+            Order::Arm => assert_eq!(done.last(), Some(&Order::Prepare)),
+            Order::Start if self.front_ends => assert_eq!(done.last(), Some(&Order::Arm)),
             Order::Start => assert_eq!(done.last(), Some(&Order::Prepare)),
             // All others hear of the end of the event manager. One without a run has no use for it.
             Order::Lost(EVM) => {}
+            Order::Pause | Order::Resume | Order::Stop if self.front_ends => {}
             Order::Pause | Order::Resume | Order::Settle | Order::Stop | Order::Lost(_) => assert_eq!(node, EVM),
             Order::Cut | Order::Next | Order::Finish | Order::Reset | Order::Exit | Order::Die => {}
         }
@@ -517,9 +521,10 @@ impl Checker {
 proptest! {
     /// Orders make sense, states are reported, and a stopped run ends, for any input in any order.
     #[test]
-    fn any_history_ends(inputs in prop::collection::vec(input(), 0..200)) {
-        let config = Config { rejoin: true, ..config() };
-        let (mut control, mut now, mut checker) = (Control::new(config), Time::ZERO, Checker::default());
+    fn any_history_ends(inputs in prop::collection::vec(input(), 0..200), front_ends: bool) {
+        let config = Config { rejoin: true, front_ends, ..config() };
+        let checker = Checker { front_ends, ..Checker::default() };
+        let (mut control, mut now, mut checker) = (Control::new(config), Time::ZERO, checker);
         let (mut shown, mut asked) = (RunState::Initial, 0_u32);
         for input in inputs {
             match input {
@@ -549,7 +554,7 @@ proptest! {
                 if order == Order::Settle && !asked.is_multiple_of(3) {
                     control.handle_notice(now, node, Notice::Settled);
                 }
-                if matches!(order, Order::Open | Order::Connect | Order::Prepare) && !asked.is_multiple_of(17) {
+                if matches!(order, Order::Open | Order::Connect | Order::Prepare | Order::Arm) && !asked.is_multiple_of(17) {
                     control.handle_notice(now, node, Notice::Ready);
                 }
             }

@@ -77,7 +77,7 @@ impl Run {
         while let Some((node, order)) = self.control.poll_order() {
             self.orders.push((node, order));
             let answer = match order {
-                Order::Open | Order::Connect | Order::Prepare => Notice::Ready,
+                Order::Open | Order::Connect | Order::Prepare | Order::Arm => Notice::Ready,
                 Order::Reset => Notice::Reset,
                 Order::Finish => Notice::Finished,
                 _ => continue,

@@ -40,7 +40,7 @@ pub use qualification::{LinkSpeed, LinkVerdict, PairOfNodes, Qualification};
 use serde::{Deserialize, Serialize};
 pub use shaping::{Shaping, Slots};
 pub use simulation::{KnownMap, LinkRecord, Mapping, Network, NetworkFault, Simulation};
-pub use source::{SourceRecord, SourceState, WaitingSource, waiting_sources};
+pub use source::{FrontEndRecord, SourceRecord, SourceState, WaitingSource, waiting_sources};
 pub use stages::Stages;
 use std::collections::BTreeMap;
 pub use timeline::{Dip, EventTimes, Timeline};

@@ -87,6 +87,22 @@ pub struct SourceRecord {
     /// Mark of its last fragment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_mark: Option<u32>,
+    /// What the front end has said to run control, if it hears run control.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub control: Option<FrontEndRecord>,
+}
+
+/// What a front end has said to run control by itself, over the run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FrontEndRecord {
+    /// It is busy at the time of the record.
+    pub busy: bool,
+    /// Number of times that it became busy.
+    pub vetoes: u64,
+    /// Time for which it was busy, in seconds.
+    pub busy_s: f64,
+    /// Number of problems that it has reported.
+    pub problems: u64,
 }
 
 /// A source that a run waits for.

@@ -2,11 +2,11 @@
 
 use evb_record::{
     Basis, Benchmark, BenchmarkSettings, Bounds, Broadcast, BuilderOccupancy, BuilderRecord, Bundles, Calibration,
-    Change, Class, Comparison, CoreToCore, CpuLoad, Difference, Dip, Events, Filtering, Finding, FindingKind, Given,
-    HardwareMeasurement, Interval, KnownMap, Latency, Launches, LinkRecord, LinkSpeed, LinkVerdict, Mapping, Network,
-    NetworkFault, Occupancy, Origin, Outcome, PairOfNodes, PaperItem, Parameters, Qualification, ReadoutOccupancy,
-    ReadoutRecord, Record, RecordKind, Relation, RunComparison, Sensitivity, Shaping, Simulation, Slots, SourceRecord,
-    SourceState, Stages, Stream, Timeline, Times, Trigger, Verdict, Window,
+    Change, Class, Comparison, CoreToCore, CpuLoad, Difference, Dip, Events, Filtering, Finding, FindingKind,
+    FrontEndRecord, Given, HardwareMeasurement, Interval, KnownMap, Latency, Launches, LinkRecord, LinkSpeed,
+    LinkVerdict, Mapping, Network, NetworkFault, Occupancy, Origin, Outcome, PairOfNodes, PaperItem, Parameters,
+    Qualification, ReadoutOccupancy, ReadoutRecord, Record, RecordKind, Relation, RunComparison, Sensitivity, Shaping,
+    Simulation, Slots, SourceRecord, SourceState, Stages, Stream, Timeline, Times, Trigger, Verdict, Window,
 };
 use serde_json::Value;
 use std::{
@@ -98,6 +98,7 @@ fn alone() -> Record {
                 last_s: Some(1.0),
                 last_counter: Some(1),
                 last_mark: Some(1),
+                control: Some(FrontEndRecord { busy: true, vetoes: 1, busy_s: 1.0, problems: 1 }),
             }),
         }],
         bundles: Some(Bundles {
@@ -496,7 +497,7 @@ fn every_row_of_the_reference_page_is_whole_and_units_are_as_in_the_name() {
         let expected = match name.trim_matches(['`', ']', '[']) {
             name if name.ends_with("seconds") || name.starts_with("window.") && name.ends_with("_s") => "s",
             name if name.starts_with("network.faults") && name.ends_with("_s") || name.ends_with(".step_s") => "s",
-            name if ["made_s", "known_s", "since_s", "last_s"].iter().any(|end| name.ends_with(end)) => "s",
+            name if ["made_s", "known_s", "since_s", "last_s", "busy_s"].iter().any(|end| name.ends_with(end)) => "s",
             name if name.ends_with("_hz") || name.contains("_hz.") => "Hz",
             name if name.ends_with("bytes_per_s") => "B/s",
             name if name.ends_with("mb_per_s") => "MB/s",

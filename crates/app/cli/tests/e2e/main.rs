@@ -15,6 +15,7 @@ mod fabric;
 mod faults;
 mod filter_memory;
 mod filters;
+mod front_end_control;
 mod hosts;
 mod identity;
 mod inputs;

@@ -2,7 +2,7 @@
 
 use super::{
     coincidence::{CLOCK_OFFSET, LATENCY, OPTIONAL, SORT_DEPTH},
-    framing,
+    framing, front_end_control,
 };
 use crate::{choice::*, diagnostics::Problem, limits::*, schema::*, tree::Node, view::View};
 use evb_core::{ByteCount, EventCounter, FirstCounter, Frequency, SourceId};
@@ -140,19 +140,19 @@ pub(super) static SOURCE: Choice<Source> = Choice {
         variant(
             "tcp",
             "live front ends that connect by TCP",
-            live_keys![LISTEN],
+            live_keys![LISTEN, CONTROL],
             live(|view| live_spec(view, FrontEndLink::Tcp(view.text("listen").to_owned()))),
         ),
         variant(
             "udp",
             "live front ends that send UDP datagrams",
-            live_keys![LISTEN],
+            live_keys![LISTEN, CONTROL],
             live(|view| live_spec(view, FrontEndLink::Udp(view.text("listen").to_owned()))),
         ),
         variant(
             "tcp-client",
             "a live front end that listens for a connection by TCP; evb connects again when it ends",
-            live_keys![required("connect", KeyKind::Address, "address of the front end")],
+            live_keys![required("connect", KeyKind::Address, "address of the front end"), CONTROL],
             live(|view| live_spec(view, FrontEndLink::TcpClient(view.text("connect").to_owned()))),
         ),
         variant(
@@ -223,6 +223,13 @@ const FRAMING_KEY: Key = optional(
     "the framing of its fragments, if it is not evb's own; by default that of `readout.framing`",
 );
 
+const CONTROL: Key = optional(
+    "control",
+    KeyKind::Section(front_end_control::CONTROL),
+    "the connection by which the front end hears run control: settings, start and stop; by default it hears nothing. See \
+     [its lines](front-end-control.md)",
+);
+
 /// The use of the second identity of a fragment.
 const IDENTITY: Key = key(
     "identity",
@@ -250,7 +257,8 @@ static DAMAGED: Words<bool> = Words(&[
 ]);
 
 fn live_spec(view: View<'_>, link: FrontEndLink) -> SourceSpec {
-    SourceSpec::Live(LiveSpec { link, counter: counter(view), framing: framing::make(view) })
+    let (framing, control) = (framing::make(view), front_end_control::make(view));
+    SourceSpec::Live(LiveSpec { link, counter: counter(view), framing, control })
 }
 
 /// The event counter of a live source.
@@ -353,7 +361,8 @@ fn size_of(table: &Node) -> Option<ByteCount> {
 /// Checks sizes, addresses and framings.
 pub(super) fn check(view: View<'_>) -> impl Iterator<Item = Problem> {
     let framings = used(view).into_iter().filter_map(framing::check);
-    sizes(view).into_iter().chain(listeners(view)).chain(framings.take(MAX_FOUND))
+    let controls = used(view).into_iter().filter_map(move |source| front_end_control::check(view, source));
+    sizes(view).into_iter().chain(listeners(view)).chain(framings.take(MAX_FOUND)).chain(controls.take(MAX_FOUND))
 }
 
 /// Sizes of generated fragments must be possible.

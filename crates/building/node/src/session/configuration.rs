@@ -184,15 +184,25 @@ impl Configuration {
     }
 }
 
+/// The longest wait for a front end that hears run control; none if no front end does.
+fn front_end_timeout(plan: &Plan) -> Option<Span> {
+    let controls = plan.sources.iter().filter_map(|source| source.live()?.control.as_ref());
+    controls.map(|control| control.timeout).max()
+}
+
 /// The configuration of run control for a plan.
 pub(super) fn config(plan: &Plan, patience: Duration) -> Config {
     let kills = plan.faults.iter().filter_map(|fault| match fault.action {
         FaultAction::Kill { at } => Some((at, fault.node)),
         _ => None,
     });
+    let front_ends = front_end_timeout(plan);
+    // The node of a front end names it when its timeout is over: run control must not be faster.
+    let longest = plan.run.peer_timeout.max(front_ends.unwrap_or(Span::ZERO));
     Config {
+        front_ends: front_ends.is_some(),
         join_timeout: Span(patience.as_nanos() as u64 * 1000),
-        ready_timeout: Span(plan.run.peer_timeout.0.saturating_add(READY_GRACE.0)),
+        ready_timeout: Span(longest.0.saturating_add(READY_GRACE.0)),
         drain_timeout: plan.run.drain_timeout,
         report_window: Span(plan.run.peer_timeout.0 / REPORT_WINDOW),
         groups: vec![plan.building.readout_nodes(), plan.building.builder_nodes()],

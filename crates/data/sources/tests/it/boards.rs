@@ -240,7 +240,7 @@ proptest! {
 }
 
 fn spec(link: FrontEndLink) -> LiveSpec {
-    LiveSpec { link, counter: EventCounter::new(32), framing: Some(digitiser()) }
+    LiveSpec { link, counter: EventCounter::new(32), framing: Some(digitiser()), control: None }
 }
 
 fn counters(items: &[LiveItem]) -> Vec<u64> {

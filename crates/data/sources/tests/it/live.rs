@@ -70,7 +70,7 @@ impl Listening {
 
 /// A source of evb's own framing.
 pub(crate) fn live(link: FrontEndLink, counter_bits: u8) -> LiveSpec {
-    LiveSpec { link, counter: EventCounter::new(counter_bits), framing: None }
+    LiveSpec { link, counter: EventCounter::new(counter_bits), framing: None, control: None }
 }
 
 pub(crate) fn tcp(counter_bits: u8) -> LiveSpec {

@@ -37,6 +37,8 @@ impl Driver {
             }
             Order::Die => self.crash(id, None),
             Order::Exit => self.end_process(id),
+            // No schedule has front ends.
+            Order::Arm => self.tell(id, Notice::Ready),
             // No schedule splits a run; the tests of the command do.
             Order::Settle | Order::Next => {}
         }
