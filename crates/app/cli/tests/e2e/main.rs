@@ -52,3 +52,4 @@ mod support;
 mod sweep;
 mod texts;
 mod traffic;
+mod tutorial;
