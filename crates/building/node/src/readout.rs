@@ -361,7 +361,7 @@ impl NodeRole for ReadoutNode {
         report.findings = self.findings(came, apart);
         report.findings.extend(self.apart.finding());
         report.findings.extend(self.front_end.iter().flat_map(FrontEnd::findings));
-        Report::Readout(report)
+        Report::Readout(report.into())
     }
 
     fn finish(&mut self, now: Time, is_last: bool) -> Result<bool, NodeError> {

@@ -81,7 +81,7 @@ impl Account {
                     samples.sample(&self.readouts, &self.builders);
                 }
             }
-            Report::Readout(report) => put(&mut self.readouts, self.config.readout_nodes(), node, report),
+            Report::Readout(report) => put(&mut self.readouts, self.config.readout_nodes(), node, *report),
             Report::Builder(report) => put(&mut self.builders, self.config.builder_nodes(), node, report),
         }
     }

@@ -7,11 +7,14 @@ use crate::{
     meter::Meter,
     shaping::Rounds,
 };
-use evb_core::{EventId, Machine, NodeId, NodeRange, Time, Transmit};
+use evb_core::{EventId, Machine, NodeId, NodeRange, SourceId, Time, Transmit};
 use evb_experiment::Plan;
-use evb_protocol::{BlockSize, Ending, ManagerCommand, ManagerCounts, ManagerEvent, ManagerMachine, Message};
-use evb_record::Events;
+use evb_protocol::{
+    BlockSize, ClockState, Ending, ManagerCommand, ManagerCounts, ManagerEvent, ManagerMachine, Message, OutcomeCounts,
+    Synchrony,
+};
 use evb_record::steady::RATES;
+use evb_record::{ClockPlace, ClockRecord, Events};
 use std::collections::VecDeque;
 
 /// An event manager with the account of its builders.
@@ -42,6 +45,8 @@ pub struct EventManager<B> {
     before: ManagerCounts,
     /// Blocks of the runs before.
     blocks_before: u64,
+    /// The clocks at the end of the run before.
+    clocks_before: Vec<OutcomeCounts>,
     /// Triggers that were turned away between the two runs.
     switched: u64,
 }
@@ -98,6 +103,7 @@ impl<B: Clone> EventManager<B> {
             meter: Meter::default(),
             before: ManagerCounts::default(),
             blocks_before: 0,
+            clocks_before: vec![OutcomeCounts::default(); config.readout_units.into()],
             switched: 0,
         }
     }
@@ -291,6 +297,7 @@ impl<B: Clone> EventManager<B> {
             latency_us: self.latencies.summary(),
             latency_ns: self.latencies.distribution(),
             series: self.meter.series(now, &self.counts()),
+            clocks: self.clocks().zip(&self.clocks_before).map(|(now, before)| record_of_clock(&now, before)).collect(),
             ..ManagerReport::of(&self.events())
         };
         report.trigger.switched = self.switched;
@@ -306,6 +313,11 @@ impl<B: Clone> EventManager<B> {
     pub fn triggered_and_ended(&self) -> (u64, u64) {
         let Events { built, incomplete, rejected, .. } = self.counted.ended;
         (self.counted.triggered(self.machine.counts()), built + incomplete + rejected)
+    }
+
+    /// The clocks of the readout units; none where fragments are not matched by time.
+    fn clocks(&self) -> impl Iterator<Item = ClockState> {
+        (0..self.readout_nodes.count).map_while(|unit| self.machine.clock(SourceId(unit)))
     }
 
     /// The counts of events of this run.
@@ -327,6 +339,7 @@ impl<B: Clone> EventManager<B> {
     pub fn next_run(&mut self, now: Time) {
         self.before = self.counted.of(self.machine.counts());
         self.blocks_before = self.machine.counts().triggered;
+        self.clocks_before = self.clocks().map(|clock| clock.counts).collect();
         self.switched = 0;
         self.latencies.reset();
         self.of_builders.fill(Events::default());
@@ -347,6 +360,21 @@ impl<B: Clone> EventManager<B> {
         // They came before this run, and say nothing about its rates.
         let counts = self.counts();
         self.meter.start(now, &counts);
+    }
+}
+
+/// The record of a clock, whose counts were others at the start of the run.
+fn record_of_clock(clock: &ClockState, before: &OutcomeCounts) -> ClockRecord {
+    ClockRecord {
+        place: match clock.synchrony {
+            Synchrony::Unheard => ClockPlace::Unheard,
+            Synchrony::Sought => ClockPlace::Sought,
+            Synchrony::Regular => ClockPlace::Regular,
+            Synchrony::Known => ClockPlace::Known,
+        },
+        found: clock.counts.found - before.found,
+        lost: clock.counts.lost - before.lost,
+        drift_ppm: clock.drift.map(|drift| drift * 1e6),
     }
 }
 

@@ -8,6 +8,8 @@ use evb_record::steady::{Offer, Series, Steady};
 use evb_record::{Bundles, Finding, FindingKind, Record, RecordKind, Shaping, Slots, Trigger};
 use std::collections::BTreeMap;
 
+mod clocks;
+
 /// Most sources with faults that a record names.
 const MOST_FAULTY: usize = 1000;
 
@@ -61,8 +63,12 @@ impl Account {
         if bundles.is_none() {
             self.name_faults();
         }
+        for (readout, clock) in self.readouts.iter_mut().zip(&self.manager.clocks) {
+            readout.counts.clock = Some(*clock);
+        }
         let trigger = Trigger { offered_rate_hz: offered.rate_hz, ..self.manager.trigger };
         self.findings.extend(same_source(&self.readouts));
+        self.findings.extend((0..).zip(&self.readouts).flat_map(|(unit, readout)| clocks::findings(unit, readout)));
         self.findings.extend(not_confirmed(&self.readouts, faults.get(Fault::Mismatch.name()).copied().unwrap_or(0)));
         self.findings.extend(self.readouts.iter_mut().flat_map(|readout| readout.findings.drain(..)));
         self.findings.extend(self.builders.iter_mut().flat_map(|builder| builder.findings.drain(..)));

@@ -4,7 +4,7 @@ use crate::{Distribution, Sizes};
 use evb_core::{NodeId, Span};
 use evb_protocol::{BuilderCounts, FaultCounts, ManagerCounts, Mismatch, ReadoutCounts};
 use evb_record::steady::Series;
-use evb_record::{Broadcast, Events, Filtering, Finding, FindingKind, Latency, Slots, Trigger};
+use evb_record::{Broadcast, ClockRecord, Events, Filtering, Finding, FindingKind, Latency, Slots, Trigger};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ pub enum Report {
     /// The event manager.
     Manager(ManagerReport),
     /// A readout unit.
-    Readout(ReadoutReport),
+    Readout(Box<ReadoutReport>),
     /// A builder unit.
     Builder(BuilderReport),
 }
@@ -97,6 +97,9 @@ pub struct ManagerReport {
     pub latency_ns: Distribution,
     /// Faults by kind.
     pub faults: Faults,
+    /// The clocks of the readout units, where fragments are matched by time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub clocks: Vec<ClockRecord>,
     /// The counts over time by which a window is found.
     pub series: Series,
     /// What its driver knows.
@@ -215,6 +218,7 @@ impl ReadoutReport {
             most_bytes: counts.most_bytes,
             rejected: 0,
             faults: BTreeMap::new(),
+            clock: None,
             source: None,
         };
         Self { through: counts.through.0, counts: of_unit, faults: faults(&counts.faults), ..Self::default() }

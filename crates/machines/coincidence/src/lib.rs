@@ -67,5 +67,5 @@ mod tracking;
 mod trust;
 
 pub use matcher::Matcher;
-pub use outcome::{Outcome, OutcomeCounts, Sink, Slot, Synchrony};
+pub use outcome::{ClockState, Outcome, OutcomeCounts, Sink, Slot, Synchrony};
 pub use settings::{ClockOffset, ClockSettings, Coincidence, Rule};

@@ -5,7 +5,7 @@ mod places;
 mod several;
 
 use crate::matching::Matching;
-use crate::outcome::{Outcome, OutcomeCounts, Sink, Slot, Synchrony};
+use crate::outcome::{ClockState, Outcome, OutcomeCounts, Sink, Slot, Synchrony};
 use crate::search::History;
 use crate::settings::{Coincidence, Rule};
 use crate::source::{Hit, SourceState};
@@ -165,6 +165,16 @@ impl Matcher {
     /// If there is no such source.
     pub fn synchrony(&self, source: usize) -> Synchrony {
         self.sources[source].synchrony()
+    }
+
+    /// The state of the clock of a source.
+    ///
+    /// # Panics
+    /// If there is no such source.
+    pub fn clock(&self, source: usize) -> ClockState {
+        let state = &self.sources[source];
+        let drift = state.tracking.filter(|_| state.follows).map(|tracking| tracking.line.rate);
+        ClockState { synchrony: state.synchrony(), drift, counts: state.counts }
     }
 
     /// Number of hits of a source without an outcome.

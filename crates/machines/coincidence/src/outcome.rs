@@ -107,3 +107,15 @@ pub enum Synchrony {
     /// The place is known.
     Known,
 }
+
+/// The state of the clock of a source.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ClockState {
+    /// The knowledge about its place in the common time.
+    pub synchrony: Synchrony,
+    /// Time by which the clock falls behind the common time, per time of the clock; negative if it gains. `None` while it is
+    /// not known, and for a clock that is not followed.
+    pub drift: Option<f64>,
+    /// Number of hits by outcome.
+    pub counts: OutcomeCounts,
+}

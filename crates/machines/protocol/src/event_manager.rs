@@ -16,7 +16,7 @@ use crate::{Assigned, Assignment, Completion, Config, Ending, Fault, FaultCounts
 use alignment::{Aligned, Alignment};
 use alloc::{boxed::Box, collections::VecDeque, vec::Vec};
 use core::marker::PhantomData;
-use evb_coincidence::{OutcomeCounts, Synchrony};
+use evb_coincidence::ClockState;
 use evb_core::{EventId, Machine, NodeId, NodeRange, SourceId, Span, Time, Transmit};
 use matching::Matching;
 use open::OpenEvents;
@@ -220,10 +220,9 @@ impl<B> ManagerMachine<B> {
         full || readouts.iter().any(|readout| readout.busy)
     }
 
-    /// Number of fragments of a readout unit by outcome, and what is known of the place of its clock. `None` where
-    /// fragments are not matched by time, or for a unit without a clock.
-    pub fn coincidence(&self, unit: SourceId) -> Option<(OutcomeCounts, Synchrony)> {
-        self.matching.as_ref()?.state(unit.index())
+    /// The state of the clock of a readout unit; `None` where fragments are not matched by time.
+    pub fn clock(&self, unit: SourceId) -> Option<ClockState> {
+        self.matching.as_ref()?.clock(unit.index())
     }
 
     /// Number of events that wait for a builder.

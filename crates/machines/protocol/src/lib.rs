@@ -91,7 +91,9 @@ pub mod wire;
 
 pub use builder_unit::{BuilderCommand, BuilderCounts, BuilderEvent, BuilderMachine, Built, Mismatch};
 pub use config::{Assignment, Config, Protocol, Shaping, ShapingStep, Trigger};
-pub use evb_coincidence::{ClockOffset, ClockSettings, Coincidence, Outcome, OutcomeCounts, Rule, Synchrony};
+pub use evb_coincidence::{
+    ClockOffset, ClockSettings, ClockState, Coincidence, Outcome, OutcomeCounts, Rule, Synchrony,
+};
 pub use evb_core::FragmentStatus;
 pub use event_manager::{ManagerCommand, ManagerCounts, ManagerEvent, ManagerMachine};
 pub use fault::{Fault, FaultCounts};

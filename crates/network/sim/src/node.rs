@@ -171,7 +171,7 @@ impl Node {
     pub(crate) fn report(&self, now: Time) -> Option<Report> {
         Some(match &self.unit {
             NodeUnit::Manager(unit) => Report::Manager(unit.report(now)),
-            NodeUnit::Readout(unit) => Report::Readout(unit.report(now)),
+            NodeUnit::Readout(unit) => Report::Readout(unit.report(now).into()),
             NodeUnit::Builder(unit) => Report::Builder(unit.report(now)),
             NodeUnit::Traffic(..) | NodeUnit::Remote => return None,
         })

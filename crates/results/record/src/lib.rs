@@ -40,7 +40,7 @@ pub use qualification::{LinkSpeed, LinkVerdict, PairOfNodes, Qualification};
 use serde::{Deserialize, Serialize};
 pub use shaping::{Shaping, Slots};
 pub use simulation::{KnownMap, LinkRecord, Mapping, Network, NetworkFault, Simulation};
-pub use source::{FrontEndRecord, SourceRecord, SourceState, WaitingSource, waiting_sources};
+pub use source::{ClockPlace, ClockRecord, FrontEndRecord, SourceRecord, SourceState, WaitingSource, waiting_sources};
 pub use stages::Stages;
 use std::collections::BTreeMap;
 pub use timeline::{Dip, EventTimes, Timeline};
@@ -336,6 +336,9 @@ pub struct ReadoutRecord {
     /// Faults of its fragments by kind, as the unit and the builders counted them. Empty where fragments came in bundles.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub faults: BTreeMap<String, u64>,
+    /// The clock of the source, where fragments are matched by time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock: Option<ClockRecord>,
     /// The live source of the unit; none for generated and recorded fragments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<SourceRecord>,

@@ -92,6 +92,36 @@ pub struct SourceRecord {
     pub control: Option<FrontEndRecord>,
 }
 
+/// What is known of the place of a clock in the common time of all clocks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ClockPlace {
+    /// Nothing has come with this clock.
+    #[default]
+    Unheard,
+    /// The place is being looked for.
+    Sought,
+    /// The place cannot be found: the intervals between the fragments are too regular.
+    Regular,
+    /// The place is known.
+    Known,
+}
+
+/// The clock of a source whose fragments are matched by time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ClockRecord {
+    /// Its place in the common time at the time of the record.
+    pub place: ClockPlace,
+    /// Number of times that the place was found.
+    pub found: u64,
+    /// Number of times that the place was lost.
+    pub lost: u64,
+    /// Time by which the clock falls behind the common time, in millionths; negative if it gains. `None` if it is not followed or
+    /// its place is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drift_ppm: Option<f64>,
+}
+
 /// What a front end has said to run control by itself, over the run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FrontEndRecord {

@@ -2,11 +2,12 @@
 
 use evb_record::{
     Basis, Benchmark, BenchmarkSettings, Bounds, Broadcast, BuilderOccupancy, BuilderRecord, Bundles, Calibration,
-    Change, Class, Comparison, CoreToCore, CpuLoad, Difference, Dip, Events, Filtering, Finding, FindingKind,
-    FrontEndRecord, Given, HardwareMeasurement, Interval, KnownMap, Latency, Launches, LinkRecord, LinkSpeed,
-    LinkVerdict, Mapping, Network, NetworkFault, Occupancy, Origin, Outcome, PairOfNodes, PaperItem, Parameters,
-    Qualification, ReadoutOccupancy, ReadoutRecord, Record, RecordKind, Relation, RunComparison, Sensitivity, Shaping,
-    Simulation, Slots, SourceRecord, SourceState, Stages, Stream, Timeline, Times, Trigger, Verdict, Window,
+    Change, Class, ClockPlace, ClockRecord, Comparison, CoreToCore, CpuLoad, Difference, Dip, Events, Filtering,
+    Finding, FindingKind, FrontEndRecord, Given, HardwareMeasurement, Interval, KnownMap, Latency, Launches,
+    LinkRecord, LinkSpeed, LinkVerdict, Mapping, Network, NetworkFault, Occupancy, Origin, Outcome, PairOfNodes,
+    PaperItem, Parameters, Qualification, ReadoutOccupancy, ReadoutRecord, Record, RecordKind, Relation, RunComparison,
+    Sensitivity, Shaping, Simulation, Slots, SourceRecord, SourceState, Stages, Stream, Timeline, Times, Trigger,
+    Verdict, Window,
 };
 use serde_json::Value;
 use std::{
@@ -90,6 +91,7 @@ fn alone() -> Record {
             most_bytes: 1,
             rejected: 1,
             faults: [("missing".into(), 1)].into(),
+            clock: Some(ClockRecord { place: ClockPlace::Known, found: 1, lost: 0, drift_ppm: Some(1.0) }),
             source: Some(SourceRecord {
                 state: SourceState::Sending,
                 since_s: 1.0,

@@ -8,7 +8,7 @@ use crate::{
     text::{aligned, hanging, metric},
     verdict::verdict,
 };
-use evb_record::{Broadcast, ReadoutRecord, Record, Stream};
+use evb_record::{Broadcast, ClockPlace, ReadoutRecord, Record, Stream};
 use std::{collections::BTreeMap, fmt::Write as _, path::Path};
 
 /// The summary of a run: a table of the builders, or of the event builders of two stages, totals, faults and the verdict.
@@ -111,6 +111,7 @@ fn totals(record: &Record, width: usize) -> String {
     if !record.placement.is_empty() {
         rows.push(("placement", placement(&record.placement)));
     }
+    rows.extend(clocks(record));
     rows.extend(set_apart(record));
     if let Some(first) = record.builders.iter().flat_map(|builder| &builder.files).next() {
         let files: u64 = record.builders.iter().map(|builder| builder.file_count.max(builder.files.len() as u64)).sum();
@@ -118,6 +119,24 @@ fn totals(record: &Record, width: usize) -> String {
         rows.push(("files", format!("{first}{more}")));
     }
     aligned(&rows, width)
+}
+
+/// The clocks of the readout units, where fragments are matched by time: their drift, or what is wrong.
+fn clocks(record: &Record) -> Option<(&'static str, String)> {
+    let of_unit = |(index, readout): (usize, &ReadoutRecord)| {
+        let clock = readout.clock?;
+        let state = match (clock.place, clock.drift_ppm) {
+            (ClockPlace::Known, Some(drift)) => format!("{drift:+.2} ppm"),
+            (ClockPlace::Known, None) => "given".to_owned(),
+            (ClockPlace::Sought, _) => "not found".to_owned(),
+            (ClockPlace::Regular, _) => "not found, regular".to_owned(),
+            (ClockPlace::Unheard, _) => "not heard".to_owned(),
+        };
+        let lost = if clock.lost > 0 { format!(", lost {} times", clock.lost) } else { String::new() };
+        Some(format!("ru{index} {state}{lost}"))
+    };
+    let units: Vec<_> = record.readouts.iter().enumerate().filter_map(of_unit).collect();
+    (!units.is_empty()).then(|| ("clocks", units.join("; ")))
 }
 
 /// The live fragments that belong to no event: how many of each readout unit, why, and where they are.

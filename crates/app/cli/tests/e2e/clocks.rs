@@ -4,6 +4,7 @@
 //! trigger as the truth, and a CRC-16. What it sends lies in a file, or goes through a connection.
 
 use crate::support::{Lab, Numbers, Outcome, THREADS, check_accounts, read_all};
+use evb_record::{ClockPlace, FindingKind};
 use std::{collections::BTreeMap, io::Write as _, net::TcpListener, thread};
 
 const SEED: u64 = 7;
@@ -29,6 +30,8 @@ struct Board {
     gain: u64,
     /// The board misses one trigger in this many, drawn by chance.
     misses: Option<usize>,
+    /// Its triggers come at equal intervals.
+    is_regular: bool,
     /// The board adds a hit without a trigger before one trigger in this many, drawn by chance.
     noise: Option<usize>,
 }
@@ -67,7 +70,8 @@ impl Board {
         };
         for trigger in 0..TRIGGERS {
             // The minimum of two uniform numbers: irregular, and never two at once.
-            let next = time + 500 + common.below(3 * INTERVAL).min(common.below(3 * INTERVAL)) as u64;
+            let drawn = 500 + common.below(3 * INTERVAL).min(common.below(3 * INTERVAL)) as u64;
+            let next = time + if self.is_regular { INTERVAL as u64 } else { drawn };
             if self.noise.is_some_and(|one_in| own.below(one_in) == 0) {
                 add(time + (next - time) / 2, NOISE, &mut own);
             }
@@ -129,9 +133,9 @@ fn common_triggers(boards: &[Board]) -> usize {
 }
 
 const BOARDS: [Board; 3] = [
-    Board { first_counter: Some(1), offset: 0, gain: 0, misses: None, noise: None },
-    Board { first_counter: None, offset: 462_500_000, gain: 1, misses: Some(100), noise: None },
-    Board { first_counter: Some(77), offset: 5, gain: 2, misses: Some(50), noise: Some(100) },
+    Board { first_counter: Some(1), offset: 0, gain: 0, misses: None, is_regular: false, noise: None },
+    Board { first_counter: None, offset: 462_500_000, gain: 1, misses: Some(100), is_regular: false, noise: None },
+    Board { first_counter: Some(77), offset: 5, gain: 2, misses: Some(50), is_regular: false, noise: Some(100) },
 ];
 
 /// Clocks with other beginnings and rates, no counter, one that counts its own triggers, misses and noise: complete events
@@ -143,6 +147,26 @@ fn boards_are_matched_by_the_times_of_a_trigger_source() {
     assert_eq!(outcome.record().events.triggered, TRIGGERS, "{outcome}");
     assert_eq!(complete, common_triggers(&BOARDS), "{outcome}");
     assert_eq!(apart.keys().collect::<Vec<_>>(), ["out_of_window"], "{outcome}");
+    let clocks = outcome.record().readouts.into_iter().map(|readout| readout.clock.expect("a clock"));
+    let gains = BOARDS.map(|board| board.gain as f64 * 10.0);
+    for (clock, gain) in clocks.zip(gains) {
+        let ahead = gains[0] - gain - clock.drift_ppm.unwrap_or(0.0);
+        assert!(clock.place == ClockPlace::Known && ahead.abs() < 0.5, "{clock:?} of a board that gains {gain} ppm");
+        assert_eq!(clock.lost, 0, "{clock:?}");
+    }
+}
+
+/// Hits at equal intervals fit each other at many places: that is said, and no event is made by chance.
+#[test]
+fn hits_at_equal_intervals_are_not_matched_by_chance() {
+    let boards =
+        [Board { is_regular: true, ..Board::default() }, Board { is_regular: true, offset: 9_000, ..Board::default() }];
+    let (lab, outcome) = run("type = \"time\"\nwindow = \"1 us\"\nsource = 0", &boards);
+    assert_eq!(check(&lab, &outcome, &boards).0, 0, "{outcome}");
+    let record = outcome.record();
+    assert_eq!(record.readouts[1].clock.expect("a clock").place, ClockPlace::Regular, "{outcome}");
+    let told = record.findings.iter().find(|finding| finding.kind == FindingKind::OutOfStep).expect("a finding");
+    assert!(told.message.contains("of its fragments belong: they come at regular intervals"), "{told:?}");
 }
 
 /// Without a trigger source, an event is where enough boards have seen something.

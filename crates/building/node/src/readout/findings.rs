@@ -84,9 +84,14 @@ impl ReadoutNode {
             refused => format!("was sent no fragment; {refused} times it was sent something else"),
         };
         add_if(came == 0, self.finding(FindingKind::SilentSource, &silent));
-        let message =
-            format!("could not tell to which events {out_of_step} of its fragments belong: {}", self.reason());
-        add_if(out_of_step > 0, self.finding(FindingKind::OutOfStep, &message).hint(self.hint_for_turns()));
+        let turns = counts.faults.get(Fault::Resynchronised);
+        let message = format!(
+            "could not tell to which events {out_of_step} of its fragments belong: its counter started again or leapt \
+             {turns} times"
+        );
+        // The event manager tells of clocks.
+        let counts_wrong = out_of_step > 0 && !self.is_timed;
+        add_if(counts_wrong, self.finding(FindingKind::OutOfStep, &message).hint(self.hint_for_turns()));
         let disputed = faults(Fault::Disputed);
         let message =
             format!("sent {disputed} fragments with numbers that others of its fragments have, and other contents");
@@ -115,15 +120,6 @@ impl ReadoutNode {
         found
     }
 
-    /// The reason why a live source does not know its events.
-    fn reason(&self) -> String {
-        let turns = self.unit.counts().faults.get(Fault::Resynchronised);
-        match self.is_timed {
-            true => "the place of its clock in time was not known".into(),
-            false => format!("its counter started again or leapt {turns} times"),
-        }
-    }
-
     /// Returns true if the experiment file says with which number the source begins.
     fn is_declared(&self) -> bool {
         self.counter.is_some_and(|counter| counter.first != FirstCounter::Unknown)
@@ -139,9 +135,6 @@ impl ReadoutNode {
 
     /// Advice for a source whose counter started again.
     fn hint_for_turns(&self) -> String {
-        if self.is_timed {
-            return "the offset of a clock is found by hits at irregular intervals, which the reference has too".into();
-        }
         let identity = self.unit.machine.counts().identity;
         let narrower = self.counter.and_then(|counter| identity.narrower(counter.bits));
         match (narrower, identity.last_turn) {

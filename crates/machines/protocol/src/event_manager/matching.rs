@@ -2,7 +2,7 @@
 
 use crate::{Config, Message, Settled, Times};
 use alloc::vec::Vec;
-use evb_coincidence::{Matcher, Outcome, OutcomeCounts, Sink, Synchrony};
+use evb_coincidence::{ClockState, Matcher, Outcome, Sink};
 use evb_core::{EventId, NodeId, Time, Transmit};
 
 /// Most outcomes in one message to a readout unit.
@@ -88,8 +88,8 @@ impl Matching {
         }
     }
 
-    /// Number of fragments of a source by outcome, and what is known of its place in time.
-    pub(super) fn state(&self, unit: usize) -> Option<(OutcomeCounts, Synchrony)> {
-        (unit < self.clocks).then(|| (*self.matcher.counts(unit), self.matcher.synchrony(unit)))
+    /// The state of the clock of a readout unit.
+    pub(super) fn clock(&self, unit: usize) -> Option<ClockState> {
+        (unit < self.clocks).then(|| self.matcher.clock(unit))
     }
 }

@@ -28,7 +28,7 @@ fn boards_with_different_clocks_are_matched() {
     result.check(&boards);
     for unit in 0..4 {
         result.check_account(unit);
-        assert!(result.placed(unit) > SHARE, "{} {:?}", result.placed(unit), result.coincidence[unit]);
+        assert!(result.placed(unit) > SHARE, "{} {:?}", result.placed(unit), result.clocks[unit]);
     }
     assert_eq!(result.placed(0), 1.0, "every hit of the trigger source is an event");
     // A turn has a message to the event manager and one from it for each unit, and a few fragments.
@@ -47,8 +47,8 @@ fn a_narrow_clock_that_wraps_often_is_unwrapped_through_pauses() {
     result.check(&boards);
     for unit in 1..3 {
         result.check_account(unit);
-        assert_eq!((result.coincidence[unit].0.found, result.coincidence[unit].0.lost), (1, 0));
-        assert!(result.placed(unit) > SHARE, "{} {:?}", result.placed(unit), result.coincidence[unit]);
+        assert_eq!((result.clocks[unit].counts.found, result.clocks[unit].counts.lost), (1, 0));
+        assert!(result.placed(unit) > SHARE, "{} {:?}", result.placed(unit), result.clocks[unit]);
     }
 }
 
@@ -88,7 +88,7 @@ fn a_regular_pulser_is_set_apart() {
     result.check(&boards);
     for unit in 1..3 {
         assert_eq!(result.apart[unit][&Fault::OutOfStep], result.sent[unit]);
-        assert_eq!(result.coincidence[unit].1, Synchrony::Regular);
+        assert_eq!(result.clocks[unit].synchrony, Synchrony::Regular);
     }
 }
 
@@ -102,7 +102,7 @@ fn sources_without_a_trigger_make_events_together() {
     result.check(&boards);
     for unit in 0..4 {
         result.check_account(unit);
-        assert!(result.placed(unit) > SHARE, "{} {:?}", result.placed(unit), result.coincidence[unit]);
+        assert!(result.placed(unit) > SHARE, "{} {:?}", result.placed(unit), result.clocks[unit]);
     }
 }
 
@@ -116,7 +116,7 @@ fn disorder_within_the_sort_depth_does_no_harm() {
     result.check(&boards);
     for unit in 0..3 {
         result.check_account(unit);
-        assert_eq!(result.apart[unit].get(&Fault::Late), None, "{:?}", result.coincidence[unit]);
+        assert_eq!(result.apart[unit].get(&Fault::Late), None, "{:?}", result.clocks[unit]);
         assert!(result.placed(unit) > SHARE);
     }
 }

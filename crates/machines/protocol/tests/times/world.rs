@@ -109,7 +109,7 @@ pub(crate) struct Result {
     pub(crate) events: BTreeMap<EventId, (Vec<Option<Trigger>>, bool)>,
     pub(crate) sent: Vec<u64>,
     pub(crate) readouts: Vec<ReadoutCounts>,
-    pub(crate) coincidence: Vec<(OutcomeCounts, Synchrony)>,
+    pub(crate) clocks: Vec<ClockState>,
     pub(crate) apart: Vec<BTreeMap<Fault, u64>>,
     pub(crate) manager: ManagerCounts,
     pub(crate) messages: u64,
@@ -217,8 +217,8 @@ impl World {
         self.result.readouts = self.readouts.iter().map(|unit| *unit.counts()).collect();
         self.result.lost = self.lost.clone();
         self.result.manager = *self.manager.counts();
-        let state = |unit| self.manager.coincidence(SourceId(unit as u16)).expect("a clock");
-        self.result.coincidence = (0..self.boards.len()).map(state).collect();
+        let state = |unit| self.manager.clock(SourceId(unit as u16)).expect("a clock");
+        self.result.clocks = (0..self.boards.len()).map(state).collect();
         self.result
     }
 
@@ -422,7 +422,7 @@ impl Result {
         for (unit, counts) in self.readouts.iter().enumerate() {
             let apart: u64 = self.apart[unit].values().sum();
             assert!(self.lost[unit] || apart == counts.apart, "unit {unit}: {apart} of {counts:?}");
-            let outcomes = &self.coincidence[unit].0;
+            let outcomes = &self.clocks[unit].counts;
             assert_eq!(self.apart[unit].get(&Fault::Unexpected), None, "unit {unit}: {outcomes:?} {about:#?}");
         }
     }
