@@ -11,7 +11,7 @@ use evb_core::{EventCounter, Machine, NodeId, NodeRange, SourceId, Span, Time, T
 use evb_experiment::{Plan, StageLink};
 use evb_protocol::{Arrival, Config, FragmentStatus, Message, ReadoutCommand, wire};
 use evb_record::{Slots, SourceRecord};
-use evb_sources::{Framing, INLET_BITS, LiveItem, LiveSource, Source, SourceSpec};
+use evb_sources::{DatagramBuffer, Framing, INLET_BITS, LiveItem, LiveSource, Source, SourceSpec};
 use evb_transport::{Buffers, Waker};
 use evb_unit::{
     ReadLimits, Report, Sources, bundle, open_options,
@@ -51,6 +51,8 @@ pub(crate) struct ReadoutNode {
     apart: ApartStream,
     apart_options: ApartOptions,
     refusals: Refusals,
+    /// Datagrams that this host had lost at the start of the run.
+    lost_before: u64,
     /// The control connection of its live front end, if that hears run control.
     front_end: Option<FrontEnd>,
     /// The state of its live source.
@@ -111,6 +113,7 @@ impl ReadoutNode {
             is_timed,
             refusals: Refusals::default(),
             front_end,
+            lost_before: 0,
             watch: SourceWatch::default(),
             announced: None,
             shaper: Shaper::new(&plan.building, unit.0),
@@ -132,6 +135,13 @@ impl ReadoutNode {
         let outside = |event: Option<u64>| event.is_none_or(|event| event as i64 + before < 1);
         let apart = entries.iter().filter(|entry| outside(entry.event)).count();
         (entries.len() as u64, apart as u64, file.source_id().map(u32::from))
+    }
+
+    /// The receive buffer of a front end that sends datagrams, with the losses of this run.
+    fn datagram_buffer(&self) -> Option<DatagramBuffer> {
+        let Some(Input { origin: Origin::Live(live), .. }) = self.unit.source.only() else { return None };
+        let buffer = live.datagram_buffer()?;
+        Some(DatagramBuffer { lost: buffer.lost.map(|lost| lost - self.lost_before), ..buffer })
     }
 
     /// The time slots of all runs since its sources were opened.
@@ -333,6 +343,7 @@ impl NodeRole for ReadoutNode {
         self.unit.next_run(now);
         self.watch.begin(now);
         self.refusals = Refusals::default();
+        self.lost_before += self.datagram_buffer().and_then(|buffer| buffer.lost).unwrap_or(0);
         self.front_end.iter_mut().for_each(|front_end| front_end.next_run(&run.info));
         self.slots_before = self.slots();
         Ok(())
@@ -347,9 +358,11 @@ impl NodeRole for ReadoutNode {
         report.counts.apart_unstored = self.apart.unstored();
         report.counts.source_id = source_id;
         report.counts.rejected = self.refusals.count();
-        report.counts.source = self
-            .counter
-            .map(|_| SourceRecord { control: self.front_end.as_ref().map(FrontEnd::record), ..self.watch.record() });
+        report.counts.source = self.counter.map(|_| SourceRecord {
+            lost: self.datagram_buffer().and_then(|buffer| buffer.lost),
+            control: self.front_end.as_ref().map(FrontEnd::record),
+            ..self.watch.record()
+        });
         let (slots, before) = (self.slots(), self.slots_before);
         report.slots = Slots {
             used: slots.used - before.used,

@@ -54,7 +54,7 @@ pub use feed::{FeedError, FeedOptions, FeedProgress, FeedProtocol, feed};
 pub use framing::{Frame, FrameError, FrameParser, HEADER_SIZE, decode_datagram, encode};
 pub use hits::{HIT_TIME_BYTES, HitsError, Slicing};
 pub use inspection::{InspectedFrame, Inspection, InspectionInput, InspectionLimits, InspectionReport};
-pub use live::{Connections, INLET_BITS, LiveItem, LiveSource, Refused, RejectKind};
+pub use live::{Connections, DatagramBuffer, INLET_BITS, LiveItem, LiveSource, Refused, RejectKind};
 pub use size::{MIN_DRAWN_SIZE, SizeModel};
 pub use source::{OpenOptions, ReadOutcome, Room, Source};
 pub use spec::{Feed, FrontEndLink, LiveSpec, SourceSpec};

@@ -10,6 +10,7 @@ mod inlet;
 mod parser;
 pub(crate) mod quiet;
 pub(crate) mod readers;
+mod sockets;
 
 use crate::{FrameError, FrontEndLink, LiveSpec, OpenOptions, SourceError, path::resolve};
 use bytes::Bytes;
@@ -17,6 +18,8 @@ use evb_core::Mark;
 pub use inlet::INLET_BITS;
 use parser::Frames;
 use quiet::Sockets;
+pub use sockets::DatagramBuffer;
+use sockets::DatagramSocket;
 use std::{
     fmt, io,
     net::{SocketAddr, TcpListener, UdpSocket},
@@ -260,6 +263,7 @@ impl LiveSource {
             waker,
             frames,
             sockets: Sockets::default(),
+            datagrams: OnceLock::new(),
             stop: AtomicBool::new(false),
             any_rejected: AtomicBool::new(false),
             rejected: [const { AtomicU64::new(0) }; RejectKind::ALL.len()],
@@ -275,6 +279,11 @@ impl LiveSource {
     /// The address that front ends deliver to; none for an [`inlet`](Self::inlet).
     pub const fn local_addr(&self) -> Option<SocketAddr> {
         self.local_addr
+    }
+
+    /// The receive buffer of a source of datagrams; `None` for others.
+    pub fn datagram_buffer(&self) -> Option<DatagramBuffer> {
+        self.shared.datagrams.get().map(DatagramSocket::buffer)
     }
 
     /// The connections at present.
@@ -331,6 +340,8 @@ struct Shared {
     waker: Arc<dyn Fn() + Send + Sync>,
     frames: Frames,
     sockets: Sockets,
+    /// The socket of a source of datagrams.
+    datagrams: OnceLock<DatagramSocket>,
     stop: AtomicBool,
     any_rejected: AtomicBool,
     rejected: [AtomicU64; RejectKind::ALL.len()],
@@ -431,6 +442,8 @@ fn start_tcp(listen: &str, shared: &Arc<Shared>) -> io::Result<Listener> {
 
 fn start_udp(listen: &str, shared: &Arc<Shared>) -> io::Result<Listener> {
     let socket = UdpSocket::bind(listen)?;
+    let datagrams = DatagramSocket::set_up(&socket)?;
+    shared.datagrams.get_or_init(|| datagrams);
     socket.set_read_timeout(Some(readers::POLL))?;
     let address = socket.local_addr()?;
     let shared = Arc::clone(shared);

@@ -104,6 +104,7 @@ kinds! {
     Unmatched "unmatched" Fails "Recorded fragments belong to no event: their numbers are out of order, or come before the first event that all sources have"
     Truncated "truncated" Fails "A recording is cut off, or has bytes after its last fragment: its good fragments were used"
     FrontEndSilent "front_end_silent" Fails "A front end that hears run control refused an order during the run, did not answer it, or closed its connection"
+    LostInHost "lost_in_host" Fails "Datagrams of a front end reached this host, and were lost there because the buffer of the socket was full"
     SilentSource "silent_source" Fails "A source delivered no fragment although events were or should have been triggered"
     WrongSource "wrong_source" Fails "A source delivered fragments of another source id than the file expects, or two sources delivered the same"
     FilterFailed "filter_failed" Fails "A filter unit ended repeatedly and was given up: without another one, all events are kept in quarantine"

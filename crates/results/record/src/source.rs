@@ -87,6 +87,10 @@ pub struct SourceRecord {
     /// Mark of its last fragment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_mark: Option<u32>,
+    /// Datagrams of the front end that its host has lost in the run, because the buffer of the socket was full. `None` for other
+    /// sources, and where the system does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost: Option<u64>,
     /// What the front end has said to run control, if it hears run control.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control: Option<FrontEndRecord>,

@@ -100,6 +100,7 @@ fn alone() -> Record {
                 last_s: Some(1.0),
                 last_counter: Some(1),
                 last_mark: Some(1),
+                lost: Some(1),
                 control: Some(FrontEndRecord { busy: true, vetoes: 1, busy_s: 1.0, problems: 1 }),
             }),
         }],

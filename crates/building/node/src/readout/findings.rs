@@ -1,10 +1,10 @@
 //! Findings of a readout unit about its source.
 
 use super::{Input, Origin, ReadoutNode};
-use evb_core::FirstCounter;
+use evb_core::{ByteCount, FirstCounter};
 use evb_protocol::Fault;
 use evb_record::{Finding, FindingKind};
-use evb_sources::{FedEntry, FedFault, FedFile, FilePadding, Refused, RejectKind, Source};
+use evb_sources::{DatagramBuffer, FedEntry, FedFault, FedFile, FilePadding, Refused, RejectKind, Source};
 use evb_unit::SourceIdentity;
 use std::collections::BTreeMap;
 
@@ -92,6 +92,8 @@ impl ReadoutNode {
         // The event manager tells of clocks.
         let counts_wrong = out_of_step > 0 && !self.is_timed;
         add_if(counts_wrong, self.finding(FindingKind::OutOfStep, &message).hint(self.hint_for_turns()));
+        found.extend(self.of_datagrams());
+        let mut add_if = |holds: bool, finding: Finding| found.extend(holds.then_some(finding));
         let disputed = faults(Fault::Disputed);
         let message =
             format!("sent {disputed} fragments with numbers that others of its fragments have, and other contents");
@@ -118,6 +120,18 @@ impl ReadoutNode {
         let alone = self.numbered < 2 || came == 0 || of_all_runs.identity.marked > 0 || !self.is_declared();
         add_if(!alone, self.finding(FindingKind::NoSecondIdentity, message));
         found
+    }
+
+    /// The finding about datagrams that this host has lost.
+    fn of_datagrams(&self) -> Option<Finding> {
+        let DatagramBuffer { bytes, is_limited, lost } = self.datagram_buffer()?;
+        let lost = lost.filter(|lost| *lost > 0)?;
+        let message = format!("lost {lost} datagrams in this host: its socket buffer of {} was full", ByteCount(bytes));
+        let hint = match is_limited {
+            true => "`sysctl -w net.core.rmem_max=33554432` allows a buffer that holds more",
+            false => "the readout unit is slower than its front end: see which of its parts are busy",
+        };
+        Some(self.finding(FindingKind::LostInHost, &message).hint(hint))
     }
 
     /// Returns true if the experiment file says with which number the source begins.

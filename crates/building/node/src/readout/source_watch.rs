@@ -126,6 +126,7 @@ impl SourceWatch {
             last_s: self.last.map(|last| seconds(last.at)),
             last_counter: self.last.map(|last| last.counter),
             last_mark: self.last.and_then(|last| last.mark).map(Mark::value),
+            lost: None,
             control: None,
         }
     }

@@ -4,6 +4,7 @@ use super::{
     Listener, LiveItem, Refused, RejectKind, Shared,
     parser::{Parsed, Parser},
     quiet::SocketWatch,
+    sockets::keep_alive,
     spawn,
 };
 use crate::capture::Capture;
@@ -137,7 +138,12 @@ fn make_room(readers: &mut Vec<Reader>, shared: &Shared) -> bool {
 /// Reads a connection to its end. A front end that connects again may still have fragments in its connection before: the
 /// new one delivers its first when the old ones have ended or are silent.
 fn read_stream(stream: &TcpStream, peer: SocketAddr, shared: &Shared, (state, earlier): (&ReaderState, Vec<Earlier>)) {
-    if stream.set_nonblocking(false).and_then(|()| stream.set_read_timeout(Some(POLL))).is_ok() {
+    let set_up = || {
+        stream.set_nonblocking(false)?;
+        stream.set_read_timeout(Some(POLL))?;
+        Ok::<_, io::Error>(keep_alive(stream)?)
+    };
+    if set_up().is_ok() {
         let watch = shared.frames.have_clock().then(|| shared.sockets.watch(stream)).transpose();
         // Without a file descriptor for the watch there would be no way to tell when the source is quiet.
         let Ok(watch) = watch else { return shared.reject(RejectKind::TooManyConnections, Some(peer), &[]) };

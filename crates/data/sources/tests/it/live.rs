@@ -166,6 +166,30 @@ fn tcp_garbage_is_counted_and_disturbs_nobody() {
     assert_eq!(live.next(), fragment(3, b"three"));
 }
 
+/// The queue takes little, and nobody empties it: the buffer of the socket fills, and the system counts what it throws away.
+#[test]
+fn datagrams_that_the_host_loses_are_counted() {
+    let live = Listening::start(&udp(64), 4 << 20);
+    let lost = || live.source.datagram_buffer().expect("a buffer").lost.expect("a count");
+    assert_eq!(lost(), 0);
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let payload = vec![7; 60_000];
+    let mut sent = 0;
+    // The buffer holds 32 MiB at most, and the queue 16 fragments.
+    while lost() == 0 && sent < 10_000 {
+        for _ in 0..100 {
+            sent += 1;
+            socket.send_to(&encoded(&frame(sent, &payload)), live.address()).unwrap();
+        }
+    }
+    let mut taken = 0;
+    while taken + lost() < sent {
+        taken += u64::from(matches!(live.next(), LiveItem::Fragment { .. }));
+    }
+    assert_eq!(taken + lost(), sent);
+    assert!(lost() > 0);
+}
+
 #[test]
 fn udp_garbage_is_counted_and_disturbs_nobody() {
     let live = Listening::start(&udp(64), 100);
