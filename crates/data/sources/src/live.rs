@@ -8,6 +8,7 @@
 pub(crate) mod connector;
 mod inlet;
 mod parser;
+mod queue;
 pub(crate) mod quiet;
 pub(crate) mod readers;
 mod sockets;
@@ -17,24 +18,26 @@ use bytes::Bytes;
 use evb_core::Mark;
 pub use inlet::INLET_BITS;
 use parser::Frames;
+use queue::Queue;
 use quiet::Sockets;
 pub use sockets::DatagramBuffer;
 use sockets::DatagramSocket;
 use std::{
+    cell::RefCell,
+    collections::VecDeque,
     fmt, io,
     net::{SocketAddr, TcpListener, UdpSocket},
     sync::{
         Arc, Mutex, OnceLock, PoisonError,
         atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
-        mpsc::{Receiver, SyncSender, TrySendError, sync_channel},
     },
     thread::{self, JoinHandle},
 };
 
-/// Most bytes in the queue, whatever the largest fragment is.
-const QUEUE_BYTES: usize = 64 << 20;
+/// Most bytes in the queue, whatever the largest fragment is. As many may be taken from it and not be in use yet.
+const QUEUE_BYTES: usize = 32 << 20;
 /// Fewest and most fragments in the queue.
-const QUEUE_ITEMS: [usize; 2] = [16, 4096];
+const QUEUE_ITEMS: [usize; 2] = [8, 2048];
 
 /// An item from a live source.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -197,7 +200,8 @@ pub struct Connections {
 
 /// A source that front ends deliver to. Dropping it closes the port and all connections and ends their threads.
 pub struct LiveSource {
-    items: Option<Receiver<LiveItem>>,
+    /// Items that were taken from the queue.
+    taken: RefCell<VecDeque<LiveItem>>,
     shared: Arc<Shared>,
     listener: Option<JoinHandle<()>>,
     local_addr: Option<SocketAddr>,
@@ -257,9 +261,9 @@ impl LiveSource {
         begin: impl FnOnce(&Arc<Shared>) -> io::Result<Listener>,
     ) -> io::Result<Self> {
         let [fewest, most] = QUEUE_ITEMS;
-        let (queue, items) = sync_channel((QUEUE_BYTES / frames.max_fragment.max(1) as usize).clamp(fewest, most));
+        let items = (QUEUE_BYTES / frames.max_fragment.max(1) as usize).clamp(fewest, most);
         let shared = Arc::new(Shared {
-            queue,
+            queue: Queue::new(items),
             waker,
             frames,
             sockets: Sockets::default(),
@@ -273,7 +277,7 @@ impl LiveSource {
             peer: Mutex::new(None),
         });
         let (listener, local_addr) = begin(&shared)?;
-        Ok(Self { items: Some(items), shared, listener: Some(listener), local_addr })
+        Ok(Self { taken: RefCell::default(), shared, listener: Some(listener), local_addr })
     }
 
     /// The address that front ends deliver to; none for an [`inlet`](Self::inlet).
@@ -302,15 +306,22 @@ impl LiveSource {
 
     /// The next item, if there is one.
     pub fn try_next(&self) -> Option<LiveItem> {
-        self.shared.next_rejection().or_else(|| self.items.as_ref()?.try_recv().ok())
+        if let Some(rejection) = self.shared.next_rejection() {
+            return Some(rejection);
+        }
+        let mut taken = self.taken.borrow_mut();
+        if taken.is_empty() {
+            self.shared.queue.take(&mut taken);
+        }
+        taken.pop_front()
     }
 }
 
 impl Drop for LiveSource {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::Release);
-        // Readers that wait for room in the queue find it gone.
-        self.items = None;
+        // Readers that wait for room in the queue end.
+        self.shared.queue.close();
         if let Some(listener) = self.listener.take() {
             listener.thread().unpark();
             // A thread that panicked has said so already.
@@ -336,7 +347,7 @@ pub(crate) fn counter_mask(bits: u8) -> Result<u64, SourceError> {
 
 /// State shared by the threads of a source.
 struct Shared {
-    queue: SyncSender<LiveItem>,
+    queue: Queue<LiveItem>,
     waker: Arc<dyn Fn() + Send + Sync>,
     frames: Frames,
     sockets: Sockets,
@@ -389,15 +400,8 @@ impl Shared {
 
     /// Queues an item and waits for room; returns false if the receiver is gone.
     fn deliver(&self, item: LiveItem) -> bool {
-        match self.queue.try_send(item) {
-            Ok(()) => true,
-            Err(TrySendError::Disconnected(_)) => false,
-            Err(TrySendError::Full(item)) => {
-                // The thread that makes room may be asleep.
-                self.wake();
-                self.queue.send(item).is_ok()
-            }
-        }
+        // The thread that makes room may be asleep.
+        self.queue.put(item, || self.wake())
     }
 
     fn reject(&self, kind: RejectKind, peer: Option<SocketAddr>, bytes: &[u8]) {
