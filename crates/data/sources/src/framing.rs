@@ -14,8 +14,8 @@
 //! | 24-27 | mark, or at the end of run the number of fragments; 0 without the flag |
 //! | 28-31 | CRC-32C of bytes 0 to 27 |
 
-use crate::checksum;
-use bytes::{Buf as _, Bytes, BytesMut};
+use crate::{checksum, stream_buffer::StreamBuffer};
+use bytes::{Buf as _, Bytes};
 
 /// Size of a frame's header in bytes.
 pub const HEADER_SIZE: usize = 32;
@@ -151,7 +151,7 @@ pub fn decode_datagram(bytes: &[u8], max_fragment: u32) -> Result<Frame, FrameEr
 /// every push until none is left.
 #[derive(Debug)]
 pub struct FrameParser {
-    buffer: BytesMut,
+    buffer: StreamBuffer,
     max_fragment: u32,
     /// Bytes of an oversized payload that are still to be dropped.
     skip: usize,
@@ -162,7 +162,7 @@ pub struct FrameParser {
 impl FrameParser {
     /// A parser that accepts payloads of up to `max_fragment` bytes.
     pub fn new(max_fragment: u32) -> Self {
-        Self { buffer: BytesMut::new(), max_fragment, skip: 0, ended: None }
+        Self { buffer: StreamBuffer::default(), max_fragment, skip: 0, ended: None }
     }
 
     /// Takes bytes. After an error that ends the stream they are dropped.
@@ -170,7 +170,7 @@ impl FrameParser {
         let dropped = self.skip.min(bytes.len());
         self.skip -= dropped;
         if self.ended.is_none() {
-            self.buffer.extend_from_slice(&bytes[dropped..]);
+            self.buffer.push(&bytes[dropped..]);
         }
     }
 
@@ -195,7 +195,7 @@ impl FrameParser {
             return Ok(None);
         }
         self.buffer.advance(HEADER_SIZE);
-        Ok(Some(header.frame(self.buffer.split_to(length).freeze())))
+        Ok(Some(header.frame(self.buffer.cut(length))))
     }
 
     /// The bytes of an unfinished frame.
@@ -215,7 +215,7 @@ impl FrameParser {
             self.buffer.advance(held);
             self.skip = frame - held;
         } else {
-            self.buffer = BytesMut::new();
+            self.buffer = StreamBuffer::default();
             self.ended = Some(error);
         }
     }

@@ -39,6 +39,7 @@ pub mod payload;
 mod size;
 mod source;
 mod spec;
+mod stream_buffer;
 
 pub use board::{
     BoardFrame, ByteOrder, ChecksumKind, ClockField, Field, FrameChecksum, FrameEnd, FrameScanner, Framing,

@@ -6,8 +6,8 @@
 //! is right or if another magic follows it. What it passes over is counted and kept.
 
 use super::{FrameEnd, Framing};
-use crate::framing::FrameError;
-use bytes::{Buf as _, Bytes, BytesMut};
+use crate::{framing::FrameError, stream_buffer::StreamBuffer};
+use bytes::{Bytes, BytesMut};
 use memchr::memmem;
 use std::sync::Arc;
 
@@ -52,7 +52,7 @@ pub struct FrameScanner {
     framing: Arc<Framing>,
     shortest: usize,
     most: usize,
-    buffer: BytesMut,
+    buffer: StreamBuffer,
     in_step: bool,
     /// Bytes that were passed over since the last frame, and the first of them.
     skipped: usize,
@@ -71,7 +71,7 @@ impl FrameScanner {
             shortest: framing.shortest(),
             most: max_fragment as usize,
             framing,
-            buffer: BytesMut::new(),
+            buffer: StreamBuffer::default(),
             in_step: true,
             skipped: 0,
             kept: BytesMut::new(),
@@ -84,7 +84,7 @@ impl FrameScanner {
     /// Takes bytes.
     pub fn push(&mut self, bytes: &[u8]) {
         if !self.ended {
-            self.buffer.extend_from_slice(bytes);
+            self.buffer.push(bytes);
         }
     }
 
@@ -235,7 +235,7 @@ impl FrameScanner {
     fn take(&mut self, length: usize, good: bool) -> BoardFrame {
         self.in_step = true;
         self.look_at = FIRST_LOOK;
-        let bytes = self.buffer.split_to(length).freeze();
+        let bytes = self.buffer.cut(length);
         let framing = &*self.framing;
         let read = |field: Option<super::Field>| field.map(|field| field.read(&bytes));
         let is_ours = framing.source.is_none_or(|(field, value)| field.read(&bytes) == value);
