@@ -81,6 +81,8 @@ const EXAMPLES: &[Example] = &[
             ],
         )
     },
+    // No board listens.
+    Example { status: 1, drivers: &[Driver::Run], ..example("own-boards", &["trigger.duration=\"1 s\""]) },
     example("filters", &["trigger.events=20000"]),
     example("shaped-links", &["trigger.duration=\"500 ms\""]),
     example("many-sources", &["trigger.events=1000"]),

@@ -2,6 +2,7 @@
 //! must pass before a change lands. Measurements are in `cargo lab`.
 
 mod deployment;
+mod editors;
 mod examples;
 mod faults;
 mod kit;

@@ -106,6 +106,14 @@ enum Command {
     FilterUnit(commands::filter_unit::FilterUnitArgs),
     /// Print an experiment file resolved, every default filled in
     Check(commands::check::CheckArgs),
+    /// Write an experiment file to begin with
+    New(commands::new::NewArgs),
+    /// Print the JSON Schema of the experiment file, by which editors complete and check it
+    Schema,
+    /// Print the completions of a shell
+    Completions(commands::shell::CompletionsArgs),
+    /// Write manual pages
+    Man(commands::shell::ManArgs),
 }
 
 /// The experiment, and what is changed about it.
@@ -204,5 +212,9 @@ fn run(command: Command) -> Result<Outcome, Failure> {
         Command::Events(command) => commands::events::run(&command),
         Command::FilterUnit(args) => commands::filter_unit::run(&args),
         Command::Check(args) => commands::check::run(&args),
+        Command::New(args) => commands::new::run(&args),
+        Command::Schema => Ok(commands::shell::schema()),
+        Command::Completions(args) => Ok(commands::shell::completions(&args)),
+        Command::Man(args) => commands::shell::manual(&args),
     }
 }

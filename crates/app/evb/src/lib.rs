@@ -42,7 +42,7 @@ pub use evb_bench as bench;
 pub use evb_core::{Bandwidth, ByteCount, Frequency, NodeId, Span};
 pub use evb_experiment::{
     Diagnostics, Experiment, FaultAction, FaultSpec, Keep, Load, NetworkPlan, Other, Plan, RunPlan, StageLink, Stages,
-    StoragePlan, TrafficPlan, TriggerPlan, Workload,
+    StoragePlan, TrafficPlan, TriggerPlan, Workload, json_schema,
 };
 pub use evb_filter::{Code, CodeError, JoinError, JoinFilters, Selection, join_builders, serve_library};
 pub use evb_node::{

@@ -15,6 +15,7 @@ mod diagnostics;
 mod experiment;
 #[cfg(feature = "fuzz")]
 mod fuzz;
+mod json_schema;
 pub mod limits;
 mod parse;
 mod plan;
@@ -34,6 +35,7 @@ pub use diagnostics::Diagnostics;
 pub use experiment::{Experiment, Other};
 #[cfg(feature = "fuzz")]
 pub use fuzz::fuzz_parse;
+pub use json_schema::json_schema;
 pub use plan::{
     Cores, FaultAction, FaultSpec, Keep, Load, Needs, NetworkPlan, Placement, Plan, Rejoin, RunPlan, StageLink, Stages,
     StoragePlan, TrafficPlan, TriggerPlan, Workload,

@@ -37,9 +37,8 @@ fn every_example_is_good() {
     assert!(count >= 13, "only {count} examples");
 }
 
-/// Processes hand each other plans as JSON.
-#[test]
-fn every_plan_comes_back_from_json_as_it_was() {
+/// Every experiment file of the repository.
+fn experiments() -> impl Iterator<Item = PathBuf> {
     let papers = fs::read_dir(repository("papers")).expect("the papers are part of the repository");
     let folders = papers.map(|entry| entry.expect("a readable folder").path());
     let folders = folders.filter(|folder| folder.join("published.toml").exists()).chain([repository("experiments")]);
@@ -47,8 +46,14 @@ fn every_plan_comes_back_from_json_as_it_was() {
         folders.flat_map(|folder| fs::read_dir(folder).expect("a folder")).map(|file| file.expect("one").path());
     let is_experiment =
         |path: &PathBuf| path.extension().is_some_and(|ending| ending == "toml") && !path.ends_with("published.toml");
+    files.filter(is_experiment).chain([repository("crates/building/experiment/tests/full.toml")])
+}
+
+/// Processes hand each other plans as JSON.
+#[test]
+fn every_plan_comes_back_from_json_as_it_was() {
     let mut count = 0;
-    for path in files.filter(is_experiment).chain([repository("crates/building/experiment/tests/full.toml")]) {
+    for path in experiments() {
         let experiment = Experiment::load(&path, &[]).unwrap_or_else(|error| panic!("{}: {error:?}", path.display()));
         for plan in experiment.plans() {
             let text = plan.to_json().expect("a plan has a JSON form");

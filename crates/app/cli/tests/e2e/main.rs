@@ -1,5 +1,6 @@
 //! The `evb` command as people use it: real processes, real files, real sockets, real signals.
 
+mod beginning;
 mod benching;
 mod boards;
 mod broadcasts;
