@@ -5,10 +5,12 @@
 //! finds its way back after garbage. The payload of a fragment is the whole frame.
 
 mod checksum;
+mod hits;
 mod scanner;
 
 pub use checksum::{ChecksumKind, FrameChecksum};
 use evb_core::Frequency;
+pub use hits::{CutHit, Encoding, HitClock, HitCutter, HitLayout, MOST_CHIP_BITS, Marker, Tick, TimeField};
 pub use scanner::{BoardFrame, FrameScanner};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -130,6 +132,9 @@ pub struct Framing {
     pub damaged: Option<Field>,
     /// The checksum.
     pub checksum: Option<FrameChecksum>,
+    /// The hits inside a frame. Without them, a frame is one hit where events are slices of time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hits: Option<HitLayout>,
 }
 
 impl Framing {
