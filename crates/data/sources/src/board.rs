@@ -9,7 +9,7 @@ mod hits;
 mod scanner;
 
 pub use checksum::{ChecksumKind, FrameChecksum};
-use evb_core::Frequency;
+use evb_core::{Frequency, Span};
 pub use hits::{CutHit, Encoding, HitClock, HitCutter, HitLayout, MOST_CHIP_BITS, Marker, Tick, TimeField};
 pub use scanner::{BoardFrame, FrameScanner};
 use serde::{Deserialize, Serialize};
@@ -108,6 +108,18 @@ pub struct ClockField {
     pub field: Field,
     /// Ticks per second.
     pub frequency: Frequency,
+}
+
+impl ClockField {
+    /// The clock as a part of a time.
+    const fn time(self) -> TimeField {
+        TimeField { field: self.field, encoding: Encoding::Plain, tick: Tick::Frequency(self.frequency) }
+    }
+
+    /// The time after which the clock begins again.
+    pub fn range(self) -> Span {
+        self.time().range()
+    }
 }
 
 /// The framing of a board.

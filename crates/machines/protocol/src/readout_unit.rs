@@ -39,6 +39,13 @@ pub enum ReadoutCommand<B> {
     Fragment(Fragment<B>),
     /// A fragment has arrived from a live front end.
     Arrived(Arrival<B>),
+    /// Something has come from a live front end that its driver could not make a fragment of an event.
+    Apart {
+        /// What came.
+        arrival: Arrival<B>,
+        /// Why it belongs to no event.
+        reason: Fault,
+    },
     /// The live front end has ended.
     EndOfData {
         /// The number of its last fragment, if the front end has reported it.
@@ -652,6 +659,10 @@ impl<B: Clone + Default> Machine for ReadoutMachine<B> {
             ReadoutCommand::StartRecorded(recording) => self.start_recorded(&recording),
             ReadoutCommand::Fragment(fragment) => self.read(fragment),
             ReadoutCommand::Arrived(arrival) => self.arrive(arrival),
+            ReadoutCommand::Apart { arrival, reason } => {
+                self.counts.came += 1;
+                self.set_apart(arrival, reason);
+            }
             ReadoutCommand::EndOfData { last } => self.end_stream(last),
             ReadoutCommand::Quiet => self.be_silent(),
             ReadoutCommand::Finish => self.finish(),

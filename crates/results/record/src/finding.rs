@@ -116,6 +116,7 @@ kinds! {
     Lengthened "lengthened" Remark "Messages of the traffic were shorter than a message can be in a real run, and were sent with the shortest length"
     NotModelled "not_modelled" Remark "Something that costs time in a real run is not in this simulation"
     Early "early" Remark "Live fragments belong to times before the first event that all sources had, or recorded hits to times before the first slice, and were set aside"
+    Unsliced "unsliced" Remark "Hits of a live source are in no slice of time, because they came too late, or their times cannot be believed: they were set aside"
     Repeated "repeated" Remark "A source sent fragments again: the copies were set aside"
     Refused "refused" Remark "Bytes that a source received are not fragments for it, and were refused"
     NoSecondIdentity "no_second_identity" Remark "Sources carry only one event counter, so that a source out of step cannot recover"

@@ -32,7 +32,11 @@ impl ReadoutNode {
                 found.extend(self.of_hits(source));
                 found
             }
-            Some(Origin::Live(_)) => self.of_live(came),
+            Some(Origin::Live(_)) => {
+                let mut found = self.of_live(came);
+                found.extend(self.of_slices());
+                found
+            }
             // Sources in bundles are generated.
             None => Vec::new(),
         });
@@ -86,7 +90,10 @@ impl ReadoutNode {
         add_if(came == 0, self.finding(FindingKind::SilentSource, &silent));
         let message =
             format!("could not tell to which events {out_of_step} of its fragments belong: {}", self.reason());
-        add_if(out_of_step > 0, self.finding(FindingKind::OutOfStep, &message).hint(self.hint_for_turns()));
+        add_if(
+            out_of_step > 0 && !self.is_sliced,
+            self.finding(FindingKind::OutOfStep, &message).hint(self.hint_for_turns()),
+        );
         let disputed = faults(Fault::Disputed);
         let message =
             format!("sent {disputed} fragments with numbers that others of its fragments have, and other contents");
@@ -113,6 +120,26 @@ impl ReadoutNode {
         let alone = self.numbered < 2 || came == 0 || of_all_runs.identity.marked > 0 || !self.is_declared();
         add_if(!alone, self.finding(FindingKind::NoSecondIdentity, message));
         found
+    }
+
+    /// The findings about hits that are in no slice.
+    fn of_slices(&self) -> Vec<Finding> {
+        let faults = &self.unit.counts().faults;
+        let finding = |(fault, what, hint): (Fault, &str, &str)| {
+            let message = format!("set {} hits apart that {what}", faults.get(fault));
+            (faults.get(fault) > 0).then(|| self.finding(FindingKind::Unsliced, &message).hint(hint))
+        };
+        let known = [
+            (Fault::Late, "came when their slice was over", "`sort_depth` and `latency` say how late a hit may come"),
+            (
+                Fault::OutOfSequence,
+                "have times far ahead, which no other frames confirmed",
+                "`evb sources try` shows the times of hits",
+            ),
+            (Fault::OutOfStep, "came behind no marker of their chip", "frames may be missing: see the counter of the frames"),
+            (Fault::Oversized, "are above the largest fragment of their slice", "`readout.max_fragment` is the limit"),
+        ];
+        if self.is_sliced { known.into_iter().filter_map(finding).collect() } else { Vec::new() }
     }
 
     /// The reason why a live source does not know its events.

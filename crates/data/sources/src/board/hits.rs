@@ -132,10 +132,7 @@ impl HitCutter {
         self.note_counter(counter);
         let framing = self.framing.clone();
         let near = reference.map(|time| i128::from(time) * 1000 - self.offset);
-        let clock = framing.clock.zip(clock).map(|(field, clock)| {
-            let field = TimeField { field: field.field, encoding: Encoding::Plain, tick: Tick::Frequency(field.frequency) };
-            field.nearest(clock.into(), near)
-        });
+        let clock = framing.clock.zip(clock).map(|(field, clock)| field.time().nearest(clock.into(), near));
         let Some(layout) = &framing.hits else {
             return vec![CutHit { time: clock.map(|time| self.common(time)), is_whole: true, bytes: frame.clone() }];
         };

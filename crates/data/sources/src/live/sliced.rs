@@ -127,10 +127,15 @@ impl LiveSource {
     }
 
     /// The run is over, and none follows: the hits of slices that are not complete come from
-    /// [`try_next`](Self::try_next) as hits without a slice.
+    /// [`next_abandoned`](Self::next_abandoned).
     pub fn abandon_slices(&mut self) {
         if let Some(slices) = &mut self.slices {
             slices.slicer.abandon();
         }
+    }
+
+    /// The next hit that is in no slice since the run is over.
+    pub fn next_abandoned(&mut self) -> Option<LiveItem> {
+        self.slices.as_mut().and_then(Slices::next)
     }
 }
