@@ -179,7 +179,10 @@ impl ReadoutNode {
                 Some(LiveItem::EndOfRun { counter, sent }) => {
                     self.announced = sent.or(self.announced);
                     self.watch.note_end();
-                    ReadoutCommand::EndOfData { last: counter }
+                    match self.is_sliced {
+                        true => ReadoutCommand::EndOfSlices { last: counter },
+                        false => ReadoutCommand::EndOfData { last: counter },
+                    }
                 }
                 Some(LiveItem::Rejected { kind, count, first }) => {
                     self.refusals.add(kind, count, first);

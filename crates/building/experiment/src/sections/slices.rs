@@ -128,7 +128,7 @@ fn narrow_clock(source: View<'_>) -> Option<Problem> {
 fn narrowest(framing: &evb_sources::Framing) -> Option<(Span, &'static str)> {
     let of_hits = framing.hits.as_ref().and_then(|hits| match &hits.clock {
         HitClock::Own if framing.clock.is_none() => Some((hits.time.first()?.range(), "framing.hits")),
-        HitClock::Marker(marker) if framing.clock.is_none() => Some((marker.time.first()?.range(), "framing.hits.marker")),
+        HitClock::Marker(marker) => Some((marker.time.first()?.range(), "framing.hits.marker")),
         _ => None,
     });
     of_hits.or_else(|| Some((framing.clock?.range(), "framing.clock")))

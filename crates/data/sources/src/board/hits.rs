@@ -139,7 +139,8 @@ impl HitCutter {
         let unknown = |bytes| CutHit { time: None, is_whole: false, bytes };
         let Some(range) = layout.hits(frame.len()) else { return vec![unknown(frame.clone())] };
         let mut hits = Vec::with_capacity(range.len() / layout.size as usize);
-        let mut near = clock.or(near);
+        // Markers may have more bits than the clock of the frame.
+        let mut near = if layout.clock == HitClock::Own { clock.or(near) } else { near };
         for from in range.clone().step_by(layout.size as usize) {
             let bytes = frame.slice(from..range.end.min(from + layout.size as usize));
             if bytes.len() < layout.size as usize {
