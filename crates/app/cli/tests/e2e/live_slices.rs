@@ -4,7 +4,7 @@
 //! from the clock of the frame, the board, and the number of the hit, by which the truth knows its time.
 
 use crate::support::{
-    Lab, Service, THREADS, apart_files, check_accounts, free_tcp_port, free_udp_port, read_all, wait_until,
+    Lab, Service, THREADS, apart_files, check_accounts, free_tcp_port, free_udp_port, read_all, recorded_data, wait_until,
 };
 use evb_events::Fragment;
 use serde_json::Value;
@@ -138,9 +138,10 @@ fn check(lab: &Lab, boards: &[Board], first_slice: u64) -> BTreeMap<&'static str
     for board in boards {
         for (time, serial) in board.truth.iter().zip(0..) {
             let hit = (board.number, serial);
-            let found: Vec<_> = built.remove(&hit).unwrap_or_default();
+            let found = built.remove(&hit).unwrap_or_default();
             assert!(found.iter().all(|(_, found)| found == time), "{hit:?} at {time}: {found:?}");
-            let found: Vec<_> = found.into_iter().map(|(slice, _)| slice).collect();
+            let mut found: Vec<_> = found.into_iter().map(|(slice, _)| slice).collect();
+            found.sort_unstable();
             let expected: Vec<_> =
                 slices_of(*time).into_iter().filter(|slice| (first_slice..=last).contains(slice)).collect();
             match apart.contains_key(&hit) {
@@ -255,4 +256,59 @@ fn files_of_hits_are_sliced_to_their_ends() {
     assert_eq!(reasons.keys().collect::<Vec<_>>(), [&"early"], "{outcome}");
     assert_eq!((outcome.code(), record.events.incomplete), (Some(0), 0), "{outcome}");
     assert_eq!(record.events.built, (start + 3000 * MS) / SLICE - first + 1, "{outcome}");
+}
+
+/// The framing of the readout of VMM3a chips, out of the guide to boards.
+fn guide_to_chips() -> String {
+    let guide = include_str!("../../../../../docs/guides/boards.md");
+    let block = |from: &str| {
+        let (_, rest) = guide.split_once(from).expect("the guide has it");
+        rest.split_once("```toml\n").and_then(|(_, rest)| rest.split_once("```")).expect("a block").0
+    };
+    let of_packets: String = block("the readout of VMM3a chips").lines().map(|line| format!("{}\n", line.trim())).collect();
+    let without_source: Vec<_> = of_packets.lines().filter(|line| !line.starts_with("source")).collect();
+    format!("[readout.framing]\n{}\n{}", without_source.join("\n"), block("### Hits of VMM3a chips"))
+}
+
+/// Captured chips of two front ends: every hit of every packet is in the slice of its time, or apart without a marker.
+#[test]
+fn captured_chips_are_sliced_as_the_guide_says() {
+    let Some(data) = recorded_data() else { return };
+    let file = data.join("public/vmm-example.pcapng");
+    if !file.is_file() {
+        return eprintln!("skipped: no capture of VMM3a chips at {}", file.display());
+    }
+    let unit = |fec: u16| {
+        let source = format!("source = {{ at = 7, bits = 8, value = {fec} }}");
+        let framing = guide_to_chips().replacen("[readout.framing]", &format!("[readout.unit.source.framing]\n{source}"), 1);
+        let framing = framing.replace("[readout.framing.hits", "[readout.unit.source.framing.hits");
+        format!("[[readout.unit]]\n[readout.unit.source]\ntype = \"pcap\"\nfile = {file:?}\nport = 6006\n{framing}")
+    };
+    let lab = Lab::with(&format!(
+        "[trigger]\ntype = \"data\"\n[readout]\nslice = \"100 us\"\n{}{}[builder]\nunits = 2\n[storage]\nkeep = \"all\"\n",
+        unit(16),
+        unit(32)
+    ));
+    let outcome = lab.run(THREADS).run();
+    let record = outcome.record();
+    check_accounts(&record);
+    assert_eq!((outcome.code(), record.events.incomplete), (Some(0), 0), "{outcome}");
+    let events = read_all(&lab.stored_files()).events;
+    let mut hits = 0;
+    for fragment in events.iter().flat_map(|event| &event.fragments).filter(|fragment| !fragment.bytes.is_empty()) {
+        let slice = fragment.counter.expect("the number of a slice");
+        let (records, rest) = fragment.bytes.as_chunks::<14>();
+        let times = records.iter().map(|record| u64::from_le_bytes(*record.first_chunk().expect("a time")));
+        assert!(rest.is_empty() && times.clone().is_sorted() && times.clone().all(|time| time / 100_000 + 1 == slice));
+        hits += records.len();
+    }
+    let apart: Vec<_> = record.readouts.iter().map(|readout| readout.apart_by_reason.clone()).collect();
+    // What one front end sent before the other began is set apart as whole slices.
+    for event in &read_all(&apart_files(&lab.path("evb-data"))).events {
+        let early = event.fragments.iter().filter(|fragment| fragment.apart.is_some_and(|why| why.name() == "early"));
+        hits += early.map(|fragment| fragment.bytes.len() / 14).sum::<usize>();
+    }
+    let without_marker: u64 = apart.iter().filter_map(|reasons| reasons.get("out_of_step")).sum();
+    assert_eq!(hits as u64 + without_marker, 149_180, "{apart:?}");
+    assert!(apart.iter().flat_map(BTreeMap::keys).all(|reason| ["early", "out_of_step"].contains(&reason.as_str())));
 }
