@@ -14,8 +14,8 @@ use evb_protocol::{
     Assignment, ClockOffset, ClockSettings, Coincidence, Config, FirstPhase, Protocol, Shaping, ShapingStep, Trigger,
 };
 use evb_sources::{
-    ByteOrder, ClockField, Encoding, Field, FrameChecksum, FrameEnd, Framing, FrontEndLink, HitClock, HitLayout, LiveSlicing,
-    LiveSpec, Marker, Slicing, SourceSpec, Tick, TimeField,
+    ByteOrder, ClockField, Encoding, Field, FrameChecksum, FrameEnd, Framing, FrontEndLink, HitClock, HitLayout,
+    LiveSlicing, LiveSpec, Marker, Slicing, SourceSpec, Tick, TimeField,
 };
 use evb_transport_registry::{Settings, TransportChoice, find};
 use std::path::{Path, PathBuf};
@@ -595,7 +595,7 @@ fn hits_count_from_the_markers_of_their_chips() {
     };
     let plan = plan(CHIPS, &[]);
     let framing = plan.sources[0].live().and_then(|live| live.framing.clone()).expect("a framing");
-    assert_eq!(framing.hits, Some(expected));
+    assert_eq!(framing.hits, Some(Box::new(expected)));
 }
 
 #[test]

@@ -104,7 +104,11 @@ impl ReadoutNode {
             framing,
             brings_bundles: plan.bundling.bundles(unit.0),
             // A first stage takes care of what its fragments belong to, and clocks do where there are times.
-            numbered: if plan.link == StageLink::None && !is_timed && !is_sliced { plan.building.numbered.len() } else { 0 },
+            numbered: if plan.link == StageLink::None && !is_timed && !is_sliced {
+                plan.building.numbered.len()
+            } else {
+                0
+            },
             is_timed,
             is_sliced,
             refusals: Refusals::default(),

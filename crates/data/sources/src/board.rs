@@ -146,7 +146,7 @@ pub struct Framing {
     pub checksum: Option<FrameChecksum>,
     /// The hits inside a frame. Without them, a frame is one hit where events are slices of time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub hits: Option<HitLayout>,
+    pub hits: Option<Box<HitLayout>>,
 }
 
 impl Framing {

@@ -206,7 +206,7 @@ pub struct Connections {
 /// A source that front ends deliver to. Dropping it closes the port and all connections and ends their threads.
 pub struct LiveSource {
     items: Option<Receiver<LiveItem>>,
-    slices: Option<Slices>,
+    slices: Option<Box<Slices>>,
     shared: Arc<Shared>,
     listener: Option<JoinHandle<()>>,
     local_addr: Option<SocketAddr>,
@@ -236,7 +236,7 @@ impl LiveSource {
             let address = address.clone();
             |error| SourceError::Listen { address, error }
         };
-        let slices = Slices::new(spec, frames.framing.as_ref(), options);
+        let slices = Slices::new(spec, frames.framing.as_ref(), options).map(Box::new);
         let source = match &spec.link {
             FrontEndLink::Tcp(address) => {
                 Self::open(frames, waker, |shared| start_tcp(address, shared)).map_err(listen(address))

@@ -122,6 +122,8 @@ pub struct Slicer {
     /// The shortest delivery in nanoseconds, time of the host minus time of the hit, and when it was seen.
     shortest: Option<(i64, Time)>,
     apart: VecDeque<SlicerItem>,
+    /// No more hits come, and no more slices.
+    has_ended: bool,
 }
 
 #[derive(Debug, Default)]
@@ -151,6 +153,7 @@ impl Slicer {
             due: 1,
             shortest: None,
             apart: VecDeque::new(),
+            has_ended: false,
             windows,
         }
     }
@@ -190,6 +193,9 @@ impl Slicer {
     /// Nothing of the source waits in this host now: what was sent before has come, but for what is slower than the
     /// fastest delivery by the latency.
     pub fn be_silent(&mut self, now: Time) {
+        if self.has_ended {
+            return;
+        }
         let waits_since = self.doubt.since();
         if self.shortest.is_none() && waits_since.is_some_and(|since| nanoseconds(now.since(since)) >= self.late) {
             self.believe();
@@ -206,11 +212,12 @@ impl Slicer {
 
     /// Returns true if the time of the host may complete slices.
     pub fn waits(&self) -> bool {
-        self.shortest.is_some() || self.doubt.since().is_some()
+        !self.has_ended && (self.shortest.is_some() || self.doubt.since().is_some())
     }
 
     /// No more hits come: all slices are complete.
     pub fn finish(&mut self) {
+        self.has_ended = true;
         if self.shortest.is_none() {
             self.believe();
         }
@@ -223,6 +230,7 @@ impl Slicer {
 
     /// The run is over: sets the hits of all slices apart that were not handed out.
     pub fn abandon(&mut self) {
+        self.has_ended = true;
         for doubted in self.doubt.take() {
             self.set_apart(doubted.hit, HitFault::Unplaced);
         }

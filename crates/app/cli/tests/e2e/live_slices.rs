@@ -4,7 +4,8 @@
 //! from the clock of the frame, the board, and the number of the hit, by which the truth knows its time.
 
 use crate::support::{
-    Lab, Service, THREADS, apart_files, check_accounts, free_tcp_port, free_udp_port, read_all, recorded_data, wait_until,
+    Lab, Service, THREADS, apart_files, check_accounts, free_tcp_port, free_udp_port, read_all, recorded_data,
+    wait_until,
 };
 use evb_events::Fragment;
 use serde_json::Value;
@@ -247,6 +248,9 @@ fn files_of_hits_are_sliced_to_their_ends() {
         let Link::File(bytes) = &board.link else { panic!("a file") };
         lab.write(&format!("board-{}.raw", board.number), bytes);
     }
+    let tried = lab.evb(&["sources", "try", "experiment.toml", "--show", "1"]).run();
+    assert!(tried.stdout.contains("hits 7000000000000 ns, 7000000100000 ns, 7000000050000 ns"), "{tried}");
+    assert!(tried.stdout.contains("hits     18000\n"), "{tried}");
     let outcome = lab.run(THREADS).run();
     let record = outcome.record();
     check_accounts(&record);
@@ -265,7 +269,8 @@ fn guide_to_chips() -> String {
         let (_, rest) = guide.split_once(from).expect("the guide has it");
         rest.split_once("```toml\n").and_then(|(_, rest)| rest.split_once("```")).expect("a block").0
     };
-    let of_packets: String = block("the readout of VMM3a chips").lines().map(|line| format!("{}\n", line.trim())).collect();
+    let of_packets: String =
+        block("the readout of VMM3a chips").lines().map(|line| format!("{}\n", line.trim())).collect();
     let without_source: Vec<_> = of_packets.lines().filter(|line| !line.starts_with("source")).collect();
     format!("[readout.framing]\n{}\n{}", without_source.join("\n"), block("### Hits of VMM3a chips"))
 }
@@ -280,7 +285,8 @@ fn captured_chips_are_sliced_as_the_guide_says() {
     }
     let unit = |fec: u16| {
         let source = format!("source = {{ at = 7, bits = 8, value = {fec} }}");
-        let framing = guide_to_chips().replacen("[readout.framing]", &format!("[readout.unit.source.framing]\n{source}"), 1);
+        let framing =
+            guide_to_chips().replacen("[readout.framing]", &format!("[readout.unit.source.framing]\n{source}"), 1);
         let framing = framing.replace("[readout.framing.hits", "[readout.unit.source.framing.hits");
         format!("[[readout.unit]]\n[readout.unit.source]\ntype = \"pcap\"\nfile = {file:?}\nport = 6006\n{framing}")
     };

@@ -156,7 +156,7 @@ fn describe(table: View<'_>) -> Framing {
         source: field("source").map(|field| (field, table.integer("source.value"))),
         damaged: field("damaged"),
         checksum: table.has("checksum").then(|| checksum(table)).flatten(),
-        hits: hits::make(table),
+        hits: hits::make(table).map(Box::new),
     }
 }
 

@@ -14,7 +14,8 @@ const KEYS: [&str; 3] = ["readout.slice", "readout.overlap", "readout.slices_fro
 /// Slices are of hits, and hits go in slices.
 pub(super) fn check(view: View<'_>) -> Option<Problem> {
     let used = source::used(view);
-    let streams = |source: &View<'_>| matches!(source::make(*source), SourceSpec::Hits { .. } | SourceSpec::HitFile { .. });
+    let streams =
+        |source: &View<'_>| matches!(source::make(*source), SourceSpec::Hits { .. } | SourceSpec::HitFile { .. });
     let (streams, others): (Vec<_>, Vec<_>) = used.into_iter().partition(streams);
     let (live, others): (Vec<_>, Vec<_>) = others.into_iter().partition(|source| source::feed(*source) == Feed::Live);
     let Some(key) = KEYS.into_iter().find(|key| view.has(key)) else {
@@ -36,7 +37,8 @@ pub(super) fn check(view: View<'_>) -> Option<Problem> {
 /// Hits without slices.
 fn without_slices(stream: Option<View<'_>>, live: &[View<'_>]) -> Option<Problem> {
     let stream = stream.map(|stream| stream.origin("type"));
-    let in_frames = || live.iter().find(|source| source.has("framing.hits")).map(|source| source.origin("framing.hits"));
+    let in_frames =
+        || live.iter().find(|source| source.has("framing.hits")).map(|source| source.origin("framing.hits"));
     let place = stream.or_else(in_frames)?;
     let help = "add slice = \"1 ms\" to [readout]: an event is what all sources have in so long a time";
     Some(Problem::new("hits have no trigger, so `readout.slice` is missing", help).at(place, "hits"))
@@ -49,7 +51,8 @@ fn no_length(view: View<'_>, key: &str) -> Option<Problem> {
 
 fn no_hits(view: View<'_>, other: View<'_>, key: &str) -> Problem {
     let message = format!("the {:?} source defines its events itself, not by slices of time", other.text("type"));
-    let help = format!("use sources of type \"hits\" or \"hit-file\" only, or live ones with a clock, or remove `{key}`");
+    let help =
+        format!("use sources of type \"hits\" or \"hit-file\" only, or live ones with a clock, or remove `{key}`");
     Problem::new(message, help).at(other.origin("type"), "no hits").at(view.origin(key), "slices")
 }
 
@@ -81,7 +84,8 @@ fn no_time(view: View<'_>, source: View<'_>) -> Option<Problem> {
 }
 
 fn too_much_overlap(view: View<'_>) -> Option<Problem> {
-    let (slice, overlap): (Span, Span) = (view.maybe_quantity("readout.slice")?, view.maybe_quantity("readout.overlap")?);
+    let (slice, overlap): (Span, Span) =
+        (view.maybe_quantity("readout.slice")?, view.maybe_quantity("readout.overlap")?);
     (overlap > slice).then(|| {
         let message = format!("`readout.overlap` of {overlap} is above the slices of {slice}");
         let help = "a hit would be in more than two events: lower `readout.overlap`, or raise `readout.slice`";

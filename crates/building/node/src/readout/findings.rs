@@ -136,7 +136,11 @@ impl ReadoutNode {
                 "have times far ahead, which no other frames confirmed",
                 "`evb sources try` shows the times of hits",
             ),
-            (Fault::OutOfStep, "came behind no marker of their chip", "frames may be missing: see the counter of the frames"),
+            (
+                Fault::OutOfStep,
+                "came behind no marker of their chip",
+                "frames may be missing: see the counter of the frames",
+            ),
             (Fault::Oversized, "are above the largest fragment of their slice", "`readout.max_fragment` is the limit"),
         ];
         if self.is_sliced { known.into_iter().filter_map(finding).collect() } else { Vec::new() }

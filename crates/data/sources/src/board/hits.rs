@@ -250,15 +250,3 @@ impl Tick {
         }
     }
 }
-
-impl Framing {
-    /// The bytes of the first hits of a frame, at most `most`, for a picture of it.
-    pub fn hit_places(&self, frame: usize, most: usize) -> Vec<Range<usize>> {
-        let Some((layout, range)) = self.hits.as_ref().and_then(|layout| Some((layout, layout.hits(frame)?))) else {
-            return Vec::new();
-        };
-        let whole = range.len() / layout.size as usize;
-        let at = |hit: usize| range.start + hit * layout.size as usize;
-        (0..whole.min(most)).map(|hit| at(hit)..at(hit + 1)).collect()
-    }
-}

@@ -27,6 +27,8 @@ pub(super) struct Slices {
     /// The end of the data, which comes behind the last slice.
     has_ended: bool,
     last: u64,
+    /// The run is over, and nothing more is taken.
+    is_abandoned: bool,
 }
 
 impl Slices {
@@ -41,6 +43,7 @@ impl Slices {
             silence: (late / 4).max(SHORTEST_SILENCE),
             has_ended: false,
             last: 0,
+            is_abandoned: false,
         })
     }
 
@@ -98,6 +101,9 @@ impl LiveSource {
     /// The next item of a source with slices.
     pub(super) fn next_sliced(&mut self) -> Option<LiveItem> {
         let (slices, queue) = (self.slices.as_mut()?, self.items.as_ref()?);
+        if slices.is_abandoned {
+            return None;
+        }
         loop {
             if let Some(item) = slices.next() {
                 return Some(item);
@@ -131,11 +137,12 @@ impl LiveSource {
     pub fn abandon_slices(&mut self) {
         if let Some(slices) = &mut self.slices {
             slices.slicer.abandon();
+            slices.is_abandoned = true;
         }
     }
 
     /// The next hit that is in no slice since the run is over.
     pub fn next_abandoned(&mut self) -> Option<LiveItem> {
-        self.slices.as_mut().and_then(Slices::next)
+        self.slices.as_mut()?.next()
     }
 }

@@ -219,6 +219,11 @@ fn a_silent_source_follows_the_host() {
     bench.finish();
     assert_eq!(bench.apart, [(4, HitFault::Late)].into());
     bench.check();
+    // Behind the end there are no slices, whatever the time is.
+    let count = bench.slices.len();
+    bench.slicer.be_silent(Time(20_000 * 1000 * MS));
+    bench.drain();
+    assert!(bench.slices.len() == count && !bench.slicer.waits());
 }
 
 #[test]
@@ -239,7 +244,10 @@ fn a_slice_above_the_largest_fragment_is_cut_between_hits() {
     let mut slicer = Slicer::new(&slicing(Some(0)), 30, false);
     slicer.begin_frame();
     (0..5_u32).for_each(|serial| {
-        slicer.push(SlicedHit { time: 500_000 - i64::from(serial), bytes: serial.to_le_bytes().to_vec().into() }, Time(0));
+        slicer.push(
+            SlicedHit { time: 500_000 - i64::from(serial), bytes: serial.to_le_bytes().to_vec().into() },
+            Time(0),
+        );
     });
     slicer.finish();
     let Some(SlicerItem::Slice { number: 1, bytes, is_whole: false }) = slicer.pop() else { panic!() };

@@ -4,8 +4,9 @@ use crate::{boards::digitiser, live::Listening, support::data_folder};
 use bytes::Bytes;
 use evb_core::{EventCounter, FirstCounter, Frequency, Span, Time};
 use evb_sources::{
-    ByteOrder, ClockField, CutHit, Encoding, Field, FrameEnd, FrameScanner, Framing, FrontEndLink, HitClock, HitCutter, HitFault,
-    HitLayout, LiveItem, LiveSlicing, LiveSpec, Marker, SlicedHit, Slicer, SlicerItem, Slicing, SourceSpec, Tick, TimeField,
+    ByteOrder, ClockField, CutHit, Encoding, Field, FrameEnd, FrameScanner, Framing, FrontEndLink, HitClock, HitCutter,
+    HitFault, HitLayout, LiveItem, LiveSlicing, LiveSpec, Marker, SlicedHit, Slicer, SlicerItem, Slicing, SourceSpec,
+    Tick, TimeField,
 };
 use proptest::prelude::*;
 use std::{collections::BTreeMap, io::Write as _, sync::Arc};
@@ -29,7 +30,7 @@ fn board(clock_bits: u8, clock: HitClock) -> Framing {
         clock: Some(ClockField { field: big(5, clock_bits, 0), frequency: Frequency(MHZ) }),
         source: None,
         checksum: None,
-        hits: Some(HitLayout { at: 8, size: 4, until: 1, time, clock }),
+        hits: Some(Box::new(HitLayout { at: 8, size: 4, until: 1, time, clock })),
         ..digitiser()
     }
 }
@@ -93,7 +94,7 @@ fn parts_of_a_time_are_added_in_their_encodings() {
         part(big(2, 12, 0), Encoding::Gray, Tick::Frequency(Frequency(40 * MHZ))),
     ];
     let layout = HitLayout { at: 8, size: 4, until: 1, time: parts, clock: HitClock::Frame };
-    let framing = Framing { hits: Some(layout), ..board(24, HitClock::Frame) };
+    let framing = Framing { hits: Some(Box::new(layout)), ..board(24, HitClock::Frame) };
     let mut cutter = HitCutter::new(Arc::new(framing), Span::ZERO);
     // -1 x 102.4 us and 7 (100 in Gray code) x 25 ns; 2 x 102.4 us and 4095 (1000 0000 0000) x 25 ns.
     let bytes = Bytes::from(frame(0, &[(0xffff, 0xf004), (0x1000, 0x0800)]));
@@ -125,7 +126,7 @@ fn vmm(fec: Option<u64>) -> Framing {
         clock: None,
         source: fec.map(|fec| (big(7, 8, 0), fec)),
         checksum: None,
-        hits: Some(HitLayout { at: 16, size: 6, until: 0, time, clock: HitClock::Marker(marker) }),
+        hits: Some(Box::new(HitLayout { at: 16, size: 6, until: 0, time, clock: HitClock::Marker(marker) })),
         ..digitiser()
     }
 }
@@ -234,7 +235,8 @@ proptest! {
 
 /// What a source with these slices makes of its data.
 fn run(link: FrontEndLink, framing: Framing, slicing: Slicing) -> (Vec<(u64, Bytes)>, BTreeMap<HitFault, u64>) {
-    let slices = LiveSlicing { slicing, offset: Span::ZERO, sort_depth: Span::from_millis(1), latency: Span::from_secs(1) };
+    let slices =
+        LiveSlicing { slicing, offset: Span::ZERO, sort_depth: Span::from_millis(1), latency: Span::from_secs(1) };
     let counter = EventCounter { bits: 64, first: FirstCounter::Known(1) };
     let spec = LiveSpec { link, counter, framing: Some(framing), slices: Some(slices) };
     let SourceSpec::Live(spec) = SourceSpec::Live(spec).sliced(slicing) else { panic!() };

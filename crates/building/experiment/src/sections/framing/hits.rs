@@ -138,11 +138,13 @@ fn times(table: View<'_>, layout: &HitLayout) -> Option<Problem> {
 /// The times count from one clock, which is there.
 fn one_clock(framing: View<'_>, table: View<'_>, layout: &HitLayout) -> Option<Problem> {
     if table.has("from") && table.has("marker") {
-        let problem = Problem::new("both `from` and `marker` say what the times of hits count from", "keep one of the two");
+        let problem =
+            Problem::new("both `from` and `marker` say what the times of hits count from", "keep one of the two");
         return Some(problem.at(table.origin("from"), "one").at(table.origin("marker"), "another"));
     }
     (layout.clock == HitClock::Frame && !framing.has("clock")).then(|| {
-        let help = "add clock = { at = ..., bits = ..., frequency = \"...\" } to the framing, or from = \"own\" to the hits";
+        let help =
+            "add clock = { at = ..., bits = ..., frequency = \"...\" } to the framing, or from = \"own\" to the hits";
         let problem = Problem::new("the times of hits count from the clock of the frame, which is missing", help);
         problem.at(framing.origin("hits"), "no `clock` beside it")
     })
@@ -164,12 +166,14 @@ fn fields(table: View<'_>, layout: &HitLayout) -> Option<Problem> {
     let mut fields: Vec<(Field, Option<Origin>)> =
         of_times(&layout.time).into_iter().map(|field| (field, table.origin("time"))).collect();
     if let HitClock::Marker(marker) = &layout.clock {
-        let of_marker = of_times(&marker.time).into_iter().chain([marker.is.0]).chain(marker.chip).chain(marker.hit_chip);
+        let of_marker =
+            of_times(&marker.time).into_iter().chain([marker.is.0]).chain(marker.chip).chain(marker.hit_chip);
         fields.extend(of_marker.map(|field| (field, table.origin("marker"))));
     }
     fields.into_iter().find_map(|(field, origin)| {
         if field.bytes() > 8 {
-            let message = format!("a field of {} bits above {} others spans {} bytes", field.bits, field.shift, field.bytes());
+            let message =
+                format!("a field of {} bits above {} others spans {} bytes", field.bits, field.shift, field.bytes());
             return Some(Problem::new(message, "a field spans at most 8 bytes").at(origin, "too wide"));
         }
         let end = if field.at < 0 { size as i64 + i64::from(field.at) } else { field.at.into() };
