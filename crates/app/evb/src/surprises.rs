@@ -102,5 +102,7 @@ fn mean_event_bytes(plan: &Plan) -> Option<f64> {
 
 /// True if a live front end could mistake its events without another one noticing.
 fn needs_marks(plan: &Plan) -> bool {
-    plan.building.numbered.len() > 1 && plan.sources.iter().any(|source| source.live().is_some())
+    // Slices have their numbers from the time.
+    let counts = |source: &SourceSpec| source.live().is_some_and(|live| live.slices.is_none());
+    plan.building.numbered.len() > 1 && plan.sources.iter().any(counts)
 }

@@ -30,6 +30,7 @@ mod protocol;
 mod readout;
 mod run;
 mod shaping;
+mod slices;
 pub(crate) mod source;
 mod storage;
 mod transport;

@@ -60,6 +60,15 @@ fn boards(framing: &str, more: &str) -> String {
     )
 }
 
+/// Two boards with hits in frames with this clock, in slices of time, and more keys of the first.
+fn sliced(clock: &str, hits: &str, more: &str) -> String {
+    let framing = format!("size = \"64 B\"\n{clock}\nhits = {{ at = 8, size = \"8 B\", {hits} }}");
+    boards(&framing, more).replace("[readout.framing]", "[readout]\nslice = \"1 ms\"\n[readout.framing]")
+}
+
+const CLOCK: &str = "clock = { at = 0, bits = 48, frequency = \"125 MHz\" }";
+const TIME: &str = "time = [{ at = 0, bits = 16, tick = \"8 ns\" }]";
+
 /// Two boards with clocks, matched by this trigger, and more keys of the first.
 fn timed(trigger: &str, more: &str) -> String {
     let framing = "size = \"16 B\"\nclock = { at = 0, bits = 32, frequency = \"125 MHz\" }";
@@ -108,6 +117,21 @@ cases! {
     clock_without_rate: with("[shaping]\ntype = \"barrel-shifter\"\nstep = \"clock\"\n");
     guard_without_clock: with("[shaping]\ntype = \"barrel-shifter\"\nguard = \"1 us\"\n");
     hits_without_slices: with("[readout]\nunits = 2\nsource = { type = \"hits\", rate = \"1 kHz\" }\n");
+    hits_in_frames_without_slices: boards(&format!("size = \"64 B\"\n{CLOCK}\nhits = {{ at = 8, size = \"8 B\", {TIME} }}"), "");
+    slices_of_no_length: boards(&format!("size = \"64 B\"\n{CLOCK}"), "").replace("[readout.framing]", "[readout]\noverlap = \"1 us\"\n[readout.framing]");
+    slices_without_a_clock: boards("size = \"64 B\"", "").replace("[readout.framing]", "[readout]\nslice = \"1 ms\"\n[readout.framing]");
+    slices_of_front_ends_without_a_clock: with("[readout]\nunits = 1\nslice = \"1 ms\"\nsource = { type = \"tcp\", listen = \"127.0.0.1:1\" }\n");
+    slices_of_live_sources_and_files: sliced(CLOCK, TIME, "").replace("[builder]", "[[readout.unit]]\nsource = { type = \"hit-file\", file = \"a.hits\" }\n[builder]");
+    slices_by_time: sliced(CLOCK, TIME, "").replace("type = \"data\"", "type = \"time\"\nwindow = \"1 us\"\nsource = 0");
+    slices_with_too_much_overlap: sliced(CLOCK, TIME, "").replace("[readout]", "[readout]\noverlap = \"2 ms\"");
+    slices_with_a_narrow_clock: sliced("clock = { at = 0, bits = 24, frequency = \"125 MHz\" }", TIME, "");
+    hits_without_the_clock_of_their_frame: sliced("", TIME, "");
+    hits_without_a_time: sliced(CLOCK, "time = []", "");
+    hits_with_a_time_without_a_unit: sliced(CLOCK, "time = [{ at = 0, bits = 16 }]", "");
+    hits_with_a_time_of_two_units: sliced(CLOCK, "time = [{ at = 0, bits = 16, tick = \"8 ns\", frequency = \"125 MHz\" }]", "");
+    hits_with_a_time_beyond_them: sliced(CLOCK, "time = [{ at = 7, bits = 16, tick = \"8 ns\" }]", "");
+    hits_with_two_clocks: sliced(CLOCK, &format!("{TIME}, from = \"own\", marker = {{ at = 7, bits = 1, value = 1, {TIME} }}"), "");
+    hits_with_chips_in_markers_only: sliced(CLOCK, &format!("{TIME}, marker = {{ at = 7, bits = 1, value = 1, {TIME}, chip = {{ at = 6, bits = 4 }} }}"), "");
     slices_without_hits: with("[readout]\nunits = 2\nslice = \"1 ms\"\nsource = { type = \"fixed\", size = \"2 kB\" }\n");
     unknown_type: with("[shaping]\ntype = \"barrel-roll\"\n");
     unknown_type_of_a_source: with("[readout]\nunits = 2\nsource = { type = \"lognormal\", mean = \"2 kB\" }\n");

@@ -14,8 +14,8 @@ use evb_protocol::{
     Assignment, ClockOffset, ClockSettings, Coincidence, Config, FirstPhase, Protocol, Shaping, ShapingStep, Trigger,
 };
 use evb_sources::{
-    ByteOrder, ClockField, ControlLink, ControlSpec, Field, FrameChecksum, FrameEnd, Framing, FrontEndLink, LiveSpec,
-    Setting, SourceSpec,
+    ByteOrder, ClockField, ControlLink, ControlSpec, Encoding, Field, FrameChecksum, FrameEnd, Framing, FrontEndLink,
+    HitClock, HitLayout, LiveSlicing, LiveSpec, Marker, Setting, Slicing, SourceSpec, Tick, TimeField,
 };
 use evb_transport_registry::{Settings, TransportChoice, find};
 use std::path::{Path, PathBuf};
@@ -487,7 +487,7 @@ fn blocks_fit_sources_and_triggers() {
 }
 
 fn live(link: FrontEndLink, bits: u8, framing: Option<Framing>) -> SourceSpec {
-    SourceSpec::Live(LiveSpec { link, counter: EventCounter::new(bits), framing, control: None })
+    SourceSpec::Live(LiveSpec { link, counter: EventCounter::new(bits), framing, slices: None, control: None })
 }
 
 /// The board of `full.toml` that listens.
@@ -509,6 +509,7 @@ fn full_board() -> SourceSpec {
             to: -2,
             order: ByteOrder::Little,
         }),
+        hits: None,
     };
     let counter = EventCounter { bits: 12, first: FirstCounter::Any };
     let link = FrontEndLink::TcpClient("board:9000".into());
@@ -523,7 +524,7 @@ fn full_board() -> SourceSpec {
         timeout: Span::from_secs(1),
         settings: settings.map(|(name, value)| (name.to_owned(), value)).into(),
     };
-    SourceSpec::Live(LiveSpec { link, counter, framing: Some(framing), control: Some(control) })
+    SourceSpec::Live(LiveSpec { link, counter, framing: Some(framing), slices: None, control: Some(control) })
 }
 
 /// The framing of the file of `full.toml`.
@@ -539,6 +540,7 @@ fn full_lines() -> Framing {
         source: None,
         damaged: None,
         checksum: Some(FrameChecksum { kind, at: -3, from: 1, to: -3, order: ByteOrder::Big }),
+        hits: None,
     }
 }
 
@@ -552,6 +554,85 @@ fn full_packets() -> Framing {
         checksum: None,
         ..full_lines()
     }
+}
+
+/// The readout of VMM3a chips, as the guide to boards describes it.
+const CHIPS: &str = r#"
+[readout]
+slice = "1 ms"
+[readout.framing]
+order = "big"
+[readout.framing.hits]
+at = 16
+size = "6 B"
+until = 2
+time = [
+  { at = 0, bits = 5, shift = 11, encoding = "signed", tick = "102.4 us" },
+  { at = 2, bits = 12, encoding = "gray", frequency = "40 MHz" },
+]
+[readout.framing.hits.marker]
+at = 4
+bits = 1
+shift = 7
+value = 0
+time = [{ at = 0, bits = 32, tick = "25.6 us" }, { at = -2, bits = 10, order = "little", frequency = "40 MHz" }]
+chip = { at = 4, bits = 5, shift = 2 }
+hit_chip = { at = 0, bits = 5, shift = 6 }
+[[readout.unit]]
+source = { type = "pcap", file = "vmm.pcapng" }
+[builder]
+units = 1
+"#;
+
+#[test]
+fn hits_count_from_the_markers_of_their_chips() {
+    let big = |at, bits, shift| Field { at, bits, shift, order: ByteOrder::Big };
+    let part = |field, encoding, tick| TimeField { field, encoding, tick };
+    let (clock, long) = (Tick::Frequency(Frequency(40_000_000_000)), Tick::Length(Span(102_400_000)));
+    let expected = HitLayout {
+        at: 16,
+        size: 6,
+        until: 2,
+        time: vec![part(big(0, 5, 11), Encoding::Signed, long), part(big(2, 12, 0), Encoding::Gray, clock)],
+        clock: HitClock::Marker(Marker {
+            is: (big(4, 1, 7), 0),
+            time: vec![
+                part(big(0, 32, 0), Encoding::Plain, Tick::Length(Span(25_600_000))),
+                part(Field { order: ByteOrder::Little, ..big(-2, 10, 0) }, Encoding::Plain, clock),
+            ],
+            chip: Some(big(4, 5, 2)),
+            hit_chip: Some(big(0, 5, 6)),
+        }),
+    };
+    let plan = plan(CHIPS, &[]);
+    let framing = plan.sources[0].live().and_then(|live| live.framing.clone()).expect("a framing");
+    assert_eq!(framing.hits, Some(Box::new(expected)));
+}
+
+#[test]
+fn live_hits_go_into_slices() {
+    let text = |slices: &str| {
+        format!(
+            "[readout]\n{slices}\n[readout.framing]\nsize = \"64 B\"\nclock = {{ at = 0, bits = 48, frequency = \"1 GHz\" }}\n\
+             hits = {{ at = 8, size = \"8 B\", from = \"own\", time = [{{ at = 0, bits = 40, tick = \"8 ns\" }}] }}\n\
+             [[readout.unit]]\nsource = {{ type = \"tcp\", listen = \"127.0.0.1:9000\", clock_offset = \"2 s\", sort_depth = \"5 ms\" }}\n\
+             [[readout.unit]]\nsource = {{ type = \"file\", file = \"a.raw\", latency = \"30 ms\" }}\n[builder]\nunits = 1\n"
+        )
+    };
+    let live = |text: &str| -> Vec<LiveSpec> {
+        plan(text, &[]).sources.iter().map(|source| source.live().expect("a live source").clone()).collect()
+    };
+    let sliced = live(&text("slice = \"1 ms\"\noverlap = \"10 us\""));
+    let slicing = Slicing { length: Span::from_millis(1), overlap: Span::from_micros(10), from_ns: None };
+    let slices = |offset, sort_depth, latency| Some(LiveSlicing { slicing, offset, sort_depth, latency });
+    let (ms, s) = (Span::from_millis, Span::from_secs);
+    assert_eq!(sliced[0].slices, slices(s(2), ms(5), ms(200)));
+    assert_eq!(sliced[1].slices, slices(Span::ZERO, ms(1), ms(30)));
+    assert_eq!(sliced[1].counter, EventCounter { bits: 64, first: FirstCounter::Known(1) });
+    let hits = sliced[0].framing.as_ref().and_then(|framing| framing.hits.clone()).expect("hits");
+    assert_eq!((hits.clock, hits.time[0].tick), (HitClock::Own, Tick::Length(Span(8000))));
+    let known = live(&text("slice = \"1 ms\"\nslices_from = 0"));
+    assert_eq!(known[1].slices.map(|slices| slices.slicing.from_ns), Some(Some(0)));
 }
 
 #[test]

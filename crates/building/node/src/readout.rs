@@ -9,9 +9,9 @@ use apart::{ApartOptions, ApartStream};
 use bytes::Bytes;
 use evb_core::{EventCounter, Machine, NodeId, NodeRange, SourceId, Span, Time, Transmit};
 use evb_experiment::{Plan, StageLink};
-use evb_protocol::{Arrival, Config, FragmentStatus, Message, ReadoutCommand, wire};
+use evb_protocol::{Arrival, Config, Fault, FragmentStatus, Message, ReadoutCommand, wire};
 use evb_record::{Slots, SourceRecord};
-use evb_sources::{DatagramBuffer, Framing, INLET_BITS, LiveItem, LiveSource, Source, SourceSpec};
+use evb_sources::{DatagramBuffer, Framing, HitFault, INLET_BITS, LiveItem, LiveSource, Source, SourceSpec};
 use evb_transport::{Buffers, Waker};
 use evb_unit::{
     ReadLimits, Report, Sources, bundle, open_options,
@@ -47,6 +47,8 @@ pub(crate) struct ReadoutNode {
     numbered: usize,
     /// The fragments of live sources are matched by time.
     is_timed: bool,
+    /// The fragments of its live source are slices of hits.
+    is_sliced: bool,
     /// The file of fragments that belong to no event.
     apart: ApartStream,
     apart_options: ApartOptions,
@@ -78,7 +80,7 @@ impl ReadoutNode {
         node: NodeId,
         (waker, buffers): (Waker, Option<Buffers>),
     ) -> Result<Self, NodeError> {
-        let (mut live_counter, mut framing, mut control) = (None, None, None);
+        let (mut live_counter, mut framing, mut control, mut is_sliced) = (None, None, None, false);
         let sources = Sources::open(plan, unit.0, |source| {
             if let StageLink::Inlets(paths) = &plan.link {
                 live_counter = Some(EventCounter::new(INLET_BITS));
@@ -92,6 +94,7 @@ impl ReadoutNode {
                     live_counter = Some(live.counter);
                     framing.clone_from(&live.framing);
                     control.clone_from(&live.control);
+                    is_sliced = live.slices.is_some();
                     LiveSource::start(live, &options, waker.clone()).map(Origin::Live)
                 }
                 _ => Source::open(spec, &options).map(Origin::OnDemand),
@@ -108,9 +111,14 @@ impl ReadoutNode {
             counter: live_counter,
             framing,
             brings_bundles: plan.bundling.bundles(unit.0),
-            // A first stage takes care of what its fragments belong to, and clocks do where fragments are matched by time.
-            numbered: if plan.link == StageLink::None && !is_timed { plan.building.numbered.len() } else { 0 },
+            // A first stage takes care of what its fragments belong to, and clocks do where there are times.
+            numbered: if plan.link == StageLink::None && !is_timed && !is_sliced {
+                plan.building.numbered.len()
+            } else {
+                0
+            },
             is_timed,
+            is_sliced,
             refusals: Refusals::default(),
             front_end,
             lost_before: 0,
@@ -172,7 +180,10 @@ impl ReadoutNode {
                 }
                 Some(LiveItem::Fragment { counter, resynchronised, mark, clock, good, bytes }) => {
                     let status = if good { FragmentStatus::Good } else { FragmentStatus::Corrupted };
-                    self.watch.note_fragment(now, counter, mark);
+                    // A silent source has empty slices.
+                    if !(self.is_sliced && bytes.is_empty()) {
+                        self.watch.note_fragment(now, counter, mark);
+                    }
                     ReadoutCommand::Arrived(Arrival {
                         number: counter,
                         restarted: resynchronised,
@@ -185,10 +196,14 @@ impl ReadoutNode {
                         payload: bytes,
                     })
                 }
+                Some(LiveItem::Apart { counter, bytes, reason }) => apart(now, counter, bytes, reason),
                 Some(LiveItem::EndOfRun { counter, sent }) => {
                     self.announced = sent.or(self.announced);
                     self.watch.note_end();
-                    ReadoutCommand::EndOfData { last: counter }
+                    match self.is_sliced {
+                        true => ReadoutCommand::EndOfSlices { last: counter },
+                        false => ReadoutCommand::EndOfData { last: counter },
+                    }
                 }
                 Some(LiveItem::Rejected { kind, count, first }) => {
                     self.refusals.add(kind, count, first);
@@ -200,6 +215,17 @@ impl ReadoutNode {
         true
     }
 
+    /// Sets the hits of slices apart that are not complete when the last run ends.
+    fn abandon_slices(&mut self, now: Time) {
+        let Some(Input { origin: Origin::Live(live), .. }) = self.unit.source.only_mut() else { return };
+        live.abandon_slices();
+        while let Some(item) = live.next_abandoned() {
+            if let LiveItem::Apart { counter, bytes, reason } = item {
+                self.unit.machine.handle_command(now, apart(now, counter, bytes, reason));
+            }
+        }
+    }
+
     /// Passes fragments that were set apart to their file.
     fn take_apart(&mut self) {
         self.unit.take_events();
@@ -209,6 +235,12 @@ impl ReadoutNode {
         if let Some(input) = self.unit.source.only_mut() {
             input.apart.drain(..).for_each(|(arrival, reason)| self.apart.put(arrival, reason));
         }
+    }
+
+    /// When a silent source with slices is looked at again.
+    fn looks_again_at(&self, now: Time) -> Option<Time> {
+        let Some(Input { origin: Origin::Live(live), .. }) = self.unit.source.only() else { return None };
+        live.looks_again_after().map(|after| now + Span::from(after))
     }
 
     /// Hands over what the machine wants to send now, and held-back messages that are due.
@@ -253,6 +285,31 @@ impl ReadoutNode {
             shaper.reuse(parts);
         }
     }
+}
+
+/// A hit that is in no slice.
+fn apart(now: Time, slice: u64, bytes: Bytes, reason: HitFault) -> ReadoutCommand<Bytes> {
+    let reason = match reason {
+        HitFault::Late => Fault::Late,
+        HitFault::Early => Fault::Early,
+        HitFault::OutOfSequence => Fault::OutOfSequence,
+        HitFault::OutOfStep => Fault::OutOfStep,
+        HitFault::Oversized => Fault::Oversized,
+        HitFault::Damaged => Fault::Corrupted,
+        HitFault::Unplaced => Fault::Unplaced,
+    };
+    let arrival = Arrival {
+        number: slice,
+        restarted: false,
+        arrived: now,
+        clock: None,
+        length: bytes.len() as u32,
+        checksum: evb_core::checksum(&bytes),
+        mark: None,
+        status: FragmentStatus::Good,
+        payload: bytes,
+    };
+    ReadoutCommand::Apart { arrival, reason }
 }
 
 /// The checksum of what a live source has brought.
@@ -327,7 +384,8 @@ impl NodeRole for ReadoutNode {
         self.shaper = shaper;
         let machine = self.unit.machine.poll_timeout().map(|(at, _)| at);
         let held_back = self.held_back.front().map(|(at, _)| *at);
-        self.deadline = machine.into_iter().chain(held_back).chain(slots).min();
+        let slices = self.looks_again_at(now);
+        self.deadline = machine.into_iter().chain(held_back).chain(slots).chain(slices).min();
     }
 
     fn deadline(&self) -> Option<Time> {
@@ -379,6 +437,7 @@ impl NodeRole for ReadoutNode {
 
     fn finish(&mut self, now: Time, is_last: bool) -> Result<bool, NodeError> {
         if is_last {
+            self.abandon_slices(now);
             self.unit.machine.handle_command(now, ReadoutCommand::Finish);
         }
         self.take_apart();

@@ -5,10 +5,12 @@
 //! finds its way back after garbage. The payload of a fragment is the whole frame.
 
 mod checksum;
+mod hits;
 mod scanner;
 
 pub use checksum::{ChecksumKind, FrameChecksum};
-use evb_core::Frequency;
+use evb_core::{Frequency, Span};
+pub use hits::{CutHit, Encoding, HitClock, HitCutter, HitLayout, MOST_CHIP_BITS, Marker, Tick, TimeField};
 pub use scanner::{BoardFrame, FrameScanner};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -108,6 +110,18 @@ pub struct ClockField {
     pub frequency: Frequency,
 }
 
+impl ClockField {
+    /// The clock as a part of a time.
+    const fn time(self) -> TimeField {
+        TimeField { field: self.field, encoding: Encoding::Plain, tick: Tick::Frequency(self.frequency) }
+    }
+
+    /// The time after which the clock begins again.
+    pub fn range(self) -> Span {
+        self.time().range()
+    }
+}
+
 /// The framing of a board.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Framing {
@@ -130,6 +144,9 @@ pub struct Framing {
     pub damaged: Option<Field>,
     /// The checksum.
     pub checksum: Option<FrameChecksum>,
+    /// The hits inside a frame. Without them, a frame is one hit where events are slices of time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hits: Option<Box<HitLayout>>,
 }
 
 impl Framing {

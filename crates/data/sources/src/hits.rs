@@ -42,15 +42,19 @@ pub struct Slicing {
     pub length: Span,
     /// Time after its end whose hits belong to a slice, too.
     pub overlap: Span,
-    /// Start of the first slice in nanoseconds, by the clock of the hits.
-    pub from_ns: u64,
+    /// Start of the first slice in nanoseconds, by the clock of the hits; 0 if the file does not say.
+    pub from_ns: Option<u64>,
 }
 
 impl Slicing {
+    fn start(&self) -> u64 {
+        self.from_ns.unwrap_or(0)
+    }
+
     /// The time of a slice with its overlap, in nanoseconds.
     pub fn window(&self, slice: EventId) -> Range<u64> {
         let length = nanoseconds(self.length).max(1);
-        let start = self.from_ns.saturating_add(slice.0.saturating_sub(1).saturating_mul(length));
+        let start = self.start().saturating_add(slice.0.saturating_sub(1).saturating_mul(length));
         start..start.saturating_add(length).saturating_add(nanoseconds(self.overlap))
     }
 }
@@ -295,7 +299,7 @@ impl Slices {
                 return Err(bad(HitsError::Order { hit, time, before }));
             }
             before = time;
-            slices.early += u64::from(time < slicing.from_ns);
+            slices.early += u64::from(time < slicing.start());
             slices.add(hit, time, slicing).map_err(bad)?;
         }
         slices.ends.resize(slices.starts.len(), length / size);
@@ -336,7 +340,7 @@ mod tests {
     use std::{collections::BTreeSet, io::Write as _};
 
     const SLICING: Slicing =
-        Slicing { length: Span::from_micros(100), overlap: Span::from_micros(30), from_ns: 5_000_000 };
+        Slicing { length: Span::from_micros(100), overlap: Span::from_micros(30), from_ns: Some(5_000_000) };
 
     fn options(max_fragment: u32) -> OpenOptions {
         OpenOptions { data_directory: ".".into(), unit: 3, seed: 9, max_fragment }
@@ -394,9 +398,9 @@ mod tests {
         }
         let path = file.path().to_owned();
         let spec = |size| SourceSpec::HitFile { file: path.clone(), size: ByteCount(size), slicing: SLICING };
-        let last = (times.last().unwrap() - SLICING.from_ns) / 100_000 + 1;
+        let last = (times.last().unwrap() - SLICING.start()) / 100_000 + 1;
         let all = check(&spec(16), last);
-        assert_eq!(all.len(), times.iter().filter(|time| **time >= SLICING.from_ns).count());
+        assert_eq!(all.len(), times.iter().filter(|time| **time >= SLICING.start()).count());
         let mut hits = Hits::open(&spec(16), &options(1 << 20)).unwrap().unwrap();
         assert_eq!((hits.feed(), hits.early()), (Feed::Finite { events: last }, 38));
         assert_eq!(slice(&mut hits, last + 1), (ReadOutcome::Missing, Vec::new()));

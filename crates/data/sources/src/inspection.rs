@@ -5,9 +5,10 @@ mod guesses;
 mod input;
 
 use crate::{
-    board::{BoardFrame, FrameChecksum, FrameScanner, Framing},
+    board::{BoardFrame, FrameChecksum, FrameScanner, Framing, HitCutter},
     framing::FrameError,
 };
+use evb_core::Span;
 pub use input::{InspectionInput, InspectionLimits};
 use serde::Serialize;
 use std::{collections::BTreeMap, sync::Arc};
@@ -16,6 +17,8 @@ use std::{collections::BTreeMap, sync::Arc};
 const MOST_SAMPLED: usize = 1 << 20;
 /// Most different steps of a counter that are told apart.
 const MOST_STEPS: usize = 64;
+/// Most hits of a frame that are shown.
+const MOST_HITS: usize = 8;
 /// Most bytes of a frame or of garbage that are shown.
 const MOST_SHOWN: usize = 64;
 
@@ -30,6 +33,9 @@ pub struct Inspection {
     offset: u64,
     report: InspectionReport,
     last: Option<(u64, Option<u64>)>,
+    /// Cuts hits out of the frames, near the time of the last one.
+    cutter: HitCutter,
+    near: Option<i64>,
 }
 
 /// The result of an inspection.
@@ -61,6 +67,12 @@ pub struct InspectionReport {
     pub clocks: Option<(u64, u64)>,
     /// Steps of the clock backwards.
     pub clock_back: u64,
+    /// Hits inside the frames, if the framing has any.
+    pub hits: u64,
+    /// Hits whose time is not known, because no marker came before them.
+    pub hits_without_time: u64,
+    /// Pieces of frames that are too short for a hit.
+    pub cut_hits: u64,
     /// What the framing should perhaps say.
     pub guesses: Vec<String>,
 }
@@ -84,6 +96,8 @@ pub struct InspectedFrame {
     pub ticks: Option<i64>,
     /// Its mark.
     pub mark: Option<u32>,
+    /// The times of its first hits in nanoseconds, where they are known.
+    pub hits: Vec<Option<i64>>,
     /// It is good, and its source id is that of the framing.
     pub good: bool,
     /// Its source id is that of the framing.
@@ -96,6 +110,8 @@ impl Inspection {
         let framing = Arc::new(framing);
         Self {
             scanner: FrameScanner::new(framing.clone(), max_fragment),
+            cutter: HitCutter::new(framing.clone(), Span::ZERO),
+            near: None,
             framing,
             most_frames,
             sample: Vec::new(),
@@ -178,6 +194,7 @@ impl Inspection {
         let clocks = self.last.and_then(|(_, clock)| clock).zip(frame.clock);
         let ticks = clocks.map(|(last, clock)| signed(clock.wrapping_sub(last), clock_bits));
         self.last = Some((frame.counter, frame.clock));
+        let hits = self.take_hits(frame);
         let report = &mut self.report;
         report.frames += 1;
         report.frame_bytes += frame.bytes.len() as u64;
@@ -201,6 +218,7 @@ impl Inspection {
                 clock: frame.clock,
                 ticks,
                 mark: frame.mark,
+                hits,
                 good: frame.good,
                 is_ours: frame.is_ours,
             });
@@ -209,10 +227,39 @@ impl Inspection {
     }
 }
 
+impl Inspection {
+    /// Counts the hits of a frame, and returns the times of the first ones.
+    fn take_hits(&mut self, frame: &BoardFrame) -> Vec<Option<i64>> {
+        if self.framing.hits.is_none() || !frame.good || !frame.is_ours {
+            return Vec::new();
+        }
+        let mut times = Vec::new();
+        for hit in self.cutter.cut(&frame.bytes, frame.counter, frame.clock, self.near) {
+            if !hit.is_whole {
+                self.report.cut_hits += 1;
+                continue;
+            }
+            self.report.hits += 1;
+            self.report.hits_without_time += u64::from(hit.time.is_none());
+            self.near = hit.time.or(self.near);
+            if times.len() < MOST_HITS {
+                times.push(hit.time);
+            }
+        }
+        times
+    }
+}
+
 impl InspectionReport {
     /// Returns true if every byte is in a good frame of this source, and no counter or clock goes backwards.
     pub fn fits(&self) -> bool {
-        let bad = self.damaged + self.foreign + self.skipped.0 + self.oversized.0 + self.unfinished + self.clock_back;
+        let bad = self.cut_hits
+            + self.damaged
+            + self.foreign
+            + self.skipped.0
+            + self.oversized.0
+            + self.unfinished
+            + self.clock_back;
         self.frames > 0 && bad == 0 && self.steps.keys().all(|step| *step > 0)
     }
 }

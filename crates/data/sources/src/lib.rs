@@ -37,12 +37,14 @@ mod live;
 mod path;
 pub mod payload;
 mod size;
+mod slicer;
 mod source;
 mod spec;
 mod stream_buffer;
 
 pub use board::{
-    BoardFrame, ByteOrder, ChecksumKind, ClockField, Field, FrameChecksum, FrameEnd, FrameScanner, Framing,
+    BoardFrame, ByteOrder, ChecksumKind, ClockField, CutHit, Encoding, Field, FrameChecksum, FrameEnd, FrameScanner,
+    Framing, HitClock, HitCutter, HitLayout, MOST_CHIP_BITS, Marker, Tick, TimeField,
 };
 pub use capture::Capture;
 pub use control_spec::{ControlLink, ControlSpec, Setting};
@@ -57,5 +59,6 @@ pub use hits::{HIT_TIME_BYTES, HitsError, Slicing};
 pub use inspection::{InspectedFrame, Inspection, InspectionInput, InspectionLimits, InspectionReport};
 pub use live::{Connections, DatagramBuffer, INLET_BITS, LiveItem, LiveSource, Refused, RejectKind};
 pub use size::{MIN_DRAWN_SIZE, SizeModel};
+pub use slicer::{HitFault, LiveSlicing, SlicedHit, Slicer, SlicerItem};
 pub use source::{OpenOptions, ReadOutcome, Room, Source};
 pub use spec::{Feed, FrontEndLink, LiveSpec, SourceSpec};

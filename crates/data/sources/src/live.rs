@@ -11,19 +11,20 @@ mod parser;
 mod queue;
 pub(crate) mod quiet;
 pub(crate) mod readers;
+mod sliced;
 mod sockets;
 
-use crate::{FrameError, FrontEndLink, LiveSpec, OpenOptions, SourceError, path::resolve};
+use crate::{FrameError, FrontEndLink, HitFault, LiveSpec, OpenOptions, SourceError, path::resolve};
 use bytes::Bytes;
 use evb_core::Mark;
 pub use inlet::INLET_BITS;
 use parser::Frames;
 use queue::Queue;
 use quiet::Sockets;
+use sliced::Slices;
 pub use sockets::DatagramBuffer;
 use sockets::DatagramSocket;
 use std::{
-    cell::RefCell,
     collections::VecDeque,
     fmt, io,
     net::{SocketAddr, TcpListener, UdpSocket},
@@ -56,6 +57,15 @@ pub enum LiveItem {
         good: bool,
         /// The payload.
         bytes: Bytes,
+    },
+    /// A hit is in no slice, where hits go into slices of time.
+    Apart {
+        /// The number of its slice, 0 if there is none.
+        counter: u64,
+        /// The hit.
+        bytes: Bytes,
+        /// Why.
+        reason: HitFault,
     },
     /// The front end announces that no fragment follows, perhaps several times.
     EndOfRun {
@@ -201,7 +211,8 @@ pub struct Connections {
 /// A source that front ends deliver to. Dropping it closes the port and all connections and ends their threads.
 pub struct LiveSource {
     /// Items that were taken from the queue.
-    taken: RefCell<VecDeque<LiveItem>>,
+    taken: VecDeque<LiveItem>,
+    slices: Option<Box<Slices>>,
     shared: Arc<Shared>,
     listener: Option<JoinHandle<()>>,
     local_addr: Option<SocketAddr>,
@@ -231,7 +242,8 @@ impl LiveSource {
             let address = address.clone();
             |error| SourceError::Listen { address, error }
         };
-        match &spec.link {
+        let slices = Slices::new(spec, frames.framing.as_ref(), options).map(Box::new);
+        let source = match &spec.link {
             FrontEndLink::Tcp(address) => {
                 Self::open(frames, waker, |shared| start_tcp(address, shared)).map_err(listen(address))
             }
@@ -251,7 +263,10 @@ impl LiveSource {
                 Self::open(frames, waker, |shared| readers::start_capture(&path, (*port, *paced), shared))
                     .map_err(|error| SourceError::Open { path, error })
             }
-        }
+        };
+        let mut source = source?;
+        source.slices = slices;
+        Ok(source)
     }
 
     /// A source with a queue and the thread that `begin` starts to fill it.
@@ -277,7 +292,7 @@ impl LiveSource {
             peer: Mutex::new(None),
         });
         let (listener, local_addr) = begin(&shared)?;
-        Ok(Self { taken: RefCell::default(), shared, listener: Some(listener), local_addr })
+        Ok(Self { taken: VecDeque::new(), slices: None, shared, listener: Some(listener), local_addr })
     }
 
     /// The address that front ends deliver to; none for an [`inlet`](Self::inlet).
@@ -298,22 +313,19 @@ impl LiveSource {
     }
 
     /// Returns true if nothing that front ends have sent before the call is on its way to the queue: what
-    /// [`try_next`](Self::try_next) returns after that is all of it. Sockets are watched if the framing has a clock; a
+    /// [`try_next`](Self::try_next) returns after that is all of it. Sockets are watched if the framing has times; a
     /// file is on its way until its end.
     pub fn is_quiet(&self) -> bool {
         self.shared.sockets.are_quiet()
     }
 
     /// The next item, if there is one.
-    pub fn try_next(&self) -> Option<LiveItem> {
-        if let Some(rejection) = self.shared.next_rejection() {
-            return Some(rejection);
-        }
-        let mut taken = self.taken.borrow_mut();
-        if taken.is_empty() {
-            self.shared.queue.take(&mut taken);
-        }
-        taken.pop_front()
+    pub fn try_next(&mut self) -> Option<LiveItem> {
+        let rejected = self.shared.next_rejection();
+        rejected.or_else(|| match self.slices {
+            Some(_) => self.next_sliced(),
+            None => self.shared.queue.next(&mut self.taken),
+        })
     }
 }
 

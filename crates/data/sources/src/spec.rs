@@ -1,12 +1,15 @@
 //! The typed description of a source, as the experiment file resolves to it.
 
-use crate::{ControlSpec, SourceError, board::Framing, hits::Slicing};
-use evb_core::{ByteCount, EventCounter, Frequency};
+use crate::{ControlSpec, SourceError, board::Framing, hits::Slicing, slicer::LiveSlicing};
+use evb_core::{ByteCount, EventCounter, FirstCounter, Frequency, Span};
 use serde::{Deserialize, Serialize};
 use std::{
     fs::File,
     path::{Path, PathBuf},
 };
+
+/// Width of the number of a slice in bits.
+const SLICE_BITS: u8 = 64;
 
 /// The source of the fragments of one readout unit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -91,6 +94,9 @@ pub struct LiveSpec {
     /// The framing of its fragments; evb's own if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub framing: Option<Framing>,
+    /// The slices of time that its hits go into. Without them, a frame is a fragment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slices: Option<LiveSlicing>,
     /// The connection by which it hears run control, if it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control: Option<ControlSpec>,
@@ -192,11 +198,18 @@ impl SourceSpec {
         matches!(self, Self::CmsFed { .. } | Self::Trace { .. } | Self::HitFile { .. } | Self::Live(_))
     }
 
-    /// The source with these slices, if it has a stream of hits.
+    /// The source with these slices, if it has a stream of hits. Slices of no length are none. The numbers of slices are
+    /// the same in all sources.
     #[must_use]
     pub fn sliced(mut self, by: Slicing) -> Self {
-        if let Self::Hits { slicing, .. } | Self::HitFile { slicing, .. } = &mut self {
-            *slicing = by;
+        match &mut self {
+            Self::Hits { slicing, .. } | Self::HitFile { slicing, .. } => *slicing = by,
+            Self::Live(live) if by.length == Span::ZERO => live.slices = None,
+            Self::Live(LiveSpec { slices: Some(slices), counter, .. }) => {
+                slices.slicing = by;
+                *counter = EventCounter { bits: SLICE_BITS, first: FirstCounter::Known(1) };
+            }
+            _ => {}
         }
         self
     }

@@ -39,9 +39,22 @@ pub enum ReadoutCommand<B> {
     Fragment(Fragment<B>),
     /// A fragment has arrived from a live front end.
     Arrived(Arrival<B>),
+    /// Something has come from a live front end that its driver could not make a fragment of an event.
+    Apart {
+        /// What came.
+        arrival: Arrival<B>,
+        /// Why it belongs to no event.
+        reason: Fault,
+    },
     /// The live front end has ended.
     EndOfData {
         /// The number of its last fragment, if the front end has reported it.
+        last: Option<u64>,
+    },
+    /// The live source, whose fragments are slices of time, has ended: behind its last slice there are no hits, so that it
+    /// has an empty fragment of every event.
+    EndOfSlices {
+        /// The number of the last slice that it had, if it had any.
         last: Option<u64>,
     },
     /// Nothing waits in the queue of the live front end now. A driver says this in every turn in which it is so, and after
@@ -144,8 +157,9 @@ impl ReadoutCounts {
             apart: self.apart - before.apart,
             skipped: self.skipped.saturating_sub(before.skipped),
             identity: self.identity.since(&before.identity),
-            fragments: self.fragments - before.fragments,
-            bytes: self.bytes - before.bytes,
+            // What was taken for an event that is never triggered is given back at the end.
+            fragments: self.fragments.saturating_sub(before.fragments),
+            bytes: self.bytes.saturating_sub(before.bytes),
             sent: self.sent - before.sent,
             repeated: self.repeated - before.repeated,
             sent_bytes: self.sent_bytes - before.sent_bytes,
@@ -218,6 +232,8 @@ pub struct ReadoutMachine<B> {
     unaligned: Option<(u64, u64)>,
     /// The last event of the source, if known.
     end: Option<u64>,
+    /// Behind the end there are empty fragments.
+    is_empty_behind: bool,
     /// The event manager wants marks, and knows them up to `compared`.
     comparing: bool,
     compared: EventId,
@@ -264,6 +280,7 @@ impl<B: Clone + Default> ReadoutMachine<B> {
             before: 0,
             unaligned: None,
             end: None,
+            is_empty_behind: false,
             comparing: false,
             compared: EventId(0),
             skipped: false,
@@ -311,6 +328,11 @@ impl<B: Clone + Default> ReadoutMachine<B> {
     /// first event.
     pub const fn events_before(&self) -> i64 {
         self.before
+    }
+
+    /// Returns true if the slices of the source have ended before this event.
+    fn is_behind(&self, event: EventId) -> bool {
+        self.is_empty_behind && self.end.is_some_and(|end| event.0 > end)
     }
 
     /// Returns true if the fragments of [`ReadoutEvent::Read`] are needed now: a builder waits for one, or fewer than
@@ -459,7 +481,7 @@ impl<B: Clone + Default> ReadoutMachine<B> {
     /// fragment already or is over.
     fn take(&mut self, fragment: Fragment<B>) -> Option<(Fragment<B>, Fault)> {
         let (event, length) = (fragment.event, u64::from(fragment.length));
-        let is_missing = fragment.status == FragmentStatus::Missing;
+        let is_missing = fragment.status == FragmentStatus::Missing || self.is_behind(event);
         let Some(held) = self.entry(event) else {
             // In phases an event may end before a unit that was not asked has its fragment.
             let is_late = !matches!(self.config.protocol, Protocol::Phased { .. });
@@ -505,7 +527,10 @@ impl<B: Clone + Default> ReadoutMachine<B> {
 
     /// Tells the builder at once that a fragment does not come.
     fn answer_missing(&mut self, event: EventId) {
-        let missing = self.missing(event);
+        let mut missing = self.missing(event);
+        if self.is_behind(event) {
+            (missing.status, missing.checksum) = (FragmentStatus::Good, evb_core::checksum(&[]));
+        }
         self.take(missing);
     }
 
@@ -652,7 +677,15 @@ impl<B: Clone + Default> Machine for ReadoutMachine<B> {
             ReadoutCommand::StartRecorded(recording) => self.start_recorded(&recording),
             ReadoutCommand::Fragment(fragment) => self.read(fragment),
             ReadoutCommand::Arrived(arrival) => self.arrive(arrival),
+            ReadoutCommand::Apart { arrival, reason } => {
+                self.counts.came += 1;
+                self.set_apart(arrival, reason);
+            }
             ReadoutCommand::EndOfData { last } => self.end_stream(last),
+            ReadoutCommand::EndOfSlices { last } => {
+                self.is_empty_behind = true;
+                self.end_stream(last);
+            }
             ReadoutCommand::Quiet => self.be_silent(),
             ReadoutCommand::Finish => self.finish(),
             ReadoutCommand::Lost(node) => self.lose(node),

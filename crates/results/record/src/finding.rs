@@ -120,6 +120,7 @@ kinds! {
     Early "early" Remark "Live fragments belong to times before the first event that all sources had, or recorded hits to times before the first slice, and were set aside"
     Ambiguous "ambiguous" Remark "By their times live fragments could belong to several events, or to none without doubt, and were set aside"
     TooLate "too_late" Remark "Live fragments came when their time was over, further behind than `sort_depth` and `latency` allow, and were set aside"
+    Unsliced "unsliced" Remark "Hits of a live source are in no slice of time, because they came too late, or their times cannot be believed: they were set aside"
     Repeated "repeated" Remark "A source sent fragments again: the copies were set aside"
     Refused "refused" Remark "Bytes that a source received are not fragments for it, and were refused"
     FrontEndProblem "front_end_problem" Remark "A front end that hears run control reported a problem by itself"

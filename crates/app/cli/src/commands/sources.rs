@@ -107,6 +107,7 @@ fn describe(framing: &Framing, report: &InspectionReport) -> String {
     }
     summary(report).into_iter().for_each(|line| text += &format!("{line}\n"));
     counters(framing, report).into_iter().for_each(|line| text += &format!("{line}\n"));
+    hits(framing, report).into_iter().for_each(|line| text += &format!("{line}\n"));
     misfits(report).into_iter().for_each(|line| text += &format!("{line}\n"));
     report.guesses.iter().for_each(|guess| text += &format!("guess    {guess}\n"));
     text + &verdict(report)
@@ -139,6 +140,11 @@ fn add_frame(text: &mut String, framing: &Framing, frame: &InspectedFrame) {
             part.map_or(digits.clone(), |part| paint(part, &digits))
         });
         let _infallible = writeln!(text, "    {}", hex.collect::<Vec<_>>().join(" "));
+    }
+    if !frame.hits.is_empty() {
+        let time = |time: &Option<i64>| time.map_or("no time".to_owned(), |time| format!("{time} ns"));
+        let times: Vec<_> = frame.hits.iter().map(time).collect();
+        let _infallible = writeln!(text, "    hits {}", times.join(", "));
     }
     if frame.length > frame.bytes.len() {
         let _infallible = writeln!(text, "    ... {} more bytes", frame.length - frame.bytes.len());
@@ -181,6 +187,16 @@ fn counters(framing: &Framing, report: &InspectionReport) -> Vec<String> {
     lines
 }
 
+/// The hits inside the frames.
+fn hits(framing: &Framing, report: &InspectionReport) -> Option<String> {
+    framing.hits.as_ref()?;
+    let without = match report.hits_without_time {
+        0 => String::new(),
+        count => format!(", {count} without a marker before them"),
+    };
+    Some(format!("hits     {}{without}", report.hits))
+}
+
 /// What does not fit.
 fn misfits(report: &InspectionReport) -> Vec<String> {
     let mut lines = Vec::new();
@@ -195,6 +211,7 @@ fn misfits(report: &InspectionReport) -> Vec<String> {
     add(bytes, format!("skipped  {bytes} bytes in {places} places{}", first.collect::<String>()));
     let size = report.oversized.1.unwrap_or(0);
     add(report.oversized.0, format!("too long {} frames, the first of {size} bytes", report.oversized.0));
+    add(report.cut_hits, format!("cut      {} pieces of frames are too short for a hit", report.cut_hits));
     add(report.unfinished, format!("left     {} bytes of an unfinished frame", report.unfinished));
     lines
 }

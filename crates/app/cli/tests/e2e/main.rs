@@ -25,6 +25,7 @@ mod joining;
 mod layers;
 mod limits;
 mod live;
+mod live_slices;
 mod logging;
 mod networks;
 mod nights;

@@ -39,20 +39,20 @@ pub(super) const SORT_DEPTH: Key = key(
     "sort_depth",
     time(MAX_WAIT),
     KeyDefault::Text("1 ms"),
-    "with the trigger \"time\", time by which a fragment may come behind later ones of its source",
+    "with the trigger \"time\" or slices, time by which a fragment or hit may come behind later ones of its source",
 );
 pub(super) const LATENCY: Key = key(
     "latency",
     time(MAX_WAIT),
     KeyDefault::Text("200 ms"),
-    "with the trigger \"time\", time by which the delivery of a fragment may be slower than the fastest: events wait for so \
-     long for a source that is silent",
+    "with the trigger \"time\" or slices, time by which the delivery of a fragment may be slower than the fastest: events \
+     wait for so long for a source that is silent",
 );
 pub(super) const CLOCK_OFFSET: Key = optional(
     "clock_offset",
     time(MAX_DURATION),
-    "with the trigger \"time\", what is added to the clock to give the time of all, for clocks that run at one rate; by \
-     default the offset is found and the drift followed",
+    "with the trigger \"time\" or slices, what is added to the clock to give the time of all, for clocks that run at one \
+     rate; by default the offset is found and the drift followed, and with slices it is 0",
 );
 pub(super) const OPTIONAL: Key = key(
     "optional",

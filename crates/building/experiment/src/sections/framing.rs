@@ -5,6 +5,8 @@ use crate::{choice::*, diagnostics::Problem, limits::*, schema::*, tree::Node, t
 use evb_core::{ByteCount, Frequency};
 use evb_sources::{ByteOrder, ChecksumKind, ClockField, Field, FrameChecksum, FrameEnd, Framing};
 
+mod hits;
+
 /// Most bytes of a magic or of an end marker.
 const MOST_MARKER: usize = 64;
 /// Most bytes before or behind a field.
@@ -32,6 +34,12 @@ pub(super) const FRAMING: &[Key] = &[
     optional("source", KeyKind::Section(SOURCE_ID), "the id of the board; frames with another are refused"),
     optional("damaged", KeyKind::Section(FIELD), "bits that are not 0 in a frame that the board knows to be damaged"),
     optional("checksum", KeyKind::Section(CHECKSUM), "the checksum of the frame"),
+    optional(
+        "hits",
+        KeyKind::Section(hits::HITS),
+        "the hits inside the frame, each with its time, for events that are slices of time; without them the whole frame is \
+         a hit at its clock",
+    ),
 ];
 
 const AT: Key = required(
@@ -148,11 +156,16 @@ fn describe(table: View<'_>) -> Framing {
         source: field("source").map(|field| (field, table.integer("source.value"))),
         damaged: field("damaged"),
         checksum: table.has("checksum").then(|| checksum(table)).flatten(),
+        hits: hits::make(table).map(Box::new),
     }
 }
 
 fn field(framing: View<'_>, name: &str) -> Field {
-    let table = framing.below(name);
+    field_in(framing, framing.below(name))
+}
+
+/// The field in a table, in the byte order of the framing if it has none of its own.
+fn field_in(framing: View<'_>, table: View<'_>) -> Field {
     let (at, bits, shift) = (table.integer("at"), table.integer("bits"), table.integer("shift"));
     Field { at, bits, shift, order: order(framing, table) }
 }
@@ -188,6 +201,7 @@ pub(super) fn check(source: View<'_>) -> Option<Problem> {
         .or_else(|| widths(table))
         .or_else(|| one_end(table, source, origin))
         .or_else(|| sizes(table))
+        .or_else(|| hits::check(table))
         .or_else(|| one_width(table, source))
 }
 

@@ -2,7 +2,7 @@
 
 use super::{
     block::{self, BUFFER_BYTES},
-    builder, bundle, counts, framing,
+    builder, bundle, counts, framing, slices,
     source::{self, SOURCE},
     trigger,
 };
@@ -14,7 +14,7 @@ use crate::{
     view::{Rule, View},
 };
 use evb_core::{ByteCount, Frequency, Span};
-use evb_sources::{Slicing, SourceSpec};
+use evb_sources::Slicing;
 
 pub(super) const READOUT: &[Key] = &[
     key(
@@ -49,10 +49,16 @@ pub(super) const READOUT: &[Key] = &[
     optional(
         "slice",
         KeyKind::Time { min: Span::from_micros(1), max: MAX_DURATION },
-        "length of an event that is a slice of time, for sources of hits, which have no trigger",
+        "length of an event that is a slice of time, for sources of hits, which have no trigger, and for live sources with a \
+         clock in their framing",
     ),
     optional("overlap", time(MAX_DURATION), "time after the end of a slice whose hits also belong to it; 0 by default"),
-    optional("slices_from", integer(0, i64::MAX), "start of the first slice in nanoseconds, 0 by default"),
+    optional(
+        "slices_from",
+        integer(0, i64::MAX),
+        "start of the first slice in nanoseconds, 0 by default; without it, the first event of live sources is the first \
+         slice that all of them have",
+    ),
     optional("framing", KeyKind::Section(framing::FRAMING), "the framing of all live sources without one of their own"),
     optional("source", KeyKind::Choice(&SOURCE), "the source of every unit without a separate table"),
     optional(
@@ -85,7 +91,7 @@ const UNIT: &[Key] = &[
 ];
 
 pub(super) const RULES: &[Rule] =
-    &[too_many_units, missing_source, source_or_sources, thresholds, buffer_bytes, slices, slice_rate];
+    &[too_many_units, missing_source, source_or_sources, thresholds, buffer_bytes, slices::check, slice_rate];
 pub(super) const BUILDING_RULES: &[Rule] = &[buffer_events];
 
 /// The slices of the time; of no length if no source has hits.
@@ -93,31 +99,7 @@ pub(super) fn slicing(view: View<'_>) -> Slicing {
     Slicing {
         length: view.maybe_quantity("readout.slice").unwrap_or_default(),
         overlap: view.maybe_quantity("readout.overlap").unwrap_or_default(),
-        from_ns: view.maybe_integer("readout.slices_from").unwrap_or(0),
-    }
-}
-
-/// Slices are of hits, and hits go in slices.
-fn slices(view: View<'_>) -> Option<Problem> {
-    let has_hits =
-        |source: &View<'_>| matches!(source::make(*source), SourceSpec::Hits { .. } | SourceSpec::HitFile { .. });
-    let (hits, others): (Vec<_>, Vec<_>) = source::used(view).into_iter().partition(has_hits);
-    let key = ["readout.slice", "readout.overlap", "readout.slices_from"].into_iter().find(|key| view.has(key));
-    match (hits.first(), others.first(), key) {
-        (Some(hits), _, _) if !view.has("readout.slice") => {
-            let help = "add slice = \"1 ms\" to [readout]: an event is what all sources have in so long a time";
-            Some(
-                Problem::new("hits have no trigger, so `readout.slice` is missing", help)
-                    .at(hits.origin("type"), "hits"),
-            )
-        }
-        (_, Some(other), Some(key)) => {
-            let message =
-                format!("the {:?} source defines its events itself, not by slices of time", other.text("type"));
-            let help = format!("use sources of type \"hits\" or \"hit-file\" only, or remove `{key}`");
-            Some(Problem::new(message, help).at(other.origin("type"), "no hits").at(view.origin(key), "slices"))
-        }
-        _ => None,
+        from_ns: view.maybe_integer("readout.slices_from"),
     }
 }
 

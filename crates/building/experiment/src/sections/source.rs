@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{choice::*, diagnostics::Problem, limits::*, schema::*, tree::Node, view::View};
 use evb_core::{ByteCount, EventCounter, FirstCounter, Frequency, SourceId};
-use evb_sources::{FrontEndLink, HIT_TIME_BYTES, LiveSpec, Slicing, SourceSpec};
+use evb_sources::{FrontEndLink, HIT_TIME_BYTES, LiveSlicing, LiveSpec, Slicing, SourceSpec};
 use std::collections::HashMap;
 
 /// The keys of a live source: its own, and those of all.
@@ -257,8 +257,15 @@ static DAMAGED: Words<bool> = Words(&[
 ]);
 
 fn live_spec(view: View<'_>, link: FrontEndLink) -> SourceSpec {
+    // Where there are no slices, the plan leaves them out.
+    let slices = LiveSlicing {
+        slicing: Slicing::default(),
+        offset: view.maybe_quantity("clock_offset").unwrap_or_default(),
+        sort_depth: view.quantity("sort_depth"),
+        latency: view.quantity("latency"),
+    };
     let (framing, control) = (framing::make(view), front_end_control::make(view));
-    SourceSpec::Live(LiveSpec { link, counter: counter(view), framing, control })
+    SourceSpec::Live(LiveSpec { link, counter: counter(view), framing, slices: Some(slices), control })
 }
 
 /// The event counter of a live source.

@@ -32,7 +32,11 @@ impl ReadoutNode {
                 found.extend(self.of_hits(source));
                 found
             }
-            Some(Origin::Live(_)) => self.of_live(came),
+            Some(Origin::Live(_)) => {
+                let mut found = self.of_live(came);
+                found.extend(self.of_slices());
+                found
+            }
             // Sources in bundles are generated.
             None => Vec::new(),
         });
@@ -89,8 +93,8 @@ impl ReadoutNode {
             "could not tell to which events {out_of_step} of its fragments belong: its counter started again or leapt \
              {turns} times"
         );
-        // The event manager tells of clocks.
-        let counts_wrong = out_of_step > 0 && !self.is_timed;
+        // The event manager tells of clocks, and slices of their hits.
+        let counts_wrong = out_of_step > 0 && !self.is_timed && !self.is_sliced;
         add_if(counts_wrong, self.finding(FindingKind::OutOfStep, &message).hint(self.hint_for_turns()));
         found.extend(self.of_datagrams());
         let mut add_if = |holds: bool, finding: Finding| found.extend(holds.then_some(finding));
@@ -132,6 +136,30 @@ impl ReadoutNode {
             false => "the readout unit is slower than its front end: see which of its parts are busy",
         };
         Some(self.finding(FindingKind::LostInHost, &message).hint(hint))
+    }
+
+    /// The findings about hits that are in no slice.
+    fn of_slices(&self) -> Vec<Finding> {
+        let faults = &self.unit.counts().faults;
+        let finding = |(fault, what, hint): (Fault, &str, &str)| {
+            let message = format!("set {} hits apart that {what}", faults.get(fault));
+            (faults.get(fault) > 0).then(|| self.finding(FindingKind::Unsliced, &message).hint(hint))
+        };
+        let known = [
+            (Fault::Late, "came when their slice was over", "`sort_depth` and `latency` say how late a hit may come"),
+            (
+                Fault::OutOfSequence,
+                "have times far ahead, which no other frames confirmed",
+                "`evb sources try` shows the times of hits",
+            ),
+            (
+                Fault::OutOfStep,
+                "came behind no marker of their chip",
+                "frames may be missing: see the counter of the frames",
+            ),
+            (Fault::Oversized, "are above the largest fragment of their slice", "`readout.max_fragment` is the limit"),
+        ];
+        if self.is_sliced { known.into_iter().filter_map(finding).collect() } else { Vec::new() }
     }
 
     /// Returns true if the experiment file says with which number the source begins.

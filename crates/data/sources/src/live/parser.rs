@@ -20,8 +20,8 @@ pub(super) struct Frames {
 
 impl Frames {
     /// Returns true if the frames carry times.
-    pub(super) fn have_clock(&self) -> bool {
-        self.framing.as_ref().is_some_and(|framing| framing.clock.is_some())
+    pub(super) fn have_times(&self) -> bool {
+        self.framing.as_ref().is_some_and(|framing| framing.clock.is_some() || framing.hits.is_some())
     }
 }
 

@@ -52,7 +52,7 @@ impl<T> Queue<T> {
     }
 
     /// Takes all items that wait, in the place of `taken`, which is empty.
-    pub(super) fn take(&self, taken: &mut VecDeque<T>) {
+    fn take(&self, taken: &mut VecDeque<T>) {
         if !self.any.load(Ordering::Acquire) {
             return;
         }
@@ -61,6 +61,14 @@ impl<T> Queue<T> {
         self.any.store(false, Ordering::Release);
         drop(waiting);
         self.room.notify_all();
+    }
+
+    /// The next item, of those that were taken before or of those that wait.
+    pub(super) fn next(&self, taken: &mut VecDeque<T>) -> Option<T> {
+        if taken.is_empty() {
+            self.take(taken);
+        }
+        taken.pop_front()
     }
 
     /// Drops what waits, and takes nothing any more.

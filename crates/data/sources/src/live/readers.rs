@@ -144,7 +144,7 @@ fn read_stream(stream: &TcpStream, peer: SocketAddr, shared: &Shared, (state, ea
         Ok::<_, io::Error>(keep_alive(stream)?)
     };
     if set_up().is_ok() {
-        let watch = shared.frames.have_clock().then(|| shared.sockets.watch(stream)).transpose();
+        let watch = shared.frames.have_times().then(|| shared.sockets.watch(stream)).transpose();
         // Without a file descriptor for the watch there would be no way to tell when the source is quiet.
         let Ok(watch) = watch else { return shared.reject(RejectKind::TooManyConnections, Some(peer), &[]) };
         Reading { peer: Some(peer), shared, state, earlier, watch }.run(stream);
@@ -309,7 +309,7 @@ pub(super) fn read_datagrams(socket: &UdpSocket, shared: &Shared) {
     let mut bytes = vec![0; READ_SIZE];
     let mut parser = Parser::new(&shared.frames);
     let (mut open, mut sender) = (None, None);
-    let Ok(watch) = shared.frames.have_clock().then(|| shared.sockets.watch(socket)).transpose() else { return };
+    let Ok(watch) = shared.frames.have_times().then(|| shared.sockets.watch(socket)).transpose() else { return };
     while !shared.stopped() {
         if !watch.as_ref().is_none_or(SocketWatch::wait) {
             continue;

@@ -36,6 +36,7 @@ pub(crate) fn digitiser() -> Framing {
             to: -2,
             order: ByteOrder::Little,
         }),
+        hits: None,
     }
 }
 
@@ -240,7 +241,7 @@ proptest! {
 }
 
 fn spec(link: FrontEndLink) -> LiveSpec {
-    LiveSpec { link, counter: EventCounter::new(32), framing: Some(digitiser()), control: None }
+    LiveSpec { link, counter: EventCounter::new(32), framing: Some(digitiser()), slices: None, control: None }
 }
 
 fn counters(items: &[LiveItem]) -> Vec<u64> {
@@ -344,6 +345,7 @@ fn the_packets_of_vmm_front_ends_are_read() {
             clock: None,
             source: Some((big(7, 8), id)),
             checksum: None,
+            hits: None,
             ..digitiser()
         };
         let link = FrontEndLink::Capture { file: file.clone(), port: Some(6006), paced: false };

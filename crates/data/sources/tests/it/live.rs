@@ -8,6 +8,7 @@ use bytes::Bytes;
 use evb_core::EventCounter;
 use evb_sources::{Frame, FrontEndLink, LiveItem, LiveSource, LiveSpec, RejectKind};
 use std::{
+    cell::RefCell,
     collections::BTreeMap,
     io::{Read as _, Write as _},
     net::{TcpStream, UdpSocket},
@@ -21,7 +22,7 @@ use std::{
 
 /// A live source and the calls of its waker. Frames of the tests are for readout unit 3.
 pub(crate) struct Listening {
-    source: LiveSource,
+    source: RefCell<LiveSource>,
     woken: Receiver<()>,
 }
 
@@ -31,17 +32,17 @@ impl Listening {
         let mut options = options(Path::new(""), 3);
         options.max_fragment = max_fragment;
         let waker = Arc::new(move || wake.send(()).unwrap_or_default());
-        Self { source: LiveSource::start(spec, &options, waker).unwrap(), woken }
+        Self { source: LiveSource::start(spec, &options, waker).unwrap().into(), woken }
     }
 
     pub(crate) fn address(&self) -> String {
-        self.source.local_addr().expect("an address").to_string()
+        self.source.borrow().local_addr().expect("an address").to_string()
     }
 
     /// The next item; the waker, and nothing else, says when to look.
     pub(crate) fn next(&self) -> LiveItem {
         loop {
-            if let Some(item) = self.source.try_next() {
+            if let Some(item) = self.source.borrow_mut().try_next() {
                 return item;
             }
             self.woken.recv_timeout(Duration::from_secs(60)).expect("the waker is called");
@@ -70,7 +71,7 @@ impl Listening {
 
 /// A source of evb's own framing.
 pub(crate) fn live(link: FrontEndLink, counter_bits: u8) -> LiveSpec {
-    LiveSpec { link, counter: EventCounter::new(counter_bits), framing: None, control: None }
+    LiveSpec { link, counter: EventCounter::new(counter_bits), framing: None, slices: None, control: None }
 }
 
 pub(crate) fn tcp(counter_bits: u8) -> LiveSpec {
@@ -170,7 +171,7 @@ fn tcp_garbage_is_counted_and_disturbs_nobody() {
 #[test]
 fn datagrams_that_the_host_loses_are_counted() {
     let live = Listening::start(&udp(64), 4 << 20);
-    let lost = || live.source.datagram_buffer().expect("a buffer").lost.expect("a count");
+    let lost = || live.source.borrow().datagram_buffer().expect("a buffer").lost.expect("a count");
     assert_eq!(lost(), 0);
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     let payload = vec![7; 60_000];

@@ -10,5 +10,6 @@ mod inspection;
 mod live;
 mod real_data;
 mod sizes;
+mod slices;
 mod sources;
 mod support;

@@ -5,7 +5,7 @@
 //! which event a segment begins with; until then its fragments wait. If it cannot decide, a source with marks keeps its
 //! last fragments waiting, so that it can be aligned later; no builder waits for it.
 
-use super::{Arrival, Live, ReadoutEvent, ReadoutMachine};
+use super::{Arrival, HeldFragment, Live, ReadoutEvent, ReadoutMachine};
 use crate::{Config, Fault, Fragment, Message, Sighted};
 use alloc::{collections::VecDeque, sync::Arc, vec::Vec};
 use evb_core::{
@@ -405,6 +405,24 @@ impl<B: Clone + Default> ReadoutMachine<B> {
         let placed = core::mem::take(&mut stream.waiting).into_iter().map(|(_, arrival)| arrival);
         let all: Vec<_> = placed.chain(stream.numbering.take_waiting()).collect();
         all.into_iter().for_each(|arrival| self.set_apart(arrival, Fault::Unplaced));
+        self.set_untriggered_apart();
+    }
+
+    /// Sets the fragments apart that no builder has ever asked for: the run ended before their events were triggered.
+    fn set_untriggered_apart(&mut self) {
+        let from = (self.counts.through.0 + 1).max(self.held.first());
+        let untriggered: Vec<_> = (from..self.held.end()).map(EventId).collect();
+        for event in untriggered {
+            let Some(fragment) = self.entry(event).and_then(|held| held.fragment.take()) else { continue };
+            self.bytes_held -= u64::from(fragment.length);
+            self.counts.fragments -= 1;
+            self.counts.bytes -= u64::from(fragment.length);
+            let HeldFragment { length, checksum, mark, counter, status, payload } = fragment;
+            let number = counter.map_or(0, Counter::value);
+            let (restarted, arrived, clock) = (false, self.now, None);
+            let arrival = Arrival { number, restarted, arrived, clock, length, checksum, mark, status, payload };
+            self.set_apart(arrival, Fault::Unplaced);
+        }
     }
 
     /// Fixes the last event of a source that has ended once all its fragments have their events.
