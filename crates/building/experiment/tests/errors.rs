@@ -67,6 +67,7 @@ fn sliced(clock: &str, hits: &str, more: &str) -> String {
 }
 
 const CLOCK: &str = "clock = { at = 0, bits = 48, frequency = \"125 MHz\" }";
+const LONG: &str = "time = [{ at = 0, bits = 40, tick = \"8 ns\" }]";
 const TIME: &str = "time = [{ at = 0, bits = 16, tick = \"8 ns\" }]";
 
 /// Two boards with clocks, matched by this trigger, and more keys of the first.
@@ -130,8 +131,8 @@ cases! {
     hits_with_a_time_without_a_unit: sliced(CLOCK, "time = [{ at = 0, bits = 16 }]", "");
     hits_with_a_time_of_two_units: sliced(CLOCK, "time = [{ at = 0, bits = 16, tick = \"8 ns\", frequency = \"125 MHz\" }]", "");
     hits_with_a_time_beyond_them: sliced(CLOCK, "time = [{ at = 7, bits = 16, tick = \"8 ns\" }]", "");
-    hits_with_two_clocks: sliced(CLOCK, &format!("{TIME}, from = \"own\", marker = {{ at = 7, bits = 1, value = 1, {TIME} }}"), "");
-    hits_with_chips_in_markers_only: sliced(CLOCK, &format!("{TIME}, marker = {{ at = 7, bits = 1, value = 1, {TIME}, chip = {{ at = 6, bits = 4 }} }}"), "");
+    hits_with_two_clocks: sliced(CLOCK, &format!("{TIME}, from = \"own\", marker = {{ at = 7, bits = 1, value = 1, {LONG} }}"), "");
+    hits_with_chips_in_markers_only: sliced(CLOCK, &format!("{TIME}, marker = {{ at = 7, bits = 1, value = 1, {LONG}, chip = {{ at = 6, bits = 4 }} }}"), "");
     slices_without_hits: with("[readout]\nunits = 2\nslice = \"1 ms\"\nsource = { type = \"fixed\", size = \"2 kB\" }\n");
     unknown_type: with("[shaping]\ntype = \"barrel-roll\"\n");
     unknown_type_of_a_source: with("[readout]\nunits = 2\nsource = { type = \"lognormal\", mean = \"2 kB\" }\n");
