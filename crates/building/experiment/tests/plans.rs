@@ -494,7 +494,7 @@ fn live(link: FrontEndLink, bits: u8, framing: Option<Framing>) -> SourceSpec {
 /// The file of EUDAQ of `full.toml`.
 fn full_eudaq() -> SourceSpec {
     let producer = EudaqProducer { name: "TluRawDataEvent".into(), device: Some(9) };
-    let link = FrontEndLink::Eudaq { file: "run.raw".into(), producer };
+    let link = FrontEndLink::Eudaq { file: "run.raw".into(), producer: producer.into() };
     let counter = EventCounter { bits: 32, first: FirstCounter::Known(0) };
     SourceSpec::Live(LiveSpec { link, counter, framing: None, control: None })
 }

@@ -123,7 +123,7 @@ pub enum FrontEndLink {
         /// The file, as for [`File`](Self::File).
         file: PathBuf,
         /// The producer.
-        producer: EudaqProducer,
+        producer: Box<EudaqProducer>,
     },
 }
 

@@ -289,7 +289,7 @@ fn live_spec(view: View<'_>, link: FrontEndLink) -> SourceSpec {
 
 fn eudaq(view: View<'_>) -> SourceSpec {
     let producer = EudaqProducer { name: view.text("producer").to_owned(), device: view.maybe_integer("device") };
-    let link = FrontEndLink::Eudaq { file: view.path("file"), producer };
+    let link = FrontEndLink::Eudaq { file: view.path("file"), producer: producer.into() };
     let counter = EventCounter { bits: EUDAQ_COUNTER_BITS, first: first_counter(view) };
     SourceSpec::Live(LiveSpec { link, counter, framing: None, control: None })
 }

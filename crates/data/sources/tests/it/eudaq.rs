@@ -144,6 +144,22 @@ fn version_2_has_the_number_of_the_whole_event_and_the_trigger_as_mark() {
     assert_eq!(whole.iter().flat_map(|event| event.bytes.to_vec()).collect::<Vec<_>>(), file);
 }
 
+/// A reader keeps no more of an event than the largest fragment, and knows how long it is.
+#[test]
+fn what_is_kept_of_an_event_is_bounded() {
+    let file = version_2();
+    let mut reader = EudaqReader::new(Cursor::new(&file), producer("TriggerIDSyncOnline", None), 100);
+    let mut kept = Vec::new();
+    while reader.next(|event| kept.push((event.length, event.bytes.len()))).unwrap() {}
+    assert_eq!(kept, [(441, 100), (348, 100), (441, 100), (441, 100)]);
+    // A length beyond the end of the file takes no memory.
+    let (events, error) = read(
+        &[&file[..], &second(0, 9, None, "X", &[&list(&[[0, u32::MAX].map(u32::to_le_bytes).concat()])])].concat(),
+        producer("X", None),
+    );
+    assert!(events.is_empty() && error.is_some_and(|error| matches!(error.fault, EudaqFault::CutOff)));
+}
+
 #[test]
 fn the_producers_of_a_file_are_listed() {
     let contents = |file: &[u8]| EudaqContents::read(Cursor::new(file));
@@ -160,7 +176,7 @@ fn the_producers_of_a_file_are_listed() {
     assert_eq!(lines(&second), [tlu, plane(0, 492), plane(1, 512)]);
     assert_eq!((first.error, second.error), (None, None));
     let cut = contents(&version_2()[..1200]);
-    assert_eq!(cut.error, Some(String::from("the file ends at byte 1200, in the event that begins at byte 1110")));
+    assert_eq!(cut.error, Some(String::from("the file ends at byte 1200, in the event that begins at byte 1102")));
 }
 
 #[test]
@@ -244,7 +260,8 @@ fn a_source_delivers_the_events_of_a_producer() {
     let whole = version_2();
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(&whole[..whole.len() - 5]).unwrap();
-    let link = |name: &str, device| FrontEndLink::Eudaq { file: file.path().into(), producer: producer(name, device) };
+    let link =
+        |name: &str, device| FrontEndLink::Eudaq { file: file.path().into(), producer: producer(name, device).into() };
     let source = |name: &str, device, most| Listening::start(&live(link(name, device), 32), most);
     let (fragments, rejected) = source("PlaneRawDataEvent", Some(0), 1 << 20).run();
     let counters = fragments.iter().map(|item| match item {
