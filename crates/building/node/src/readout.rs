@@ -11,9 +11,7 @@ use evb_core::{EventCounter, Machine, NodeId, NodeRange, SourceId, Span, Time, T
 use evb_experiment::{Plan, StageLink};
 use evb_protocol::{Arrival, Config, FragmentStatus, Message, ReadoutCommand, wire};
 use evb_record::{Slots, SourceRecord};
-use evb_sources::{
-    DatagramBuffer, Framing, FrontEndLink, INLET_BITS, LiveItem, LiveSource, Source, SourceSpec,
-};
+use evb_sources::{DatagramBuffer, Framing, FrontEndLink, INLET_BITS, LiveItem, LiveSource, Source, SourceSpec};
 use evb_transport::{Buffers, Waker};
 use evb_unit::{
     ReadLimits, Report, Sources, bundle, open_options,

@@ -85,6 +85,34 @@ fn damage_in_a_file_is_told_with_its_place() {
     assert!(told(&behind, "the rest of the file was not read"), "{behind}");
 }
 
+/// Producers that were recorded each for itself, with numbers of their own, are matched by their timestamps.
+#[test]
+fn events_of_producers_are_matched_by_their_timestamps() {
+    let event = |name: &str, number: u32, time: u64| {
+        let words = [0x8026_656d, 2, 0, 1, 7, number, 0, 99].map(u32::to_le_bytes).concat();
+        let times = [time, time + 1].map(u64::to_le_bytes).concat();
+        [&words, &times, &(name.len() as u32).to_le_bytes()[..], name.as_bytes(), &[0; 12]].concat()
+    };
+    // The plane is 1 us late, and has hits of its own.
+    let pair = |n: u32| {
+        let time = 40_000 * u64::from(n + 1) + u64::from(n * n);
+        [event("Tlu", n, time), event("Plane", 7 + 2 * n, time + 40), event("Plane", 8 + 2 * n, time + 20_000)].concat()
+    };
+    let file = (0..30).map(pair).collect::<Vec<_>>().concat();
+    let unit = |name: &str, offset: &str| {
+        let keys = format!("producer = \"{name}\", frequency = \"40 MHz\", clock_offset = \"{offset}\"");
+        format!("[[readout.unit]]\nsource = {{ type = \"eudaq\", file = \"run.raw\", {keys} }}\n")
+    };
+    let trigger = "[trigger]\ntype = \"time\"\nwindow = \"2 us\"\nsource = 0\n";
+    let units = [unit("Tlu", "0 s"), unit("Plane", "0 s")].concat();
+    let lab = Lab::with(&format!("{trigger}{units}[builder]\nunits = 1\n[storage]\nkeep = \"all\"\n"));
+    lab.write("run.raw", file);
+    let record = lab.run(THREADS).run().record();
+    check_accounts(&record);
+    let events: Vec<_> = (0..30).map(|n| vec![n, 7 + 2 * n]).collect();
+    assert_eq!((words(&lab, 20), record.readouts[1].apart), (events, 30), "{record:#?}");
+}
+
 #[test]
 fn a_trial_lists_the_producers() {
     let (lab, wrong) = run(&VERSION_2[1..], &["\"PlaneRawDataEvent\", device = 1", "\"TLU\""]);

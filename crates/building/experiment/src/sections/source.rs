@@ -192,6 +192,15 @@ pub(super) static SOURCE: Choice<Source> = Choice {
                 ),
                 FIRST_COUNTER,
                 IDENTITY,
+                optional(
+                    "frequency",
+                    KeyKind::Rate { min: Frequency(1), max: MAX_CLOCK },
+                    "ticks per second of its timestamps, for the trigger \"time\"",
+                ),
+                SORT_DEPTH,
+                LATENCY,
+                CLOCK_OFFSET,
+                OPTIONAL,
             ],
             live(eudaq),
         ),
@@ -224,7 +233,7 @@ const fn live(make: Make<SourceSpec>) -> Source {
 }
 
 /// The type of a source with frames that no framing describes.
-const EUDAQ: &str = "eudaq";
+pub(super) const EUDAQ: &str = "eudaq";
 /// Bits of an event number of EUDAQ.
 const EUDAQ_COUNTER_BITS: u8 = 32;
 
