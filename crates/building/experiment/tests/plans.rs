@@ -14,8 +14,8 @@ use evb_protocol::{
     Assignment, ClockOffset, ClockSettings, Coincidence, Config, FirstPhase, Protocol, Shaping, ShapingStep, Trigger,
 };
 use evb_sources::{
-    ByteOrder, ClockField, ControlLink, ControlSpec, Encoding, Field, FrameChecksum, FrameEnd, Framing, FrontEndLink,
-    HitClock, HitLayout, LiveSlicing, LiveSpec, Marker, Setting, Slicing, SourceSpec, Tick, TimeField,
+    ByteOrder, ClockField, ControlLink, ControlSpec, Encoding, EudaqProducer, Field, FrameChecksum, FrameEnd, Framing,
+    FrontEndLink, HitClock, HitLayout, LiveSlicing, LiveSpec, Marker, Setting, Slicing, SourceSpec, Tick, TimeField,
 };
 use evb_transport_registry::{Settings, TransportChoice, find};
 use std::path::{Path, PathBuf};
@@ -127,10 +127,10 @@ fn a_full_file_says_everything() {
     let text = include_str!("full.toml");
     let plan = plan(text, &[]);
     let building = Config {
-        readout_units: 12,
+        readout_units: 13,
         builder_units: 400,
-        numbered: [5, 6, 7, 8, 9, 10].map(SourceId).into(),
-        tolerant: Vec::new(),
+        numbered: [5, 6, 7, 8, 9, 10, 11].map(SourceId).into(),
+        tolerant: vec![SourceId(10)],
         protocol: Protocol::Push,
         assignment: Assignment::LeastLoaded,
         shaping: Shaping::Grouping { packet: ByteCount(64 << 10), timeout: Span::from_micros(500) },
@@ -168,6 +168,7 @@ fn a_full_file_says_everything() {
             32,
             Some(full_packets()),
         ),
+        full_eudaq(),
         live(FrontEndLink::File("board.raw".into()), 64, Some(full_lines())),
         SourceSpec::Trace { file: "${HOME}/all.csv".into(), source: None },
     ];
@@ -185,19 +186,19 @@ fn a_full_file_says_everything() {
     let one_in = 100;
     let faults = [
         fault(0, FaultAction::Kill { at: Span::from_secs(1) }),
-        fault(412, FaultAction::Kill { at: Span::ZERO }),
+        fault(413, FaultAction::Kill { at: Span::ZERO }),
         fault(1, FaultAction::Corrupt { one_in }),
         fault(1, FaultAction::Duplicate { one_in }),
         fault(9, FaultAction::Lose { one_in }),
         fault(2, FaultAction::Oversize { one_in }),
         fault(2, FaultAction::Delay { one_in, by: Span::from_millis(2) }),
-        fault(411, FaultAction::SlowDisk { rate: Bandwidth(400_000_000) }),
+        fault(412, FaultAction::SlowDisk { rate: Bandwidth(400_000_000) }),
     ];
     assert_eq!(plan.faults, faults);
     let names = faults.map(|fault| plan.building.node_name(fault.node));
     assert_eq!(names, ["evm", "bu399", "ru0", "ru0", "ru8", "ru1", "ru1", "bu398"]);
-    assert_eq!(plan.slow_disk(NodeId(411)), Some(Bandwidth(400_000_000)));
-    assert_eq!(plan.slow_disk(NodeId(407)), None);
+    assert_eq!(plan.slow_disk(NodeId(412)), Some(Bandwidth(400_000_000)));
+    assert_eq!(plan.slow_disk(NodeId(408)), None);
     assert_resolves(&parse(text, &[]));
     insta::assert_snapshot!("resolved_full", parse(text, &[]).resolved());
 }
@@ -488,6 +489,14 @@ fn blocks_fit_sources_and_triggers() {
 
 fn live(link: FrontEndLink, bits: u8, framing: Option<Framing>) -> SourceSpec {
     SourceSpec::Live(LiveSpec { link, counter: EventCounter::new(bits), framing, slices: None, control: None })
+}
+
+/// The file of EUDAQ of `full.toml`.
+fn full_eudaq() -> SourceSpec {
+    let producer = EudaqProducer { name: "TluRawDataEvent".into(), device: Some(9) };
+    let link = FrontEndLink::Eudaq { file: "run.raw".into(), producer: producer.into() };
+    let counter = EventCounter { bits: 32, first: FirstCounter::Known(0) };
+    SourceSpec::Live(LiveSpec { link, counter, framing: None, slices: None, control: None })
 }
 
 /// The board of `full.toml` that listens.

@@ -11,7 +11,9 @@ use evb_core::{EventCounter, Machine, NodeId, NodeRange, SourceId, Span, Time, T
 use evb_experiment::{Plan, StageLink};
 use evb_protocol::{Arrival, Config, Fault, FragmentStatus, Message, ReadoutCommand, wire};
 use evb_record::{Slots, SourceRecord};
-use evb_sources::{DatagramBuffer, Framing, HitFault, INLET_BITS, LiveItem, LiveSource, Source, SourceSpec};
+use evb_sources::{
+    DatagramBuffer, Framing, FrontEndLink, HitFault, INLET_BITS, LiveItem, LiveSource, Source, SourceSpec,
+};
 use evb_transport::{Buffers, Waker};
 use evb_unit::{
     ReadLimits, Report, Sources, bundle, open_options,
@@ -43,6 +45,8 @@ pub(crate) struct ReadoutNode {
     counter: Option<EventCounter>,
     /// The framing of its live front end, if it is not evb's own.
     framing: Option<Framing>,
+    /// Its live source is a file of EUDAQ.
+    is_eudaq: bool,
     /// Number of sources that number their fragments by themselves.
     numbered: usize,
     /// The fragments of live sources are matched by time.
@@ -81,6 +85,7 @@ impl ReadoutNode {
         (waker, buffers): (Waker, Option<Buffers>),
     ) -> Result<Self, NodeError> {
         let (mut live_counter, mut framing, mut control, mut is_sliced) = (None, None, None, false);
+        let mut is_eudaq = false;
         let sources = Sources::open(plan, unit.0, |source| {
             if let StageLink::Inlets(paths) = &plan.link {
                 live_counter = Some(EventCounter::new(INLET_BITS));
@@ -93,6 +98,7 @@ impl ReadoutNode {
                 SourceSpec::Live(live) => {
                     live_counter = Some(live.counter);
                     framing.clone_from(&live.framing);
+                    is_eudaq = matches!(live.link, FrontEndLink::Eudaq { .. });
                     control.clone_from(&live.control);
                     is_sliced = live.slices.is_some();
                     LiveSource::start(live, &options, waker.clone()).map(Origin::Live)
@@ -110,6 +116,7 @@ impl ReadoutNode {
             unit: evb_unit::ReadoutUnit::new(plan, node, sources, live_counter),
             counter: live_counter,
             framing,
+            is_eudaq,
             brings_bundles: plan.bundling.bundles(unit.0),
             // A first stage takes care of what its fragments belong to, and clocks do where there are times.
             numbered: if plan.link == StageLink::None && !is_timed && !is_sliced {

@@ -3,8 +3,8 @@
 //! Each function also checks invariants that hold for all bytes. The corpora under `tests/corpus` run as tests.
 
 use crate::{
-    ByteOrder, ChecksumKind, FedEntry, Field, FrameChecksum, FrameEnd, FrameError, FrameParser, FrameScanner, Framing,
-    HEADER_SIZE, check_fragment, decode_datagram, encode,
+    ByteOrder, ChecksumKind, EudaqProducer, EudaqReader, FedEntry, Field, FrameChecksum, FrameEnd, FrameError,
+    FrameParser, FrameScanner, Framing, HEADER_SIZE, check_fragment, decode_datagram, encode,
     size::{read_model, read_trace},
     walk,
 };
@@ -67,6 +67,25 @@ pub fn fuzz_board_frame(bytes: &[u8]) {
         }
     }
     assert_eq!(accounted + scanner.unfinished().len(), bytes.len());
+}
+
+/// A file of EUDAQ, of which the first byte chooses the producer: its events are stretches of the file, one behind the other.
+///
+/// # Panics
+/// If the reader is wrong.
+pub fn fuzz_eudaq(bytes: &[u8]) {
+    let Some((&choice, file)) = bytes.split_first() else { return };
+    let name = ["NI", "TLU", "PlaneRawDataEvent", "TriggerIDSyncOnline"][usize::from(choice & 3)].to_owned();
+    let producer = EudaqProducer { name, device: (choice & 4 != 0).then_some(1) };
+    let mut reader = EudaqReader::new(Cursor::new(file), producer, LIMIT);
+    let mut end = 0;
+    let mut check = |event: crate::EudaqEvent| {
+        let stretch = event.offset as usize..(event.offset + event.length) as usize;
+        assert!(stretch.start >= end && file[stretch.clone()].starts_with(&event.bytes));
+        assert_eq!(event.bytes.len() as u64, event.length.min(LIMIT.into()));
+        end = stretch.end;
+    };
+    while matches!(reader.next(&mut check), Ok(true)) {}
 }
 
 /// Fragments of a recorded file: good and bad together are the file.

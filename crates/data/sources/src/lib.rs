@@ -26,6 +26,7 @@ mod control_spec;
 mod csv;
 mod draw;
 mod error;
+mod eudaq;
 mod fed;
 mod feed;
 mod framing;
@@ -49,6 +50,7 @@ pub use board::{
 pub use capture::Capture;
 pub use control_spec::{ControlLink, ControlSpec, Setting};
 pub use error::SourceError;
+pub use eudaq::{EudaqContents, EudaqError, EudaqEvent, EudaqFault, EudaqProducer, EudaqReader, EudaqSummary};
 use evb_core::checksum;
 pub use fed::{
     FedEntry, FedError, FedFault, FedFile, FedFileError, FedHeader, FilePadding, check_fragment, walk, write_fragment,

@@ -95,6 +95,8 @@ pub struct Refused {
     length: u8,
     /// The payload length of an oversized fragment and the limit, in bytes.
     pub oversized: Option<(u32, u32)>,
+    /// Their place in the file, where it is known.
+    pub offset: Option<u64>,
 }
 
 impl Refused {
@@ -105,7 +107,7 @@ impl Refused {
         let mut bytes = [0; Self::BYTES];
         let length = sent.len().min(Self::BYTES);
         bytes[..length].copy_from_slice(&sent[..length]);
-        Self { peer, bytes, length: length as u8, oversized: None }
+        Self { peer, bytes, length: length as u8, oversized: None, offset: None }
     }
 
     /// The first bytes.
@@ -119,6 +121,9 @@ impl fmt::Display for Refused {
         match self.peer {
             Some(peer) => write!(f, "from {peer}")?,
             None => f.write_str("from its file")?,
+        }
+        if let Some(offset) = self.offset {
+            write!(f, " at byte {offset}")?;
         }
         write!(f, ", which began with \"{}\"", self.bytes().escape_ascii())
     }
@@ -137,7 +142,7 @@ pub enum RejectKind {
     Oversized,
     /// A datagram that is longer or shorter than its frame.
     DatagramSize,
-    /// A connection that ended within a frame.
+    /// A connection or file that ended within a frame.
     CutOff,
     /// A frame that is meant for another source.
     WrongSource,
@@ -169,7 +174,7 @@ impl RejectKind {
             Self::Field => "wrong header field",
             Self::Oversized => "oversized fragment",
             Self::DatagramSize => "wrong datagram size",
-            Self::CutOff => "connection cut off within a frame",
+            Self::CutOff => "data cut off within a frame",
             Self::WrongSource => "fragment of another source",
             Self::TooManyConnections => "too many connections",
             Self::Unreadable => "packet of a capture that cannot be read",
@@ -261,6 +266,11 @@ impl LiveSource {
             FrontEndLink::Capture { file, port, paced } => {
                 let path = resolve(file, &options.data_directory)?;
                 Self::open(frames, waker, |shared| readers::start_capture(&path, (*port, *paced), shared))
+                    .map_err(|error| SourceError::Open { path, error })
+            }
+            FrontEndLink::Eudaq { file, producer } => {
+                let path = resolve(file, &options.data_directory)?;
+                Self::open(frames, waker, |shared| readers::start_eudaq(&path, producer, shared))
                     .map_err(|error| SourceError::Open { path, error })
             }
         };

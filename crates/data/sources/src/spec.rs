@@ -1,6 +1,6 @@
 //! The typed description of a source, as the experiment file resolves to it.
 
-use crate::{ControlSpec, SourceError, board::Framing, hits::Slicing, slicer::LiveSlicing};
+use crate::{ControlSpec, SourceError, board::Framing, eudaq::EudaqProducer, hits::Slicing, slicer::LiveSlicing};
 use evb_core::{ByteCount, EventCounter, FirstCounter, Frequency, Span};
 use serde::{Deserialize, Serialize};
 use std::{
@@ -124,6 +124,13 @@ pub enum FrontEndLink {
         /// Datagrams come at the intervals at which they were captured, and not as fast as they are taken.
         paced: bool,
     },
+    /// What EUDAQ has recorded lies in a file, of which the source takes the events of one producer.
+    Eudaq {
+        /// The file, as for [`File`](Self::File).
+        file: PathBuf,
+        /// The producer.
+        producer: Box<EudaqProducer>,
+    },
 }
 
 impl FrontEndLink {
@@ -131,14 +138,14 @@ impl FrontEndLink {
     pub fn place(&self) -> std::borrow::Cow<'_, str> {
         match self {
             Self::Tcp(address) | Self::Udp(address) | Self::TcpClient(address) => address.into(),
-            Self::File(file) | Self::Capture { file, .. } => file.to_string_lossy(),
+            Self::File(file) | Self::Capture { file, .. } | Self::Eudaq { file, .. } => file.to_string_lossy(),
         }
     }
 
     /// The file, if it is one.
     pub const fn file(&self) -> Option<&PathBuf> {
         match self {
-            Self::File(file) | Self::Capture { file, .. } => Some(file),
+            Self::File(file) | Self::Capture { file, .. } | Self::Eudaq { file, .. } => Some(file),
             Self::Tcp(_) | Self::Udp(_) | Self::TcpClient(_) => None,
         }
     }

@@ -1,10 +1,14 @@
 //! `evb sources`: what a framing makes of the bytes of a front end.
 
+mod eudaq;
+
 use crate::{ExperimentArgs, failure::Failure, terminal};
 use anstyle::{AnsiColor, Style};
 use clap::{Args, Subcommand};
 use evb_record::Outcome;
-use evb_sources::{Framing, InspectedFrame, Inspection, InspectionInput, InspectionLimits, InspectionReport, LiveSpec};
+use evb_sources::{
+    Framing, FrontEndLink, InspectedFrame, Inspection, InspectionInput, InspectionLimits, InspectionReport, LiveSpec,
+};
 use std::{fmt::Write as _, ops::Range, path::PathBuf, time::Duration};
 
 /// Colours of the parts of a frame, in their order.
@@ -18,7 +22,7 @@ const STEPS: usize = 6;
 #[derive(Subcommand)]
 pub(crate) enum SourcesCommand {
     /// Say what the framing of a live source makes of its data: the first frames, the steps of counter and clock, the first
-    /// bytes that do not fit, and guesses
+    /// bytes that do not fit, and guesses; or which producers a file of EUDAQ has
     Try(TryArgs),
 }
 
@@ -62,6 +66,9 @@ fn try_source(args: &TryArgs) -> Result<Outcome, Failure> {
     let of_source = plan.sources.get(args.source).ok_or_else(|| {
         Failure::new(format!("--source {} is beyond the {} sources", args.source, plan.sources.len()))
     })?;
+    if let Some(LiveSpec { link: FrontEndLink::Eudaq { file, producer }, .. }) = of_source.live() {
+        return eudaq::try_file(args, (file, producer), &plan.data_directory);
+    }
     let described = of_source.live().and_then(|live| Some((live, live.framing.as_ref()?)));
     let Some((live, framing)) = described else {
         let message = format!("source {} has no framing of its own to try", args.source);

@@ -27,7 +27,7 @@ fn shells_manuals_and_editors_have_their_files() {
     let lab = Lab::new();
     for shell in ["bash", "zsh", "fish"] {
         let script = lab.evb(&["completions", shell]).run().stdout;
-        assert!(script.contains("simulate") && script.contains("processes") "{shell}: {script}");
+        assert!(script.contains("simulate") && script.contains("processes"), "{shell}: {script}");
     }
     assert_eq!(lab.evb(&["man", "manual"]).run().code(), Some(0));
     let page = fs::read_to_string(lab.path("manual/evb-sources-try.1")).unwrap();

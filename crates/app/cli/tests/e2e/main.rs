@@ -33,6 +33,7 @@ mod outputs;
 mod papers;
 mod phased;
 mod placement;
+mod recordings;
 mod regions;
 mod registry;
 mod remote_filters;

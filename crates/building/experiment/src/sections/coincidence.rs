@@ -5,7 +5,7 @@ use super::{
     trigger,
 };
 use crate::{diagnostics::Problem, limits::*, schema::*, view::View};
-use evb_core::Span;
+use evb_core::{Frequency, Span};
 use evb_protocol::{ClockOffset, ClockSettings, Coincidence, Rule};
 use evb_sources::ClockField;
 
@@ -78,21 +78,27 @@ pub(super) fn plan(view: View<'_>) -> Option<Coincidence> {
     })
 }
 
-/// The clock of a source, if its framing has one.
+/// The clock of a source, if its framing has one, or the timestamps of its file have a frequency.
 fn clock(table: View<'_>) -> Option<ClockSettings> {
-    let ClockField { field, frequency } = source::make(table).live()?.framing.as_ref()?.clock?;
+    let timestamps = table.maybe_quantity("frequency").map(|frequency| (u64::BITS as u8, frequency));
+    let (bits, frequency): (u8, Frequency) = timestamps.or_else(|| of_framing(table))?;
     let offset = match table.maybe_quantity::<Span>("clock_offset") {
         Some(offset) => ClockOffset::Known { seconds: 0, picoseconds: offset.0 as i64 },
         None => ClockOffset::Find,
     };
     Some(ClockSettings {
         tick_fs: u64::try_from(FEMTOSECONDS / u128::from(frequency.0.max(1))).unwrap_or(u64::MAX).max(1),
-        bits: field.bits,
+        bits,
         offset,
         sort_depth: table.quantity("sort_depth"),
         latency: table.quantity("latency"),
         needed: !table.flag("optional"),
     })
+}
+
+fn of_framing(table: View<'_>) -> Option<(u8, Frequency)> {
+    let ClockField { field, frequency } = source::make(table).live()?.framing.as_ref()?.clock?;
+    Some((field.bits, frequency))
 }
 
 // ---- checks
@@ -130,11 +136,17 @@ fn known_sources(view: View<'_>) -> Option<Problem> {
     Some(Problem::new(message, "sources are numbered from 0").at(view.origin(key), "too large"))
 }
 
+/// What is missing in a framing without a clock.
+const FRAMING_CLOCK: &str = "add clock = { at = ..., bits = ..., frequency = \"...\" } to its framing";
+
 /// Every source has a clock.
 fn clocks(view: View<'_>) -> Option<Problem> {
     let without = source::used(view).into_iter().find(|table| clock(*table).is_none())?;
     let message = format!("the {:?} source has no clock to match its fragments by", without.text("type"));
-    let help = "add clock = { at = ..., bits = ..., frequency = \"...\" } to its framing";
-    let label = if source::feed(without) == Feed::Live { "no clock in its framing" } else { "not live" };
+    let (help, label) = match (source::feed(without), without.text("type")) {
+        (_, source::EUDAQ) => ("add frequency = \"...\", the ticks per second of its timestamps", "no frequency"),
+        (Feed::Live, _) => (FRAMING_CLOCK, "no clock in its framing"),
+        _ => (FRAMING_CLOCK, "not live"),
+    };
     Some(Problem::new(message, help).at(without.origin("type"), label).at(view.origin("trigger.type"), "by time"))
 }

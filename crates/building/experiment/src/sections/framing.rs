@@ -1,6 +1,6 @@
 //! `framing`: the frames of a laboratory's own boards, at a live source or for all of them in `[readout]`.
 
-use super::source::{self, Feed};
+use super::source;
 use crate::{choice::*, diagnostics::Problem, limits::*, schema::*, tree::Node, tree::Value, view::View};
 use evb_core::{ByteCount, Frequency};
 use evb_sources::{ByteOrder, ChecksumKind, ClockField, Field, FrameChecksum, FrameEnd, Framing};
@@ -101,7 +101,7 @@ static ORDER: Words<ByteOrder> = Words(&[
 pub(super) fn fill(root: &mut Node) {
     let shared = root.at("readout.framing").cloned();
     for place in places(root) {
-        if root.at(&place).and_then(source::written_feed) != Some(Feed::Live) {
+        if !root.at(&place).is_some_and(source::has_frames) {
             continue;
         }
         if let Some(shared) = &shared {

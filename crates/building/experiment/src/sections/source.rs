@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{choice::*, diagnostics::Problem, limits::*, schema::*, tree::Node, view::View};
 use evb_core::{ByteCount, EventCounter, FirstCounter, Frequency, SourceId};
-use evb_sources::{FrontEndLink, HIT_TIME_BYTES, LiveSlicing, LiveSpec, Slicing, SourceSpec};
+use evb_sources::{EudaqProducer, FrontEndLink, HIT_TIME_BYTES, LiveSlicing, LiveSpec, Slicing, SourceSpec};
 use std::collections::HashMap;
 
 /// The keys of a live source: its own, and those of all.
@@ -174,6 +174,36 @@ pub(super) static SOURCE: Choice<Source> = Choice {
                 live_spec(view, FrontEndLink::Capture { file, port, paced })
             }),
         ),
+        variant(
+            EUDAQ,
+            "the events of one producer in a file that EUDAQ has recorded, version 1 or 2",
+            &[
+                FILE,
+                required(
+                    "producer",
+                    KeyKind::Text,
+                    "description of its events, such as \"TluRawDataEvent\"; in a file of version 1 the type of its raw \
+                     data, or \"TLU\"",
+                ),
+                optional(
+                    "device",
+                    integer(0, u32::MAX as i64),
+                    "its device number in a file of version 2, where several producers have one description",
+                ),
+                FIRST_COUNTER,
+                IDENTITY,
+                optional(
+                    "frequency",
+                    KeyKind::Rate { min: Frequency(1), max: MAX_CLOCK },
+                    "ticks per second of its timestamps, for the trigger \"time\"",
+                ),
+                SORT_DEPTH,
+                LATENCY,
+                CLOCK_OFFSET,
+                OPTIONAL,
+            ],
+            live(eudaq),
+        ),
     ],
 };
 
@@ -201,6 +231,11 @@ const fn generated(make: Make<SourceSpec>) -> Source {
 const fn live(make: Make<SourceSpec>) -> Source {
     Source { feed: Feed::Live, make }
 }
+
+/// The type of a source with frames that no framing describes.
+pub(super) const EUDAQ: &str = "eudaq";
+/// Bits of an event number of EUDAQ.
+const EUDAQ_COUNTER_BITS: u8 = 32;
 
 const FILE: Key = required("file", KeyKind::Path, "the file; a relative path starts from `data.directory`");
 
@@ -268,12 +303,22 @@ fn live_spec(view: View<'_>, link: FrontEndLink) -> SourceSpec {
     SourceSpec::Live(LiveSpec { link, counter: counter(view), framing, slices: Some(slices), control })
 }
 
+fn eudaq(view: View<'_>) -> SourceSpec {
+    let producer = EudaqProducer { name: view.text("producer").to_owned(), device: view.maybe_integer("device") };
+    let link = FrontEndLink::Eudaq { file: view.path("file"), producer: producer.into() };
+    let counter = EventCounter { bits: EUDAQ_COUNTER_BITS, first: first_counter(view) };
+    SourceSpec::Live(LiveSpec { link, counter, framing: None, slices: None, control: None })
+}
+
 /// The event counter of a live source.
 fn counter(view: View<'_>) -> EventCounter {
+    EventCounter { bits: view.integer("counter_bits"), first: first_counter(view) }
+}
+
+fn first_counter(view: View<'_>) -> FirstCounter {
     let known = view.maybe_integer("first_counter").map(FirstCounter::Known);
     let is_any = view.maybe_text("first_counter").is_some();
-    let first = known.unwrap_or(if is_any { FirstCounter::Any } else { FirstCounter::Unknown });
-    EventCounter { bits: view.integer("counter_bits"), first }
+    known.unwrap_or(if is_any { FirstCounter::Any } else { FirstCounter::Unknown })
 }
 
 /// The source that a table describes.
@@ -328,6 +373,12 @@ pub(super) fn used(view: View<'_>) -> Vec<View<'_>> {
     let (own, units) = (view.list("readout.unit"), view.integer::<usize>("readout.units"));
     let shared = view.0.at("readout.source").filter(|_| own.len() < units);
     own.iter().flat_map(in_table).chain(shared).map(View).collect()
+}
+
+/// Returns true if a framing says what the frames of a source are, in an unchecked tree.
+pub(super) fn has_frames(table: &Node) -> bool {
+    let is_eudaq = table.at("type").and_then(Node::text) == Some(EUDAQ);
+    written_feed(table) == Some(Feed::Live) && !is_eudaq
 }
 
 /// The origin of the number of events of a source, in an unchecked tree.

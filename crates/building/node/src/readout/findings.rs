@@ -57,6 +57,7 @@ impl ReadoutNode {
             },
             RejectKind::Oversized => "smaller ones were expected".to_owned(),
             _ if self.framing.is_some() => "frames of its framing were expected".to_owned(),
+            _ if self.is_eudaq => "events of EUDAQ were expected".to_owned(),
             _ => "frames that begin with \"evbF\" were expected".to_owned(),
         };
         let (kind, hint) = match first.oversized {
@@ -64,16 +65,24 @@ impl ReadoutNode {
                 format!("a fragment of {bytes} B where at most {limit} B are allowed"),
                 Some("`readout.max_fragment` is the limit"),
             ),
-            None if self.framing.is_some() => {
-                (kind.to_string(), Some("`evb sources try` shows what a framing makes of data"))
-            }
-            None => (kind.to_string(), None),
+            None => (kind.to_string(), self.hint_for_refused(kind)),
         };
         let message = format!("refused {count} times: {kind}; {expected}, the first came {first}");
         let finding = self.finding(FindingKind::Refused, &message);
         match hint {
             Some(hint) => finding.hint(hint),
             None => finding,
+        }
+    }
+
+    const fn hint_for_refused(&self, kind: RejectKind) -> Option<&'static str> {
+        match kind {
+            _ if self.framing.is_some() => Some("`evb sources try` shows what a framing makes of data"),
+            RejectKind::CutOff => None,
+            _ if self.is_eudaq => {
+                Some("the rest of the file was not read: an event is found only behind the one before")
+            }
+            _ => None,
         }
     }
 
@@ -87,7 +96,12 @@ impl ReadoutNode {
             0 => "was never sent a fragment".to_owned(),
             refused => format!("was sent no fragment; {refused} times it was sent something else"),
         };
-        add_if(came == 0, self.finding(FindingKind::SilentSource, &silent));
+        let silent = self.finding(FindingKind::SilentSource, &silent);
+        let silent = match self.is_eudaq {
+            true => silent.hint("`evb sources try` lists the producers of its file"),
+            false => silent,
+        };
+        add_if(came == 0, silent);
         let turns = counts.faults.get(Fault::Resynchronised);
         let message = format!(
             "could not tell to which events {out_of_step} of its fragments belong: its counter started again or leapt \

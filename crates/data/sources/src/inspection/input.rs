@@ -64,7 +64,9 @@ impl<'a> InspectionInput<'a> {
     /// If its address cannot be used, or its file cannot be read.
     pub fn read_link(&mut self, link: &FrontEndLink, data_directory: &Path) -> Result<(), SourceError> {
         let read = match link {
-            FrontEndLink::File(file) => return self.read_file(&resolve(file, data_directory)?, None),
+            FrontEndLink::File(file) | FrontEndLink::Eudaq { file, .. } => {
+                return self.read_file(&resolve(file, data_directory)?, None);
+            }
             FrontEndLink::Capture { file, port, .. } => return self.read_file(&resolve(file, data_directory)?, *port),
             FrontEndLink::Tcp(address) => self.accept(address),
             FrontEndLink::TcpClient(address) => self.connect(address),

@@ -7,10 +7,15 @@ use super::{
     sockets::keep_alive,
     spawn,
 };
-use crate::capture::Capture;
+use crate::{
+    capture::Capture,
+    eudaq::{EudaqError, EudaqEvent, EudaqFault, EudaqProducer, EudaqReader},
+    framing::FrameError,
+};
+use evb_core::Mark;
 use std::{
     fs::File,
-    io::{self, ErrorKind, Read},
+    io::{self, BufReader, ErrorKind, Read},
     net::{Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket},
     path::Path,
     sync::{
@@ -214,6 +219,50 @@ fn read_capture(mut capture: Capture, paced: bool, shared: &Shared) {
     }
     if capture.unreadable() > 0 {
         shared.refuse(RejectKind::Unreadable, capture.unreadable(), || Refused::new(None, &[]));
+    }
+}
+
+/// Opens a file of EUDAQ, and starts to read the events of a producer.
+pub(super) fn start_eudaq(path: &Path, producer: &EudaqProducer, shared: &Arc<Shared>) -> io::Result<Listener> {
+    let input = BufReader::with_capacity(READ_SIZE, File::open(path)?);
+    let (mut reader, shared) =
+        (EudaqReader::new(input, producer.clone(), shared.frames.max_fragment), Arc::clone(shared));
+    let read = move || {
+        let _open = shared.connected(None);
+        let _watch = shared.sockets.watch_file();
+        let end = loop {
+            match reader.next(|event| take_event(event, &shared)) {
+                Ok(true) if !shared.stopped() => shared.wake(),
+                Ok(_) => break Ok(()),
+                Err(error) => break Err(error),
+            }
+        };
+        if let Err(EudaqError { event, fault, .. }) = end {
+            let refused = || Refused { offset: Some(event), ..Refused::new(None, reader.unfinished()) };
+            shared.refuse(reject_kind(&fault), 1, refused);
+        }
+        shared.deliver(LiveItem::EndOfRun { counter: None, sent: None });
+        shared.wake();
+    };
+    Ok((spawn("eudaq", read)?, None))
+}
+
+/// Delivers an event of a producer. If the receiver is gone, the source has been stopped.
+fn take_event(EudaqEvent { number, mark, clock, length, bytes, .. }: EudaqEvent, shared: &Shared) {
+    let limit = shared.frames.max_fragment;
+    if length > u64::from(limit) {
+        let error = FrameError::Oversized { bytes: u32::try_from(length).unwrap_or(u32::MAX), limit };
+        return shared.reject_frame(error, None, &bytes);
+    }
+    let (counter, mark) = (u64::from(number) & shared.frames.counter_mask, mark.map(Mark::new));
+    shared.deliver(LiveItem::Fragment { counter, resynchronised: false, mark, clock, good: true, bytes });
+}
+
+const fn reject_kind(fault: &EudaqFault) -> RejectKind {
+    match fault {
+        EudaqFault::CutOff | EudaqFault::Read(_) => RejectKind::CutOff,
+        EudaqFault::Unknown => RejectKind::Garbage,
+        EudaqFault::TooMany(_) => RejectKind::Field,
     }
 }
 

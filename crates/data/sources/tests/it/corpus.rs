@@ -1,6 +1,7 @@
 //! The fuzz targets on their committed corpora. To find more, point a fuzzer at the functions of `evb_sources::fuzz`.
 
 use crate::{
+    eudaq::{version_1, version_2},
     framing::{encoded, frame, with_header_byte},
     support::{Random, fed_file},
 };
@@ -9,9 +10,10 @@ use std::path::{Path, PathBuf};
 
 type Target = (&'static str, fn(&[u8]));
 
-const TARGETS: [Target; 5] = [
+const TARGETS: [Target; 6] = [
     ("frame", fuzz::fuzz_frame),
     ("board-frame", fuzz::fuzz_board_frame),
+    ("eudaq", fuzz::fuzz_eudaq),
     ("fed", fuzz::fuzz_fed),
     ("trace-csv", fuzz::fuzz_trace_csv),
     ("size-model", fuzz::fuzz_size_model),
@@ -106,6 +108,22 @@ fn write_the_corpora() {
         ("trailers-only", 0xa000_0002_0000_0000_u64.to_le_bytes().repeat(64)),
         ("headers-only", 0x5100_0001_1bf3_4970_u64.to_le_bytes().repeat(64)),
     ];
+    let of = |producer: u8, file: Vec<u8>| [vec![producer], file].concat();
+    let cut = |mut file: Vec<u8>| {
+        file.truncate(file.len() - 9);
+        file
+    };
+    let eudaqs = [
+        ("version-1", of(0, version_1())),
+        ("version-1-cut-off", of(1, cut(version_1()))),
+        ("version-2", of(2, version_2())),
+        ("version-2-device", of(6, version_2())),
+        ("version-2-whole", of(3, cut(version_2()))),
+        ("both-versions", of(0, [version_2(), version_1()].concat())),
+    ];
+    for (name, bytes) in eudaqs {
+        std::fs::write(folder("eudaq").join(name), bytes).unwrap();
+    }
     for (name, bytes) in frames {
         std::fs::write(folder("frame").join(name), bytes).unwrap();
     }

@@ -1,4 +1,4 @@
-//! Formats of other systems that a description reads: MIDAS, evio and the time slices of KM3NeT. The framings are those of
+//! Formats of other systems that a description reads: MIDAS, evio 4 and 6, and the time slices of KM3NeT. The framings are those of
 //! the guide to boards.
 
 use crate::{boards::digitiser, support::data_folder};
@@ -61,6 +61,33 @@ fn evio_blocks_are_read() {
     file[44] = 3;
     let report = inspect(framing, &file);
     assert_eq!((report.frames, report.skipped), (2, (32, 1)), "{report:?}");
+}
+
+/// Records of evio 6, behind a header of the file with the same magic, and before a trailer of another type.
+#[test]
+fn evio_6_records_are_read() {
+    let words = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
+    let record = |kind: u32, number: u32, compression: u32, data: &[u32]| {
+        let length = 14 + data.len() as u32;
+        let header = [length, number, 14, 1, 4, kind << 28 | 6, 0, 0xc0da_0100, 4, compression << 28 | 1, 0, 0, 0, 0];
+        words(&[&header, data].concat())
+    };
+    // A dictionary of eight bytes follows the header of the file, which does not say its length in its first word.
+    let header = words(&[0x4556_494f, 1, 14, 2, 0, 1 << 28 | 1 << 8 | 6, 8, 0xc0da_0100, 0, 0, 0, 0, 0, 0, 7, 7]);
+    let records = [record(0, 1, 0, &[4, 5, 7]), record(0, 2, 0, &[4, 8]), record(0, 3, 1, &[9; 40])];
+    let file = [&header[..], &records.concat(), &record(3, 4, 0, &[17 * 4, 1])].concat();
+    let framing = Framing {
+        magic: vec![0, 1, 0xda, 0xc0],
+        magic_at: 28,
+        counter: Some(little(4, 32)),
+        source: Some((Field { shift: 28, ..little(20, 4) }, 0)),
+        ..plain(little(0, 32), 4, 0)
+    };
+    let report = inspect(framing, &file);
+    assert_eq!((report.frames, report.foreign, report.damaged, report.unfinished), (4, 1, 0, 0), "{report:?}");
+    assert_eq!((report.skipped, report.oversized.0), ((64, 1), 1), "the header of the file is passed over");
+    let lengths: Vec<_> = report.first.iter().map(|frame| (frame.counter, frame.length)).collect();
+    assert_eq!(lengths, [(1, 68), (2, 64), (3, 216)], "a compressed record stays as it is");
 }
 
 /// Each time slice begins with its length and type; the frame index, the second and the ticks of 16 ns follow.

@@ -2,6 +2,7 @@
 
 mod boards;
 mod corpus;
+mod eudaq;
 mod fed;
 mod feeding;
 mod formats;
