@@ -12,6 +12,7 @@
 //! hits of other frames confirm it ([`doubt`]).
 
 mod doubt;
+mod windows;
 
 use crate::hits::{HIT_TIME_BYTES, Slicing};
 use bytes::{BufMut as _, Bytes, BytesMut};
@@ -19,6 +20,7 @@ use doubt::{Doubt, Doubted};
 use evb_core::{Span, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
+use windows::Windows;
 
 /// Slices by which a hit may be ahead of the newest one and be believed at once.
 const REACH: i64 = 1024;
@@ -405,38 +407,6 @@ impl Slicer {
     fn shortest_at(&self, now: Time) -> Option<i64> {
         let (shortest, seen) = self.shortest?;
         Some(shortest.saturating_add(nanoseconds(now.since(seen)) / DRIFT))
-    }
-}
-
-/// The slices of the time as numbers.
-#[derive(Clone, Copy, Debug)]
-struct Windows {
-    from: i64,
-    length: i64,
-    overlap: i64,
-}
-
-impl Windows {
-    fn new(slicing: &Slicing) -> Self {
-        let from = i64::try_from(slicing.from_ns.unwrap_or(0)).unwrap_or(i64::MAX);
-        Self { from, length: nanoseconds(slicing.length).max(1), overlap: nanoseconds(slicing.overlap) }
-    }
-
-    /// The first slice that ends behind this time, its overlap included: all before it are over.
-    fn first(self, time: i64) -> u64 {
-        let since = time.saturating_sub(self.from).saturating_sub(self.overlap);
-        u64::try_from(since.div_euclid(self.length).saturating_add(1)).unwrap_or(0).max(1)
-    }
-
-    /// The last slice that has begun at this time; 0 if none has.
-    fn last(self, time: i64) -> u64 {
-        u64::try_from(time.saturating_sub(self.from).div_euclid(self.length).saturating_add(1)).unwrap_or(0)
-    }
-
-    /// The end of a slice, its overlap included.
-    fn end(self, slice: u64) -> i64 {
-        let length = i64::try_from(slice).unwrap_or(i64::MAX).saturating_mul(self.length);
-        self.from.saturating_add(length).saturating_add(self.overlap)
     }
 }
 
