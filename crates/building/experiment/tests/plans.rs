@@ -488,7 +488,13 @@ fn blocks_fit_sources_and_triggers() {
 }
 
 fn live(link: FrontEndLink, bits: u8, framing: Option<Framing>) -> SourceSpec {
-    SourceSpec::Live(LiveSpec { link, counter: EventCounter::new(bits), framing, slices: None, control: None })
+    SourceSpec::Live(Box::new(LiveSpec {
+        link,
+        counter: EventCounter::new(bits),
+        framing,
+        slices: None,
+        control: None,
+    }))
 }
 
 /// The file of EUDAQ of `full.toml`.
@@ -496,7 +502,7 @@ fn full_eudaq() -> SourceSpec {
     let producer = EudaqProducer { name: "TluRawDataEvent".into(), device: Some(9) };
     let link = FrontEndLink::Eudaq { file: "run.raw".into(), producer: producer.into() };
     let counter = EventCounter { bits: 32, first: FirstCounter::Known(0) };
-    SourceSpec::Live(LiveSpec { link, counter, framing: None, slices: None, control: None })
+    SourceSpec::Live(Box::new(LiveSpec { link, counter, framing: None, slices: None, control: None }))
 }
 
 /// The board of `full.toml` that listens.
@@ -533,7 +539,7 @@ fn full_board() -> SourceSpec {
         timeout: Span::from_secs(1),
         settings: settings.map(|(name, value)| (name.to_owned(), value)).into(),
     };
-    SourceSpec::Live(LiveSpec { link, counter, framing: Some(framing), slices: None, control: Some(control) })
+    SourceSpec::Live(Box::new(LiveSpec { link, counter, framing: Some(framing), slices: None, control: Some(control) }))
 }
 
 /// The framing of the file of `full.toml`.

@@ -81,7 +81,7 @@ pub enum SourceSpec {
         refuse_damaged: bool,
     },
     /// Front ends that deliver fragments when they have them.
-    Live(LiveSpec),
+    Live(Box<LiveSpec>),
 }
 
 /// The description of a live source.
@@ -212,9 +212,11 @@ impl SourceSpec {
         match &mut self {
             Self::Hits { slicing, .. } | Self::HitFile { slicing, .. } => *slicing = by,
             Self::Live(live) if by.length == Span::ZERO => live.slices = None,
-            Self::Live(LiveSpec { slices: Some(slices), counter, .. }) => {
-                slices.slicing = by;
-                *counter = EventCounter { bits: SLICE_BITS, first: FirstCounter::Known(1) };
+            Self::Live(live) => {
+                if let Some(slices) = &mut live.slices {
+                    slices.slicing = by;
+                    live.counter = EventCounter { bits: SLICE_BITS, first: FirstCounter::Known(1) };
+                }
             }
             _ => {}
         }

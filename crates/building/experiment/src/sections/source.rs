@@ -300,14 +300,14 @@ fn live_spec(view: View<'_>, link: FrontEndLink) -> SourceSpec {
         latency: view.quantity("latency"),
     };
     let (framing, control) = (framing::make(view), front_end_control::make(view));
-    SourceSpec::Live(LiveSpec { link, counter: counter(view), framing, slices: Some(slices), control })
+    SourceSpec::Live(Box::new(LiveSpec { link, counter: counter(view), framing, slices: Some(slices), control }))
 }
 
 fn eudaq(view: View<'_>) -> SourceSpec {
     let producer = EudaqProducer { name: view.text("producer").to_owned(), device: view.maybe_integer("device") };
     let link = FrontEndLink::Eudaq { file: view.path("file"), producer: producer.into() };
     let counter = EventCounter { bits: EUDAQ_COUNTER_BITS, first: first_counter(view) };
-    SourceSpec::Live(LiveSpec { link, counter, framing: None, slices: None, control: None })
+    SourceSpec::Live(Box::new(LiveSpec { link, counter, framing: None, slices: None, control: None }))
 }
 
 /// The event counter of a live source.

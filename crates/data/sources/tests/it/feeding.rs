@@ -192,7 +192,7 @@ fn a_datagram_has_a_largest_size() {
 
 #[test]
 fn a_live_source_cannot_be_fed() {
-    let live = Source::open(&SourceSpec::Live(tcp(8)), &options(Path::new(""), 0)).unwrap();
+    let live = Source::open(&SourceSpec::Live(tcp(8).into()), &options(Path::new(""), 0)).unwrap();
     let error = feed(live, &feeding("127.0.0.1:1".into(), FeedProtocol::Tcp), |_| ()).unwrap_err();
     assert!(matches!(error, FeedError::Source(SourceError::Live)));
 }

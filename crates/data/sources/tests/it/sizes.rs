@@ -215,6 +215,6 @@ fn impossible_event_sizes_are_refused() {
 
 #[test]
 fn live_sources_have_no_sizes() {
-    let spec = SourceSpec::Live(crate::live::tcp(24));
+    let spec = SourceSpec::Live(crate::live::tcp(24).into());
     assert!(matches!(open(&spec, 0), Err(SourceError::Live)));
 }

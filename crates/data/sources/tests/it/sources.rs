@@ -79,7 +79,7 @@ fn a_recorded_fragment_above_the_limit_is_cut_off() {
 
 #[test]
 fn live_sources_cannot_be_asked() {
-    let spec = SourceSpec::Live(crate::live::udp(24));
+    let spec = SourceSpec::Live(crate::live::udp(24).into());
     let mut source = Source::open(&spec, &options(Path::new(""), 0)).unwrap();
     assert_eq!(source.feed(), Feed::Live);
     assert!(matches!(source.read(EventId(1), &mut BytesMut::new()), Err(SourceError::Live)));
