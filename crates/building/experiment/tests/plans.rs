@@ -127,10 +127,10 @@ fn a_full_file_says_everything() {
     let text = include_str!("full.toml");
     let plan = plan(text, &[]);
     let building = Config {
-        readout_units: 13,
+        readout_units: 14,
         builder_units: 400,
-        numbered: [5, 6, 7, 8, 9, 10, 11].map(SourceId).into(),
-        tolerant: vec![SourceId(10)],
+        numbered: [5, 6, 7, 8, 9, 10, 11, 12].map(SourceId).into(),
+        tolerant: vec![SourceId(11)],
         protocol: Protocol::Push,
         assignment: Assignment::LeastLoaded,
         shaping: Shaping::Grouping { packet: ByteCount(64 << 10), timeout: Span::from_micros(500) },
@@ -163,6 +163,7 @@ fn a_full_file_says_everything() {
         live(FrontEndLink::Tcp("127.0.0.1:9000".into()), 24, None),
         live(FrontEndLink::Udp("[::1]:9000".into()), 32, None),
         full_board(),
+        live(FrontEndLink::Serial { device: "/dev/ttyUSB0".into(), baud: 9600 }, 32, None),
         live(
             FrontEndLink::Capture { file: "board.pcapng".into(), port: Some(6006), paced: true },
             32,
@@ -186,18 +187,18 @@ fn a_full_file_says_everything() {
     let one_in = 100;
     let faults = [
         fault(0, FaultAction::Kill { at: Span::from_secs(1) }),
-        fault(413, FaultAction::Kill { at: Span::ZERO }),
+        fault(414, FaultAction::Kill { at: Span::ZERO }),
         fault(1, FaultAction::Corrupt { one_in }),
         fault(1, FaultAction::Duplicate { one_in }),
         fault(9, FaultAction::Lose { one_in }),
         fault(2, FaultAction::Oversize { one_in }),
         fault(2, FaultAction::Delay { one_in, by: Span::from_millis(2) }),
-        fault(412, FaultAction::SlowDisk { rate: Bandwidth(400_000_000) }),
+        fault(413, FaultAction::SlowDisk { rate: Bandwidth(400_000_000) }),
     ];
     assert_eq!(plan.faults, faults);
     let names = faults.map(|fault| plan.building.node_name(fault.node));
     assert_eq!(names, ["evm", "bu399", "ru0", "ru0", "ru8", "ru1", "ru1", "bu398"]);
-    assert_eq!(plan.slow_disk(NodeId(412)), Some(Bandwidth(400_000_000)));
+    assert_eq!(plan.slow_disk(NodeId(413)), Some(Bandwidth(400_000_000)));
     assert_eq!(plan.slow_disk(NodeId(408)), None);
     assert_resolves(&parse(text, &[]));
     insta::assert_snapshot!("resolved_full", parse(text, &[]).resolved());

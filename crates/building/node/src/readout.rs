@@ -8,6 +8,7 @@ use crate::run_info::RunStart;
 use apart::{ApartOptions, ApartStream};
 use bytes::Bytes;
 use evb_core::{EventCounter, Machine, NodeId, NodeRange, SourceId, Span, Time, Transmit};
+use evb_events::ApartReason;
 use evb_experiment::{Plan, StageLink};
 use evb_protocol::{Arrival, Config, Fault, FragmentStatus, Message, ReadoutCommand, wire};
 use evb_record::{Slots, SourceRecord};
@@ -212,6 +213,10 @@ impl ReadoutNode {
                         false => ReadoutCommand::EndOfData { last: counter },
                     }
                 }
+                Some(LiveItem::Skipped { bytes }) => {
+                    self.apart.store(set_apart(now, 0, bytes), ApartReason::Skipped);
+                    continue;
+                }
                 Some(LiveItem::Rejected { kind, count, first }) => {
                     self.refusals.add(kind, count, first);
                     continue;
@@ -305,8 +310,13 @@ fn apart(now: Time, slice: u64, bytes: Bytes, reason: HitFault) -> ReadoutComman
         HitFault::Damaged => Fault::Corrupted,
         HitFault::Unplaced => Fault::Unplaced,
     };
-    let arrival = Arrival {
-        number: slice,
+    ReadoutCommand::Apart { arrival: set_apart(now, slice, bytes), reason }
+}
+
+/// Bytes that a live source has set apart itself, with a number.
+fn set_apart(now: Time, number: u64, bytes: Bytes) -> Arrival<Bytes> {
+    Arrival {
+        number,
         restarted: false,
         arrived: now,
         clock: None,
@@ -315,8 +325,7 @@ fn apart(now: Time, slice: u64, bytes: Bytes, reason: HitFault) -> ReadoutComman
         mark: None,
         status: FragmentStatus::Good,
         payload: bytes,
-    };
-    ReadoutCommand::Apart { arrival, reason }
+    }
 }
 
 /// The checksum of what a live source has brought.

@@ -48,13 +48,15 @@ pub enum ApartReason {
     Ambiguous = 10,
     /// There was no trigger at its time.
     OutOfWindow = 11,
+    /// The bytes are of no fragment: they were between two frames.
+    Skipped = 12,
     /// Another reason.
     Other = 255,
 }
 
 impl ApartReason {
     /// All reasons, in the order of their bytes.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Duplicate,
         Self::OutOfSequence,
         Self::OutOfStep,
@@ -66,6 +68,7 @@ impl ApartReason {
         Self::Alone,
         Self::Ambiguous,
         Self::OutOfWindow,
+        Self::Skipped,
         Self::Other,
     ];
 
@@ -88,6 +91,7 @@ impl ApartReason {
             Self::Alone => "alone",
             Self::Ambiguous => "ambiguous",
             Self::OutOfWindow => "out_of_window",
+            Self::Skipped => "skipped",
             Self::Other => "other",
         }
     }

@@ -11,6 +11,7 @@ mod parser;
 mod queue;
 pub(crate) mod quiet;
 pub(crate) mod readers;
+pub(crate) mod serial;
 mod sliced;
 mod sockets;
 
@@ -73,6 +74,12 @@ pub enum LiveItem {
         counter: Option<u64>,
         /// Number of fragments that it has sent, modulo 2^32, if it reports that.
         sent: Option<u32>,
+    },
+    /// Bytes between two frames, which belong to none; they are counted as [`Rejected`](Self::Rejected), too. Of a long stretch
+    /// these are the first.
+    Skipped {
+        /// The bytes.
+        bytes: Bytes,
     },
     /// Bytes arrived that are not a frame for this source.
     Rejected {
@@ -257,6 +264,10 @@ impl LiveSource {
             }
             FrontEndLink::TcpClient(address) => {
                 Self::open(frames, waker, |shared| connector::start(address, shared)).map_err(listen(address))
+            }
+            FrontEndLink::Serial { device, baud } => {
+                Self::open(frames, waker, |shared| serial::start((device, *baud), shared))
+                    .map_err(|error| SourceError::Open { path: device.clone(), error })
             }
             FrontEndLink::File(file) => {
                 let path = resolve(file, &options.data_directory)?;

@@ -112,6 +112,13 @@ pub enum FrontEndLink {
     Udp(String),
     /// The front end listens at this address for a connection by TCP.
     TcpClient(String),
+    /// The front end is at a serial line of this machine.
+    Serial {
+        /// Its device, such as `/dev/ttyUSB0`.
+        device: PathBuf,
+        /// Bits per second.
+        baud: u32,
+    },
     /// What a front end has sent lies in a file. Its path may have `${NAME}` for environment variables. The end of the
     /// file is the end of the data.
     File(PathBuf),
@@ -138,7 +145,10 @@ impl FrontEndLink {
     pub fn place(&self) -> std::borrow::Cow<'_, str> {
         match self {
             Self::Tcp(address) | Self::Udp(address) | Self::TcpClient(address) => address.into(),
-            Self::File(file) | Self::Capture { file, .. } | Self::Eudaq { file, .. } => file.to_string_lossy(),
+            Self::Serial { device: file, .. }
+            | Self::File(file)
+            | Self::Capture { file, .. }
+            | Self::Eudaq { file, .. } => file.to_string_lossy(),
         }
     }
 
@@ -146,7 +156,7 @@ impl FrontEndLink {
     pub const fn file(&self) -> Option<&PathBuf> {
         match self {
             Self::File(file) | Self::Capture { file, .. } | Self::Eudaq { file, .. } => Some(file),
-            Self::Tcp(_) | Self::Udp(_) | Self::TcpClient(_) => None,
+            Self::Tcp(_) | Self::Udp(_) | Self::TcpClient(_) | Self::Serial { .. } => None,
         }
     }
 }

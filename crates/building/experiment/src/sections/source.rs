@@ -156,6 +156,18 @@ pub(super) static SOURCE: Choice<Source> = Choice {
             live(|view| live_spec(view, FrontEndLink::TcpClient(view.text("connect").to_owned()))),
         ),
         variant(
+            "serial",
+            "a live front end at a serial line of the machine of the readout unit",
+            live_keys![
+                required("device", KeyKind::Path, "device of the line, such as \"/dev/ttyUSB0\""),
+                key("baud", integer(50, 16_000_000), KeyDefault::Integer(115_200), "bits per second"),
+                CONTROL
+            ],
+            live(|view| {
+                live_spec(view, FrontEndLink::Serial { device: view.path("device"), baud: view.integer("baud") })
+            }),
+        ),
+        variant(
             "file",
             "what a live front end has sent, in a file: it is read to its end as if it came from the front end",
             live_keys![FILE],

@@ -139,9 +139,13 @@ impl ApartStream {
         }
     }
 
-    /// Takes a fragment. It is only counted if the file is full, or the thread is behind.
+    /// Takes a fragment that belongs to no event.
     pub(super) fn put(&mut self, arrival: Arrival<Bytes>, reason: Fault) {
-        let reason = reason_of(reason);
+        self.store(arrival, reason_of(reason));
+    }
+
+    /// Takes a fragment, or bytes that are none. They are only counted if the file is full, or the thread is behind.
+    pub(super) fn store(&mut self, arrival: Arrival<Bytes>, reason: ApartReason) {
         if self.queue.is_none() && !self.open() {
             return;
         }

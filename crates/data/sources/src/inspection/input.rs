@@ -3,7 +3,7 @@
 use super::Inspection;
 use crate::{
     Capture, FrontEndLink, SourceError,
-    live::{connector, quiet::wait_for_input, readers::passes},
+    live::{connector, quiet::wait_for_input, readers::passes, serial::SerialLine},
     path::resolve,
 };
 use std::{
@@ -71,6 +71,7 @@ impl<'a> InspectionInput<'a> {
             FrontEndLink::Tcp(address) => self.accept(address),
             FrontEndLink::TcpClient(address) => self.connect(address),
             FrontEndLink::Udp(address) => self.receive(address),
+            FrontEndLink::Serial { device, baud } => self.read_serial(device, *baud),
         };
         read.map_err(|error| SourceError::Listen { address: link.place().into_owned(), error })
     }
@@ -113,6 +114,19 @@ impl<'a> InspectionInput<'a> {
                 Err(_) => thread::park_timeout(connector::RETRY),
             }
         }
+    }
+
+    fn read_serial(&mut self, device: &Path, baud: u32) -> io::Result<()> {
+        let (mut line, mut bytes) = (SerialLine::open(device, baud)?, vec![0; 1 << 16]);
+        while !self.is_over() {
+            match line.read(&mut bytes) {
+                Ok(0) => return Ok(()),
+                Ok(read) => self.inspection.push(&bytes[..read]),
+                Err(error) if passes(&error) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
     }
 
     fn read_stream(&mut self, mut stream: &TcpStream) -> io::Result<()> {

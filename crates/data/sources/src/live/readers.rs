@@ -4,6 +4,7 @@ use super::{
     Listener, LiveItem, Refused, RejectKind, Shared,
     parser::{Parsed, Parser},
     quiet::SocketWatch,
+    serial::SerialLine,
     sockets::keep_alive,
     spawn,
 };
@@ -12,6 +13,7 @@ use crate::{
     eudaq::{EudaqError, EudaqEvent, EudaqFault, EudaqProducer, EudaqReader},
     framing::FrameError,
 };
+use bytes::Bytes;
 use evb_core::Mark;
 use std::{
     fs::File,
@@ -160,6 +162,15 @@ fn read_stream(stream: &TcpStream, peer: SocketAddr, shared: &Shared, (state, ea
 pub(super) fn read_connected(stream: &TcpStream, peer: SocketAddr, shared: &Shared) {
     let _open = shared.connected(Some(peer));
     read_stream(stream, peer, shared, (&ReaderState::default(), Vec::new()));
+}
+
+/// Reads a serial line until it is gone.
+pub(super) fn read_serial(line: SerialLine, shared: &Shared) {
+    let watch = shared.frames.have_times().then(|| shared.sockets.watch(&line)).transpose();
+    // Without a file descriptor for the watch, the line is opened again later.
+    let Ok(watch) = watch else { return thread::park_timeout(ACCEPT_POLL) };
+    let (_open, state) = (shared.connected(None), ReaderState::default());
+    Reading { peer: None, shared, state: &state, earlier: Vec::new(), watch }.run(line);
 }
 
 /// Opens a file, and starts to read it.
@@ -323,7 +334,7 @@ impl Reading<'_> {
                 }
                 Err(error) => {
                     self.shared.reject_frame(error, self.peer, parser.skipped().unwrap_or(read));
-                    if error.ends_stream() {
+                    if error.ends_stream() || !self.keep_skipped(error, parser) {
                         break false;
                     }
                 }
@@ -331,6 +342,12 @@ impl Reading<'_> {
         };
         self.shared.wake();
         is_usable
+    }
+
+    /// Delivers the bytes between two frames; returns false if nobody takes them.
+    fn keep_skipped(&self, error: FrameError, parser: &Parser) -> bool {
+        let skipped = parser.skipped().filter(|_| matches!(error, FrameError::Skipped { .. }));
+        skipped.is_none_or(|bytes| self.shared.deliver(LiveItem::Skipped { bytes: Bytes::copy_from_slice(bytes) }))
     }
 
     /// Waits, before the first frame for this source, until no earlier connection may have fragments that came before;

@@ -80,7 +80,7 @@ impl Slices {
                 self.slicer.finish();
                 self.has_ended = true;
             }
-            LiveItem::Apart { .. } | LiveItem::Rejected { .. } => {}
+            LiveItem::Apart { .. } | LiveItem::Rejected { .. } | LiveItem::Skipped { .. } => {}
         }
     }
 
@@ -108,9 +108,13 @@ impl LiveSource {
             if let Some(item) = slices.next() {
                 return Some(item);
             }
-            if let Some(item) = shared.queue.next(taken) {
-                slices.take(item);
-                continue;
+            match shared.queue.next(taken) {
+                Some(skipped @ LiveItem::Skipped { .. }) => return Some(skipped),
+                Some(item) => {
+                    slices.take(item);
+                    continue;
+                }
+                None => {}
             }
             // What is in the queue after this is all that was sent before.
             if !slices.slicer.waits() || !shared.sockets.are_quiet() {

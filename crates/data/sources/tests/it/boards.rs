@@ -271,7 +271,8 @@ fn a_file_is_read_to_its_end() {
     bytes.extend(&board_frame(200, 3)[..20]);
     std::fs::write(&file, bytes).unwrap();
     let live = Listening::start(&spec(FrontEndLink::File(file.path().into())), MOST);
-    let (fragments, rejected) = live.run();
+    let (mut fragments, rejected) = live.run();
+    assert_eq!(fragments.remove(99), LiveItem::Skipped { bytes: b"cut".as_slice().into() });
     assert_eq!(counters(&fragments), (1..200).collect::<Vec<_>>());
     assert_eq!(rejected.into_iter().collect::<Vec<_>>(), [(RejectKind::Garbage, 1), (RejectKind::CutOff, 1)]);
 }

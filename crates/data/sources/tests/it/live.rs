@@ -7,6 +7,7 @@ use crate::{
 use bytes::Bytes;
 use evb_core::EventCounter;
 use evb_sources::{Frame, FrontEndLink, LiveItem, LiveSource, LiveSpec, RejectKind};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use std::{
     cell::RefCell,
     collections::BTreeMap,
@@ -165,6 +166,37 @@ fn tcp_garbage_is_counted_and_disturbs_nobody() {
     live.expect_rejected(RejectKind::Oversized);
     good.write_all(&encoded(&frame(3, b"three"))).unwrap();
     assert_eq!(live.next(), fragment(3, b"three"));
+}
+
+/// A device that looks like a serial line: what its other end writes is a stream.
+#[test]
+fn a_serial_line_is_read_as_a_stream() {
+    let board = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&board).unwrap();
+    unlockpt(&board).unwrap();
+    let device = Path::new(ptsname(&board, Vec::new()).unwrap().to_str().unwrap()).to_owned();
+    let source = Listening::start(&live(FrontEndLink::Serial { device, baud: 115_200 }, 64), 100);
+    // Line ends and control characters are bytes as all others.
+    let payloads = [b"one\r\n\x03\x04".as_slice(), b"two\n", b""];
+    for (counter, payload) in (1..).zip(payloads) {
+        let bytes = encoded(&frame(counter, payload));
+        assert_eq!(rustix::io::write(&board, &bytes).unwrap(), bytes.len());
+        let item = source.next();
+        let LiveItem::Fragment { counter: came, good: true, bytes, .. } = item else { panic!("{item:?}") };
+        assert_eq!((came, &bytes[..]), (counter, payload));
+    }
+    assert!(source.source.borrow().connections().open);
+}
+
+#[test]
+fn what_is_no_serial_line_is_refused() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    for (device, text) in [(file.path(), "ioctl"), (Path::new("/dev/no-such-line"), "No such file")] {
+        let spec = live(FrontEndLink::Serial { device: device.to_owned(), baud: 9600 }, 64);
+        let opened = LiveSource::start(&spec, &options(Path::new(""), 3), Arc::new(|| ()));
+        let error = opened.err().expect("an error").to_string();
+        assert!(error.contains(text) && error.contains(device.to_str().unwrap()), "{error}");
+    }
 }
 
 /// The queue takes little, and nobody empties it: the buffer of the socket fills, and the system counts what it throws away.
