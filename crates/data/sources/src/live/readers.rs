@@ -344,10 +344,13 @@ impl Reading<'_> {
         is_usable
     }
 
-    /// Delivers the bytes between two frames; returns false if nobody takes them.
+    /// Delivers the bytes between two frames, as many as a fragment may have; returns false if nobody takes them.
     fn keep_skipped(&self, error: FrameError, parser: &Parser) -> bool {
         let skipped = parser.skipped().filter(|_| matches!(error, FrameError::Skipped { .. }));
-        skipped.is_none_or(|bytes| self.shared.deliver(LiveItem::Skipped { bytes: Bytes::copy_from_slice(bytes) }))
+        skipped.is_none_or(|bytes| {
+            let kept = bytes.len().min(self.shared.frames.max_fragment as usize);
+            self.shared.deliver(LiveItem::Skipped { bytes: Bytes::copy_from_slice(&bytes[..kept]) })
+        })
     }
 
     /// Waits, before the first frame for this source, until no earlier connection may have fragments that came before;
