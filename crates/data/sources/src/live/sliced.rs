@@ -108,19 +108,15 @@ impl LiveSource {
             if let Some(item) = slices.next() {
                 return Some(item);
             }
-            match shared.queue.next(taken) {
+            let is_silent = || slices.slicer.waits() && shared.sockets.are_quiet();
+            let item = match shared.queue.next(taken) {
+                // What is in the queue after the look at the sockets is all that was sent before.
+                None if is_silent() => shared.queue.next(taken),
+                None => return None,
+                item => item,
+            };
+            match item {
                 Some(skipped @ LiveItem::Skipped { .. }) => return Some(skipped),
-                Some(item) => {
-                    slices.take(item);
-                    continue;
-                }
-                None => {}
-            }
-            // What is in the queue after this is all that was sent before.
-            if !slices.slicer.waits() || !shared.sockets.are_quiet() {
-                return None;
-            }
-            match shared.queue.next(taken) {
                 Some(item) => slices.take(item),
                 None => {
                     slices.slicer.be_silent(slices.now());
