@@ -5,7 +5,7 @@ mod places;
 mod several;
 
 use crate::matching::Matching;
-use crate::outcome::{ClockState, Outcome, OutcomeCounts, Sink, Slot, Synchrony};
+use crate::outcome::{ClockState, Outcome, OutcomeCounts, Sink, Slot};
 use crate::search::History;
 use crate::settings::{Coincidence, Rule};
 use crate::source::{Hit, SourceState};
@@ -157,14 +157,6 @@ impl Matcher {
     /// If there is no such source.
     pub fn counts(&self, source: usize) -> &OutcomeCounts {
         &self.sources[source].counts
-    }
-
-    /// The knowledge about the place of a source in the common time.
-    ///
-    /// # Panics
-    /// If there is no such source.
-    pub fn synchrony(&self, source: usize) -> Synchrony {
-        self.sources[source].synchrony()
     }
 
     /// The state of the clock of a source.

@@ -3,7 +3,11 @@
 use crate::failure::Failure;
 use clap::{Args, ValueEnum};
 use evb_record::Outcome;
-use std::{fs::OpenOptions, io::Write as _, path::PathBuf};
+use std::{
+    fs::OpenOptions,
+    io::{ErrorKind, Write as _},
+    path::PathBuf,
+};
 
 /// A shipped example, as a template with the name of its file.
 macro_rules! example {
@@ -59,10 +63,11 @@ pub(crate) fn run(args: &NewArgs) -> Result<Outcome, Failure> {
     let written =
         OpenOptions::new().write(true).create_new(true).open(&file).and_then(|mut new| new.write_all(text.as_bytes()));
     written.map_err(|error| {
-        Failure::with_hint(
-            format!("cannot write {}: {error}", file.display()),
-            "a file that exists is not written over",
-        )
+        let message = format!("cannot write {}: {error}", file.display());
+        match error.kind() {
+            ErrorKind::AlreadyExists => Failure::with_hint(message, "a file that exists is not written over"),
+            _ => Failure::new(message),
+        }
     })?;
     println!("{} is there. Its first lines say how to use it; `evb check {0}` shows every key.", file.display());
     Ok(Outcome::Good)

@@ -34,23 +34,19 @@ fn listening(answer: Answer, unit: u16, data: u16) -> (u16, Receiver<String>) {
     (port, heard)
 }
 
-/// A board that connects for run control again and again.
+/// A board that connects for run control in each of two runs.
 fn connecting(port: u16, unit: u16, data: u16) -> Receiver<String> {
     let (sender, heard) = channel();
     thread::spawn(move || {
-        loop {
-            match TcpStream::connect(("127.0.0.1", port)) {
-                Ok(stream) => serve(&stream, ok, (unit, data), &sender)?,
-                Err(_) => thread::sleep(Duration::from_millis(2)),
-            }
-        }
-        #[allow(unreachable_code)]
-        Some(())
+        (0..2).try_for_each(|_| {
+            let stream = wait_until("evb listens", || TcpStream::connect(("127.0.0.1", port)).ok());
+            serve(&stream, ok, (unit, data), &sender)
+        })
     });
     heard
 }
 
-/// Serves one connection; none if nobody listens to the board any more.
+/// Serves one connection. Returns `None` once the test has dropped its end of the channel.
 fn serve(mut stream: &TcpStream, answer: Answer, (unit, data): (u16, u16), heard: &Sender<String>) -> Option<()> {
     let _gone = stream.write_all(b"evb-front-end 1\n");
     for line in BufReader::new(stream).lines().map_while(Result::ok) {
@@ -204,10 +200,10 @@ fn a_board_that_fails_before_the_run_is_named() {
             says(&control, &format!("ru0 (127.0.0.1:{port}) {text}"));
         }
         let port = free_tcp_port();
-        let nobody = format!("{{ listen = \"127.0.0.1:{port}\", timeout = \"300 ms\" }}");
-        says(&nobody, &format!("ru0 (127.0.0.1:{port}) did not connect within 300 ms"));
-        let nobody = format!("{{ connect = \"127.0.0.1:{port}\", timeout = \"300 ms\" }}");
-        says(&nobody, &format!("ru0 (127.0.0.1:{port}) could not be connected to within 300 ms"));
+        let control = format!("{{ listen = \"127.0.0.1:{port}\", timeout = \"300 ms\" }}");
+        says(&control, &format!("ru0 (127.0.0.1:{port}) did not connect within 300 ms"));
+        let control = format!("{{ connect = \"127.0.0.1:{port}\", timeout = \"300 ms\" }}");
+        says(&control, &format!("ru0 (127.0.0.1:{port}) could not be connected to within 300 ms"));
     });
 }
 

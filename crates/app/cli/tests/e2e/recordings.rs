@@ -66,7 +66,7 @@ fn told(outcome: &Outcome, what: &str) -> bool {
     })
 }
 
-/// A damaged file gives all events before the damage, and its place is told.
+/// A damaged file yields every event before the damage, and the error names the place.
 #[test]
 fn damage_in_a_file_is_told_with_its_place() {
     let file = &VERSION_2[1..];

@@ -59,7 +59,7 @@ fn a_regular_pulser_is_not_guessed() {
     let pulses: Vec<_> = (1..20_000).map(|pulse| f64::from(pulse) * 1e9).collect();
     let run = Run::new(&by_trigger(&boards, WINDOW), &boards, &pulses, 10).run(1e10);
     for source in 1..3 {
-        assert_eq!(run.matcher.synchrony(source), Synchrony::Regular);
+        assert_eq!(run.matcher.clock(source).synchrony, Synchrony::Regular);
         let counts = run.matcher.counts(source);
         assert_eq!((counts.found, counts.not_synchronised), (0, counts.came), "{counts:?}");
     }
