@@ -20,6 +20,7 @@ use std::{
     fs,
     net::{TcpListener, UdpSocket},
     path::{Path, PathBuf},
+    sync::atomic::{AtomicU32, Ordering},
 };
 use tempfile::TempDir;
 
@@ -176,15 +177,25 @@ pub(crate) fn shipped(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../experiments").join(name)
 }
 
-/// A TCP port that is free now. Another process could take it before it is used; that does not happen within a test machine's memory,
-/// since the system hands out ports in turn.
+/// A TCP port that is free now. See [`free_port`].
 pub(crate) fn free_tcp_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a free port").port()
+    free_port(|port| TcpListener::bind(("127.0.0.1", port)).is_ok())
 }
 
-/// A UDP port that is free now.
+/// A UDP port that is free now. See [`free_port`].
 pub(crate) fn free_udp_port() -> u16 {
-    UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a free port").port()
+    free_port(|port| UdpSocket::bind(("127.0.0.1", port)).is_ok())
+}
+
+/// A port below those that the system picks for sockets without a port of their own: none of these can take it before it is
+/// used. No two calls return the same one.
+fn free_port(is_free: impl Fn(u16) -> bool) -> u16 {
+    const FIRST: u32 = 10_000;
+    const COUNT: u32 = 20_000;
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let begin = std::process::id().wrapping_mul(1009);
+    let ports = || begin.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed)) % COUNT + FIRST;
+    (0..COUNT).map(|_| ports() as u16).find(|port| is_free(*port)).expect("a free port")
 }
 
 /// The same numbers in every run of a test (SplitMix64).
