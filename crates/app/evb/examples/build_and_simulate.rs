@@ -12,7 +12,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     // Continues as long as the observer wants.
     print(&simulate(&plan, NonZeroUsize::MIN, None, &mut |_| true)?)?;
     // The observer `()` only waits.
-    print(&run_in_threads(&plan, &mut ())?)
+    print(&run_in_threads(&plan, "", &mut ())?)
 }
 
 /// Prints a record as a line of JSON.

@@ -41,8 +41,8 @@ pub use error::Error;
 pub use evb_bench as bench;
 pub use evb_core::{Bandwidth, ByteCount, Frequency, NodeId, Span};
 pub use evb_experiment::{
-    Diagnostics, Experiment, FaultAction, FaultSpec, Keep, Load, NetworkPlan, Other, Plan, RunPlan, StageLink, Stages,
-    StoragePlan, TrafficPlan, TriggerPlan, Workload, json_schema,
+    Diagnostics, Experiment, FaultAction, FaultSpec, Keep, Load, NetworkPlan, Other, Place, Plan, ProblemText, RunPlan,
+    StageLink, Stages, StoragePlan, TrafficPlan, TriggerPlan, Workload, json_schema,
 };
 pub use evb_filter::{Code, CodeError, JoinError, JoinFilters, Selection, join_builders, serve_library};
 pub use evb_node::{
@@ -66,18 +66,18 @@ pub use surprises::{in_bytes, largest, surprises};
 pub use traffic::run_traffic;
 
 /// Builds the events of a plan with nodes in threads of this process, until the run ends by itself or by a command of
-/// the observer. `()` is an observer that does nothing.
+/// the observer. `()` is an observer that does nothing. `text` is the resolved experiment, which the event files keep.
 ///
 /// # Errors
 /// [`RunError`] if the plan can only be simulated, or a node cannot open its source or its files. The record has
 /// later errors.
-pub fn run_in_threads(plan: &Plan, observer: &mut dyn Observer) -> Result<Record, RunError> {
+pub fn run_in_threads(plan: &Plan, text: &str, observer: &mut dyn Observer) -> Result<Record, RunError> {
     check_runnable(std::slice::from_ref(plan))?;
     if let Some(work) = bench::Work::new(plan.clone(), bench::Wait::Sleep) {
         return traffic::in_threads(&work, observer);
     }
     match plan.stages {
-        Some(_) => run_stages(plan, "", &|| Ok(Session::threads()), observer),
-        None => Session::threads().run(plan, "", observer),
+        Some(_) => run_stages(plan, text, &|| Ok(Session::threads()), observer),
+        None => Session::threads().run(plan, text, observer),
     }
 }

@@ -173,7 +173,7 @@ mod tests {
     fn live() -> (Plan, Live) {
         let building = Config { events: Some(100), ..Config::new(4, 2) };
         let plan = Plan::new(building, SourceSpec::Fixed { size: "2 kB".parse().unwrap() });
-        let record = run_in_threads(&plan, &mut ()).unwrap();
+        let record = run_in_threads(&plan, "", &mut ()).unwrap();
         let (readouts, builders) = (vec![evb::BufferFill::default(); 4], vec![OpenCounts::default(); 2]);
         (
             plan,

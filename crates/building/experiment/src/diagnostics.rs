@@ -13,6 +13,28 @@ pub struct Diagnostics {
     more: usize,
 }
 
+/// One problem as plain text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProblemText<'a> {
+    /// What is wrong.
+    pub message: &'a str,
+    /// How to mend it.
+    pub hint: &'a str,
+    /// Where it is, if it is at one place.
+    pub place: Option<Place<'a>>,
+}
+
+/// A place in a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place<'a> {
+    /// Name of the file, or `--set`.
+    pub file: &'a str,
+    /// Line, counted from 1.
+    pub line: usize,
+    /// Column in characters, counted from 1.
+    pub column: usize,
+}
+
 /// One problem, as the checks find it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Problem {
@@ -45,9 +67,9 @@ impl Diagnostics {
         Self { file_name: file_name.to_owned(), problems, more }
     }
 
-    /// The problems as plain text, each with a hint.
-    pub fn problems(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.problems.iter().map(|located| (&*located.problem.message, &*located.problem.help))
+    /// The problems as plain text, in the order of their places.
+    pub fn problems(&self) -> impl Iterator<Item = ProblemText<'_>> {
+        self.problems.iter().map(Located::text)
     }
 
     /// The one problem, when there is just one.
@@ -130,6 +152,21 @@ impl Diagnostic for Diagnostics {
     fn related<'a>(&'a self) -> Option<Box<dyn Iterator<Item = &'a dyn Diagnostic> + 'a>> {
         let all = || self.problems.iter().map(|located| located as &dyn Diagnostic);
         self.single().is_none().then(|| Box::new(all()) as Box<dyn Iterator<Item = _>>)
+    }
+}
+
+impl Located {
+    fn text(&self) -> ProblemText<'_> {
+        let Problem { message, help, .. } = &self.problem;
+        ProblemText { message, hint: help, place: self.place() }
+    }
+
+    fn place(&self) -> Option<Place<'_>> {
+        let (source, (origin, _)) = (self.text.as_ref()?, self.problem.labels.first()?);
+        let before = source.inner().get(..origin.start)?;
+        let line = before.bytes().filter(|&byte| byte == b'\n').count() + 1;
+        let column = before.rsplit('\n').next().map_or(0, |start| start.chars().count()) + 1;
+        Some(Place { file: source.name(), line, column })
     }
 }
 

@@ -31,7 +31,7 @@ mod tree;
 mod view;
 
 pub use bundling::Bundling;
-pub use diagnostics::Diagnostics;
+pub use diagnostics::{Diagnostics, Place, ProblemText};
 pub use experiment::{Experiment, Other};
 #[cfg(feature = "fuzz")]
 pub use fuzz::fuzz_parse;

@@ -318,7 +318,7 @@ fn load(bytes: &[u8]) -> String {
     let path = folder.path().join("try.toml");
     std::fs::File::create(&path).and_then(|mut file| file.write_all(bytes)).expect("writing a temporary file");
     let diagnostics = Experiment::load(&path, &[]).expect_err("a bad file");
-    let problems = diagnostics.problems().map(|(message, help)| format!("{message}\nhelp: {help}\n"));
+    let problems = diagnostics.problems().map(|problem| format!("{}\nhelp: {}\n", problem.message, problem.hint));
     problems.collect::<String>().replace(&folder.path().to_string_lossy().into_owned(), "FOLDER")
 }
 
@@ -353,4 +353,18 @@ fn too_many_and_too_long_overrides() {
     let long = [format!("description={}", "x".repeat(1 << 16))];
     let message = Experiment::parse(&text, "try.toml", &long).expect_err("too long").to_string();
     assert!(message.ends_with("is longer than 64 KiB"), "{message}");
+}
+
+#[test]
+fn a_problem_has_its_line_and_column() {
+    let text = "name = \"µ\" # µ\n[triger]\nevents = 1\n";
+    let wrong = |changes: &[String]| Experiment::parse(text, "some.toml", changes).unwrap_err();
+    let (of_file, of_change) = (wrong(&[]), wrong(&["run.sed=1".into()]));
+    let first = |diagnostics: &Diagnostics| {
+        let place = diagnostics.problems().find_map(|problem| problem.place).unwrap();
+        (place.file.to_owned(), place.line, place.column)
+    };
+    assert_eq!(first(&of_file), ("some.toml".into(), 2, 2));
+    assert_eq!(first(&of_change), ("--set".into(), 1, 1));
+    assert!(of_file.problems().any(|problem| problem.place.is_none()), "what is missing has no place");
 }

@@ -115,7 +115,7 @@ fn a_plan_without_a_file_is_as_one_with_it() {
     let error = Plan::new(building, generated.clone()).on_network("idael").expect_err("no such preset");
     assert!(error.to_string().contains("cannot be \"idael\""), "{error}");
     let error = Plan::new(Config::new(200, 3), generated).on_network("myrinet-oct-sw8").expect_err("too small");
-    assert!(error.problems().all(|(message, _)| message.starts_with("there are no hosts")), "{error:?}");
+    assert!(error.problems().all(|problem| problem.message.starts_with("there are no hosts")), "{error:?}");
 
     let live = SourceSpec::CmsFed { file: "a.raw".into(), source_id: None, refuse_damaged: false };
     let building = Config { trigger: Trigger::Data, ..Config::new(4, 3) };

@@ -21,7 +21,7 @@ pub(super) fn ended() -> Ended {
     let building = Config { events: Some(100), ..Config::new(2, 2) };
     let mut plan = Plan::new(building, SourceSpec::Fixed { size: "2 kB".parse().unwrap() });
     plan.storage.keep = Keep::None;
-    let record = run_in_threads(&plan, &mut ()).unwrap();
+    let record = run_in_threads(&plan, "", &mut ()).unwrap();
     Ended { state: "stopped", ended: 1010.25, comment: "=done".into(), record }
 }
 
