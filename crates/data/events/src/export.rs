@@ -10,6 +10,7 @@ pub use csv::export_csv;
 pub use json::export_json;
 pub use payloads::export_payloads;
 pub use raw::{RAW_HEADER_BYTES, export_raw};
+pub(crate) use table::{EventFileRef, FragmentEntry, fragments, visit_heads};
 
 use crate::{
     ReadError, Reader,
