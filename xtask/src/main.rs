@@ -7,6 +7,7 @@ mod examples;
 mod faults;
 mod kit;
 mod papers;
+mod python;
 mod soak;
 mod steps;
 mod tools;
@@ -38,6 +39,8 @@ enum Task {
     Faults(faults::Faults),
     /// Run a service, nodes, a filter and Prometheus in five network namespaces, cut links and kill nodes; needs root
     Deployment(deployment::Options),
+    /// Build the wheel of the Python package, with the `evb` program in it
+    Wheel,
     /// Check, prove and measure the hardware of the message engine
     #[command(disable_help_flag = true)]
     Hw {
@@ -54,6 +57,7 @@ fn main() -> ExitCode {
         Task::Papers { sensitivity } => steps::papers(sensitivity),
         Task::Faults(faults) => faults::run_all(&faults),
         Task::Deployment(options) => deployment::test(options),
+        Task::Wheel => python::wheel(),
         Task::Hw { arguments } => steps::hardware(&arguments),
     };
     xtask::exit("xtask", result)

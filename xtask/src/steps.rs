@@ -1,6 +1,6 @@
 //! The steps of `cargo xtask test` and of `cargo xtask check`, the quickest first.
 
-use crate::{deployment, editors, examples, kit, papers, soak, tools};
+use crate::{deployment, editors, examples, kit, papers, python, soak, tools};
 use std::time::Instant;
 use xtask::workspace::{Profile, Workspace, cargo, is_installed, run};
 
@@ -47,6 +47,7 @@ const TEST: &[Step] = &[
     BUILD,
     ("examples", |workspace, _| examples::run_all(workspace)),
     ("front-end kit", |workspace, _| kit::run(workspace)),
+    ("python package", |workspace, _| python::test(workspace)),
     ("editors", |workspace, _| editors::run(workspace)),
     ("papers", papers::run),
     ("soak", soak::run),

@@ -20,6 +20,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("c++", &["g++"]),
     ("python3", &["python3-minimal"]),
     ("python3-config", &["python3-dev"]),
+    ("pip3", &["python3-pip", "python3-venv"]),
     ("openssl", &["openssl"]),
     ("ip", &["iproute2"]),
     ("taskset", &["util-linux"]),

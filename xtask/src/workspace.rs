@@ -26,7 +26,9 @@ pub enum Profile {
 }
 
 impl Profile {
-    const fn name(self) -> &'static str {
+    /// Its name for cargo.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Dev => "dev",
             Self::Release => "release",
@@ -65,6 +67,12 @@ impl Workspace {
         let workspace = Self::find(Profile::Release)?;
         workspace.cargo(&["build", "--release", "--quiet", "--package", "evb-cli"])?;
         Ok(workspace)
+    }
+
+    /// The profile that programs are built with.
+    #[must_use]
+    pub const fn profile(&self) -> Profile {
+        self.profile
     }
 
     /// The path of the built `evb` command.

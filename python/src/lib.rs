@@ -1,0 +1,29 @@
+//! The native part of the Python package `evb`: the library, with Python's types at its edge.
+//!
+//! Records cross the edge as JSON, columns of events as bytes. The Python side of the package gives both a shape. All
+//! that takes long releases the lock of the interpreter, and ends on Ctrl-C.
+
+mod error;
+mod events;
+mod experiment;
+mod report;
+mod run;
+mod signals;
+mod simulation;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+mod _native {
+    #[pymodule_export]
+    use crate::{
+        error::{EvbError, ExperimentError},
+        events::{Events, event_metadata, read_events},
+        experiment::{Experiment, schema},
+        report::{compare_records, explain, explanation, outcome, plots, run_summary, simulation_summary, sweep_table},
+        run::Run,
+        simulation::simulate,
+    };
+    #[pymodule_export]
+    const VERSION: &str = evb::VERSION;
+}

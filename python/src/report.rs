@@ -1,0 +1,78 @@
+//! What is drawn from records, which come and go as JSON.
+
+use crate::error::failure;
+use evb_record::{Outcome, Record};
+use pyo3::prelude::*;
+use serde::Serialize;
+
+pub(crate) fn json(value: &impl Serialize) -> PyResult<String> {
+    serde_json::to_string(value).map_err(|error| failure(error, None::<&str>))
+}
+
+fn record(text: &str) -> PyResult<Record> {
+    serde_json::from_str(text)
+        .map_err(|error| failure(format!("this is no record of a run or a simulation: {error}"), None::<&str>))
+}
+
+fn records(texts: &[String]) -> PyResult<Vec<Record>> {
+    texts.iter().map(|text| record(text)).collect()
+}
+
+/// The summary of a run, as `evb run` prints it.
+#[pyfunction]
+pub(crate) fn run_summary(text: &str, width: usize) -> PyResult<String> {
+    Ok(evb_report::run_summary(&record(text)?, width))
+}
+
+/// The summary of a simulation, as `evb simulate` prints it.
+#[pyfunction]
+pub(crate) fn simulation_summary(text: &str, width: usize) -> PyResult<String> {
+    Ok(evb_report::simulation_summary(&record(text)?, width))
+}
+
+/// The table of the points of a sweep, as `evb simulate` prints it.
+#[pyfunction]
+pub(crate) fn sweep_table(texts: Vec<String>, width: usize) -> PyResult<String> {
+    Ok(evb_report::sweep_table(&records(&texts)?, width))
+}
+
+/// The outcome of a run or a simulation: `good`, `not good` or `cannot tell`.
+#[pyfunction]
+pub(crate) fn outcome(text: &str) -> PyResult<&'static str> {
+    Ok(match record(text)?.outcome() {
+        Outcome::Good => "good",
+        Outcome::NotGood => "not good",
+        Outcome::CannotTell => "cannot tell",
+    })
+}
+
+/// What limits a run or a simulation, in words.
+#[pyfunction]
+pub(crate) fn explanation(text: &str, width: usize) -> PyResult<String> {
+    Ok(evb_report::explanation(&record(text)?, width))
+}
+
+/// What limits a run or a simulation, as a JSON list.
+#[pyfunction]
+pub(crate) fn explain(text: &str) -> PyResult<String> {
+    json(&evb_report::explain(&record(text)?))
+}
+
+/// The rows of a comparison of records, as a JSON list, and their table.
+#[pyfunction]
+pub(crate) fn compare_records(
+    old: Vec<String>,
+    new: Vec<String>,
+    tolerance: f64,
+    width: usize,
+) -> PyResult<(String, String)> {
+    let rows = evb_report::compare_runs(&records(&old)?, &records(&new)?, tolerance);
+    Ok((json(&rows)?, evb_report::run_comparison_table(&rows, width)))
+}
+
+/// The plots of records: name, and SVG.
+#[pyfunction]
+pub(crate) fn plots(texts: Vec<String>) -> PyResult<Vec<(String, String)>> {
+    let plots = evb_report::plots(&records(&texts)?);
+    Ok(plots.into_iter().map(|plot| (plot.name, plot.svg)).collect())
+}
