@@ -7,7 +7,7 @@ use pyo3::{
     prelude::*,
     types::{PyByteArray, PyDict},
 };
-use std::path::PathBuf;
+use std::{ops::Range, path::PathBuf};
 
 /// The events of the files of a run, and the fragments that were set apart.
 #[pyclass(frozen, module = "evb._native")]
@@ -52,15 +52,26 @@ impl Events {
         (self.columns.summary.duplicates, self.columns.summary.lost)
     }
 
-    /// The payloads of these fragments, back to back. `fragments` are the bytes of an array of 64-bit numbers.
-    fn payloads<'py>(&self, py: Python<'py>, fragments: &[u8], apart: bool) -> PyResult<Bound<'py, PyByteArray>> {
+    /// A part of the payload of each of these fragments, back to back: `payload[first:end]` in Python's words. `fragments` are the
+    /// bytes of an array of 64-bit numbers.
+    #[pyo3(signature = (fragments, first, end, apart))]
+    fn payloads<'py>(
+        &self,
+        py: Python<'py>,
+        fragments: &[u8],
+        first: isize,
+        end: Option<isize>,
+        apart: bool,
+    ) -> PyResult<Bound<'py, PyByteArray>> {
         let columns = self.of(apart);
         let fragments = numbers(fragments, columns.source.len())?;
-        let total = fragments.iter().map(|&fragment| columns.length[fragment] as usize).sum();
+        let part = |length: usize| part(length, first, end);
+        let total = fragments.iter().map(|&fragment| part(columns.length[fragment] as usize).len()).sum();
         let read = |mut place: &mut [u8]| {
             columns.visit_payloads(fragments.iter().copied(), |_, payload| {
-                let (head, tail) = std::mem::take(&mut place).split_at_mut(payload.len());
-                head.copy_from_slice(payload);
+                let part = &payload[part(payload.len())];
+                let (head, tail) = std::mem::take(&mut place).split_at_mut(part.len());
+                head.copy_from_slice(part);
                 place = tail;
             })
         };
@@ -79,6 +90,16 @@ impl Events {
     const fn of(&self, apart: bool) -> &Columns {
         if apart { &self.columns.apart } else { &self.columns.events }
     }
+}
+
+/// The range of `first..end` in so many bytes; negative places count from the end.
+fn part(length: usize, first: isize, end: Option<isize>) -> Range<usize> {
+    let place = |at: isize| match usize::try_from(at) {
+        Ok(at) => at.min(length),
+        Err(_) => length.saturating_sub(at.unsigned_abs()),
+    };
+    let first = place(first);
+    first..end.map_or(length, place).max(first)
 }
 
 /// Numbers below `count` from the bytes of an array.

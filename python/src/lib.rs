@@ -6,6 +6,7 @@
 mod error;
 mod events;
 mod experiment;
+mod mapping;
 mod report;
 mod run;
 mod signals;
@@ -20,6 +21,7 @@ mod _native {
         error::{EvbError, ExperimentError},
         events::{Events, event_metadata, read_events},
         experiment::{Experiment, schema},
+        mapping::Mapping,
         report::{compare_records, explain, explanation, outcome, plots, run_summary, simulation_summary, sweep_table},
         run::Run,
         simulation::simulate,

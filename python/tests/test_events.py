@@ -1,7 +1,6 @@
 """Event files from Python, compared with the plain reader on the page of the format."""
 
-import json
-import os
+import gc
 import pathlib
 import unittest
 
@@ -56,11 +55,21 @@ class Stored(InFolder):
                 self.assertEqual((fragment.counter, fragment.mark), (expected["counter"], expected["mark"]))
                 self.assertEqual(shown.counter, expected["counter"])
 
-    def test_a_file_gives_views_without_a_copy(self):
-        events = evb.events.open(self.files[0])
-        content = events.awkward().layout.content("fragments").content.content("payload").content.content.data
-        self.assertTrue(np.shares_memory(content, events._maps[0]))
-        self.assertTrue(np.shares_memory(events[0][0], events._maps[0]))
+    def test_payloads_are_views_of_the_files(self):
+        content, _ = self.events._content
+        lists = self.events.awkward().layout.content("fragments").content.content("payload").content
+        self.assertTrue(np.shares_memory(lists.content.data, content))
+        self.assertTrue(np.shares_memory(self.events[0][0], content))
+        self.assertFalse(content.flags.writeable)
+
+    def test_views_outlive_their_events(self):
+        expected = self.expected[7]["fragments"][0]["payload"]
+        payload = self.events[7][0]
+        for file in self.files:
+            file.unlink()
+        del self.events
+        gc.collect()
+        self.assertEqual(bytes(payload), expected)
 
     def test_parts_are_events_as_well(self):
         for index in (slice(10, 20), slice(None, None, -3), self.events.size > 1500, np.array([5, 400, 5])):
@@ -78,7 +87,7 @@ class Stored(InFolder):
         self.assertFalse(self.events.changed().any())
         fragment = 2 * 4 + 1
         offset = int(self.events.fragments._columns["offset"][fragment])
-        with open(self.events.files[self.events._file_of_fragment[fragment]], "r+b") as file:
+        with open(self.events.files[self.events._columns["file"][2]], "r+b") as file:
             file.seek(offset)
             byte = file.read(1)
             file.seek(offset)

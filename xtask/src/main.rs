@@ -39,6 +39,8 @@ enum Task {
     Faults(faults::Faults),
     /// Run a service, nodes, a filter and Prometheus in five network namespaces, cut links and kill nodes; needs root
     Deployment(deployment::Options),
+    /// Test the Python package as a user has it, installed from its wheel
+    Python,
     /// Build the wheel of the Python package, with the `evb` program in it
     Wheel,
     /// Check, prove and measure the hardware of the message engine
@@ -57,6 +59,7 @@ fn main() -> ExitCode {
         Task::Papers { sensitivity } => steps::papers(sensitivity),
         Task::Faults(faults) => faults::run_all(&faults),
         Task::Deployment(options) => deployment::test(options),
+        Task::Python => steps::python(),
         Task::Wheel => python::wheel(),
         Task::Hw { arguments } => steps::hardware(&arguments),
     };

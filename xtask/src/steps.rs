@@ -37,6 +37,8 @@ const CHECK: &[Step] =
 /// The programs that later steps run.
 const BUILD: Step = ("build", |workspace, _| workspace.build());
 
+const PYTHON: Step = ("python package", |workspace, _| python::test(workspace));
+
 const TEST: &[Step] = &[
     ("tools", |_, _| tools::find()),
     FORMAT,
@@ -47,7 +49,7 @@ const TEST: &[Step] = &[
     BUILD,
     ("examples", |workspace, _| examples::run_all(workspace)),
     ("front-end kit", |workspace, _| kit::run(workspace)),
-    ("python package", |workspace, _| python::test(workspace)),
+    PYTHON,
     ("editors", |workspace, _| editors::run(workspace)),
     ("papers", papers::run),
     ("soak", soak::run),
@@ -109,6 +111,11 @@ pub(crate) fn papers(sensitivity: bool) -> Result<(), String> {
         ("papers", papers::run)
     };
     run_all(&[BUILD, step], Profile::Release, Options { fresh: true, ..Options::default() })
+}
+
+/// Tests the Python package.
+pub(crate) fn python() -> Result<(), String> {
+    run_all(&[BUILD, PYTHON], Profile::Dev, Options::default())
 }
 
 /// Runs steps in order and stops at the first that fails.

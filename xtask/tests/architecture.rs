@@ -31,6 +31,7 @@ const MAY_BE_UNSAFE: &[&str] = &[
     "crates/transport/ofi/src/ffi/memory.rs",
     "crates/transport/ofi/src/ffi/objects.rs",
     "crates/transport/ofi/src/ffi/rooms.rs",
+    "python/src/mapping.rs",
     "velo/rtl/src/ffi.rs",
     "crates/transport/shm/src/shm/link.rs",
     "crates/transport/shm/src/shm/map.rs",

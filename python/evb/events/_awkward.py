@@ -8,7 +8,7 @@ from awkward.index import Index8, Index64
 
 def array(events):
     fragments = events.fragments
-    content, starts = events.content()
+    content, starts = events._content
     lengths = fragments.length.astype("i8")
     payload = ListArray(Index64(starts), Index64(starts + lengths), NumpyArray(content))
     columns = {

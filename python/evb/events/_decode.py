@@ -64,25 +64,20 @@ def decode(events, source, decoder, strict):
     from ._awkward import masked
 
     parts = _parts(decoder)
-    fragments = _of_source(events, events._index_of(source))
-    present = fragments >= 0
-    present[present] = ~events.fragments.is_missing[fragments[present]]
-    lengths = events.fragments.length[fragments].astype("i8")
-    fixed = sum(part.itemsize for part in (parts.header, parts.trailer) if part is not None)
-    rest = np.where(present, lengths, 0) - fixed
-    fits = present & (rest >= 0) & (rest % parts.items.itemsize == 0)
-    if strict and (present & ~fits).any():
-        _refuse(events, source, parts, fixed, int(np.flatnonzero(present & ~fits)[0]), lengths)
-    rest = np.where(fits, rest, 0)
-    content, starts = _bytes(events, fragments, fits, parts)
-    fields = {}
-    at = starts
+    head, tail = (0 if part is None else part.itemsize for part in (parts.header, parts.trailer))
+    fragments, lengths = _of_source(events, events._index_of(source))
+    rest = lengths - head - tail
+    fits = (rest >= 0) & (rest % parts.items.itemsize == 0)
+    if strict and (~fits & (lengths >= 0)).any():
+        _refuse(events, source, parts, head + tail, int(np.flatnonzero(~fits & (lengths >= 0))[0]), lengths)
+    present = fragments[fits]
+    bounds = np.concatenate([np.zeros(1, "i8"), np.cumsum(np.where(fits, rest, 0) // parts.items.itemsize)])
+    items = events._packed(present, head, -tail or None).view(parts.items)
+    fields = {"items": ak.contents.ListOffsetArray(ak.index.Index64(bounds), _numbers(items))}
     if parts.header is not None:
-        fields["header"] = _single(content, at, fits, parts.header)
-        at = at + parts.header.itemsize
-    fields["items"] = _lists(content, at, rest, parts.items)
+        fields["header"] = _single(events._packed(present, 0, head), fits, parts.header)
     if parts.trailer is not None:
-        fields["trailer"] = _single(content, at + rest, fits, parts.trailer)
+        fields["trailer"] = _single(events._packed(present, -tail), fits, parts.trailer)
     layout = fields["items"] if len(fields) == 1 else ak.contents.RecordArray(list(fields.values()), list(fields))
     return ak.Array(masked(layout, fits))
 
@@ -118,13 +113,14 @@ def _without_void(dtype):
 
 
 def _of_source(events, source):
-    """The number of the fragment of a source in each event; -1 without one."""
-    numbers = np.flatnonzero(events.fragments.source == source)
+    """The fragment of a source in each event, and the length of its payload; a length of -1 where there is no payload."""
+    numbers = np.flatnonzero((events.fragments.source == source) & ~events.fragments.is_missing)
     event = np.searchsorted(events._bounds, numbers, side="right") - 1
-    fragments = np.full(len(events), -1, "i8")
+    fragments, lengths = np.zeros(len(events), "i8"), np.full(len(events), -1, "i8")
     # Of several fragments of a source the first one counts.
     fragments[event[::-1]] = numbers[::-1]
-    return fragments
+    lengths[event[::-1]] = events.fragments.length[numbers[::-1]]
+    return fragments, lengths
 
 
 def _refuse(events, source, parts, fixed, index, lengths):
@@ -137,41 +133,10 @@ def _refuse(events, source, parts, fixed, index, lengths):
     )
 
 
-def _bytes(events, fragments, fits, parts):
-    """Bytes with the payloads, and where those begin: the file itself if all numbers lie at multiples of their size in it."""
-    sizes = [part.itemsize for part in parts if part is not None]
-    aligned = all(size in (1, 2, 4, 8) for size in sizes) and (parts.header is None or parts.header.itemsize % parts.items.itemsize == 0)
-    if len(events._maps) == 1 and aligned and parts.header is None and parts.trailer is None:
-        content = np.asarray(events._maps[0])
-        # The views of larger numbers need whole numbers of them.
-        return content[: len(content) // 8 * 8], np.where(fits, events.fragments._columns["offset"][fragments], 0)
-    lengths = np.where(fits, events.fragments.length[fragments], 0).astype("i8")
-    return events._packed(fragments[fits]), np.cumsum(lengths) - lengths
-
-
-def _lists(content, starts, lengths, dtype):
-    """A list of items for each event."""
-    import awkward as ak
-
-    size = dtype.itemsize
-    if (starts % size == 0).all():
-        whole = content[: len(content) // size * size].view(dtype)
-        index = ak.index.Index64(starts // size), ak.index.Index64((starts + lengths) // size)
-        return ak.contents.ListArray(*index, _numbers(whole))
-    from ._events import ranges
-
-    packed = content[ranges(starts, lengths)].view(dtype)
-    bounds = np.concatenate([np.zeros(1, "i8"), np.cumsum(lengths // size)])
-    return ak.contents.ListOffsetArray(ak.index.Index64(bounds), _numbers(packed))
-
-
-def _single(content, starts, fits, dtype):
-    """One item for each event; zeros where there is none."""
-    from ._events import ranges
-
-    values = np.zeros(len(starts), dtype)
-    count = int(fits.sum())
-    values[fits] = content[ranges(starts[fits], np.full(count, dtype.itemsize))].view(dtype)
+def _single(content, fits, dtype):
+    """A value for each event; zeros where there is none."""
+    values = np.zeros(len(fits), dtype)
+    values[fits] = content.view(dtype)
     return _numbers(values)
 
 

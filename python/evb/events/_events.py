@@ -276,7 +276,7 @@ class Events:
 
     def awkward(self) -> Any:
         """An Awkward array: event, complete, time, source_time, and fragments with source, status, length, counter, mark and payload.
-        What is unknown or missing is None. Of one file, payloads are views of the file."""
+        What is unknown or missing is None. Payloads are views of the files."""
         from ._awkward import array
 
         return array(self)
@@ -316,7 +316,7 @@ class Events:
         taken._paths, taken._native, taken._is_apart = self._paths, self._native, self._is_apart
         first, count = self._bounds[index], self.fragment_count[index]
         bounds = np.concatenate([np.zeros(1, "i8"), np.cumsum(count)])
-        fragments = ranges(first, count)
+        fragments = _ranges(first, count)
         numbers = fragments if self._numbers is None else self._numbers[fragments]
         taken._set({name: column[index] for name, column in self._columns.items()}, bounds,
                    {name: column[fragments] for name, column in self.fragments._columns.items()}, numbers)
@@ -333,34 +333,30 @@ class Events:
         return self.sources[index]
 
     @functools.cached_property
-    def _maps(self):
-        """The files as arrays of bytes."""
-        return [np.memmap(file, "u1", "r") for file in self.files]
+    def _content(self):
+        """The bytes of all files, in place, and where the payload of each fragment begins in them."""
+        mapping = self._mapping
+        starts = np.array(mapping.starts, "i8")
+        of_file = np.repeat(starts[self._columns["file"]], self.fragment_count) if len(starts) > 1 else 0
+        return np.asarray(mapping), self.fragments._columns["offset"] + of_file
 
     @functools.cached_property
-    def _file_of_fragment(self):
-        return np.repeat(self._columns["file"], self.fragment_count)
+    def _mapping(self):
+        return _native.Mapping(self.files)
 
     def _payload(self, fragment):
-        columns = self.fragments._columns
-        offset, length = columns["offset"][fragment].item(), columns["length"][fragment].item()
-        return np.asarray(self._maps[self._file_of_fragment[fragment]][offset : offset + length])
+        content, starts = self._content
+        start = starts[fragment].item()
+        return content[start : start + self.fragments.length[fragment].item()]
 
-    def _packed(self, fragments):
-        """The payloads of these fragments back to back, read from the files."""
+    def _packed(self, fragments, first=0, end=None):
+        """The bytes `payload[first:end]` of these fragments back to back."""
         numbers = fragments if self._numbers is None else self._numbers[fragments]
-        return np.frombuffer(self._native.payloads(np.ascontiguousarray(numbers, "u8").tobytes(), self._is_apart), "u1")
-
-    def content(self) -> "tuple[np.ndarray, np.ndarray]":
-        """Bytes that contain all payloads, and where the payload of each fragment begins in them. Of one file they are the file itself;
-        of several, the payloads are copied."""
-        if len(self._maps) == 1:
-            return np.asarray(self._maps[0]), self.fragments._columns["offset"]
-        lengths = self.fragments.length.astype("i8")
-        return self._packed(np.arange(len(lengths))), np.cumsum(lengths) - lengths
+        numbers = np.ascontiguousarray(numbers, "u8").tobytes()
+        return np.frombuffer(self._native.payloads(numbers, first, end, self._is_apart), "u1")
 
 
-def ranges(first, count):
+def _ranges(first, count):
     """The numbers first[0], first[0] + 1, .. of count[0], then those of first[1] and so on."""
     ends = np.cumsum(count)
     total = int(ends[-1]) if len(ends) else 0

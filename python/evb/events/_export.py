@@ -61,7 +61,7 @@ def arrow(events: Events, payload: bool = True) -> Any:
     repeated = lambda column: np.repeat(column, per_event)  # noqa: E731
     known = lambda values, is_known: pa.array(values, mask=~is_known)  # noqa: E731
     times = repeated(events.triggered)
-    builders = np.array([_builder(file) for file in events.files] or [0], "i4")[events._file_of_fragment]
+    builders = repeated(np.array([_builder(file) for file in events.files] or [0], "i4")[events._columns["file"]])
     is_event = fragments.apart == 0
     columns = {
         "event": known(repeated(events.event), is_event),

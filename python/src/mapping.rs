@@ -1,0 +1,97 @@
+//! Files as one array of bytes that NumPy reads in place.
+//!
+//! # Safety
+//! A [`Mapping`] owns one range of addresses from its making to its end, so no other mapping is ever overwritten, and every
+//! address of it may be read: either a file is mapped there, or a page of zeros. It is never written. Two things remain with the
+//! user of the files, as with every mapped file: bytes that another process changes are seen changed, and a file that is made shorter
+//! than the part that is read ends the process with SIGBUS. evb itself only appends to event files; where it cuts one off,
+//! after a full disk, it cuts bytes of no event.
+
+#![allow(unsafe_code, reason = "maps files beside each other")]
+
+use pyo3::{prelude::*, types::PyDict};
+use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
+use rustix::param::page_size;
+use std::{
+    ffi::c_void,
+    fs::File,
+    io,
+    path::PathBuf,
+    ptr::{NonNull, null_mut},
+};
+
+/// Files beside each other in memory, each from the beginning of a page.
+#[pyclass(frozen, module = "evb._native")]
+pub(crate) struct Mapping {
+    start: NonNull<c_void>,
+    /// Length of the range of addresses, a multiple of the page size; at least one page.
+    length: usize,
+    /// Offset of each file.
+    starts: Vec<usize>,
+}
+
+// SAFETY: the mapping is memory that is only read, without ties to a thread.
+unsafe impl Send for Mapping {}
+// SAFETY: as above.
+unsafe impl Sync for Mapping {}
+
+#[pymethods]
+impl Mapping {
+    /// Maps these files for reading.
+    #[new]
+    fn new(files: Vec<PathBuf>) -> PyResult<Self> {
+        let open = |path: &PathBuf| File::open(path).and_then(|file| Ok((file.metadata()?.len() as usize, file)));
+        let files = files.iter().map(open).collect::<io::Result<Vec<_>>>()?;
+        Ok(Self::map(&files)?)
+    }
+
+    /// Offset of each file.
+    #[getter]
+    fn starts(&self) -> &[usize] {
+        &self.starts
+    }
+
+    /// The bytes, as NumPy takes them; the array keeps this object.
+    #[getter(__array_interface__)]
+    fn array_interface<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let interface = PyDict::new(py);
+        interface.set_item("version", 3)?;
+        interface.set_item("shape", (self.length,))?;
+        interface.set_item("typestr", "|u1")?;
+        interface.set_item("data", (self.start.as_ptr().addr(), true))?;
+        Ok(interface)
+    }
+}
+
+impl Mapping {
+    fn map(files: &[(usize, File)]) -> io::Result<Self> {
+        let page = page_size();
+        let mut starts = Vec::with_capacity(files.len());
+        let mut length = 0_usize;
+        for (bytes, _) in files {
+            starts.push(length);
+            length = length.checked_add(bytes.next_multiple_of(page)).ok_or(io::ErrorKind::OutOfMemory)?;
+        }
+        let length = length.max(page);
+        // SAFETY: the system chooses a free range, which this mapping owns from now on.
+        let start =
+            unsafe { mmap_anonymous(null_mut(), length, ProtFlags::READ, MapFlags::PRIVATE | MapFlags::NORESERVE) }?;
+        let start = NonNull::new(start).ok_or(io::ErrorKind::OutOfMemory)?;
+        let mapping = Self { start, length, starts };
+        for ((bytes, file), offset) in files.iter().zip(&mapping.starts).filter(|((bytes, _), _)| *bytes > 0) {
+            let flags = MapFlags::SHARED | MapFlags::FIXED;
+            // SAFETY: the file takes whole pages from its offset on, which lie in the range that this mapping owns, and no other
+            // file does.
+            unsafe { mmap(start.as_ptr().byte_add(*offset), *bytes, ProtFlags::READ, flags, file, 0) }?;
+        }
+        Ok(mapping)
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: the range is that of this mapping, and whoever reads it keeps this object.
+        let result = unsafe { munmap(self.start.as_ptr(), self.length) };
+        debug_assert!(result.is_ok(), "{result:?}");
+    }
+}
