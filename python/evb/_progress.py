@@ -1,5 +1,6 @@
 """Progress in a terminal or in a notebook."""
 
+import importlib.util
 import sys
 import time
 
@@ -44,7 +45,11 @@ class Bar:
 
 def _made(name, total):
     try:
-        from tqdm.auto import tqdm
+        # Without widgets the automatic choice would warn in a notebook.
+        if importlib.util.find_spec("ipywidgets"):
+            from tqdm.auto import tqdm
+        else:
+            from tqdm import tqdm
     except ImportError:
         return None
     return tqdm(total=total, desc=name, bar_format="{l_bar}{bar}| {elapsed}<{remaining} {postfix}")

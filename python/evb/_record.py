@@ -6,7 +6,7 @@ from typing import Iterable
 
 from . import _native
 
-WIDTH = 100
+WIDTH = 88
 
 
 class _Part:

@@ -39,8 +39,10 @@ enum Task {
     Faults(faults::Faults),
     /// Run a service, nodes, a filter and Prometheus in five network namespaces, cut links and kill nodes; needs root
     Deployment(deployment::Options),
-    /// Test the Python package as a user has it, installed from its wheel
+    /// Test the Python package as a user has it, installed from its wheel, and build the site
     Python,
+    /// Build the site of all pages, and execute its notebooks
+    Site,
     /// Build the wheel of the Python package, with the `evb` program in it
     Wheel,
     /// Check, prove and measure the hardware of the message engine
@@ -60,6 +62,7 @@ fn main() -> ExitCode {
         Task::Faults(faults) => faults::run_all(&faults),
         Task::Deployment(options) => deployment::test(options),
         Task::Python => steps::python(),
+        Task::Site => python::site(),
         Task::Wheel => python::wheel(),
         Task::Hw { arguments } => steps::hardware(&arguments),
     };

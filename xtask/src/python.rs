@@ -1,12 +1,7 @@
-//! The Python package: its wheel, and its tests as a user would have it, installed from the wheel.
+//! The Python package: its wheel, its tests as a user has it, installed from the wheel; and the site, whose notebooks use it.
 
 use crate::tools;
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    process::Command,
-    time::Duration,
-};
+use std::{fs, path::PathBuf, process::Command, time::Duration};
 use xtask::{
     processes::Limited,
     workspace::{Workspace, is_installed, run},
@@ -17,7 +12,7 @@ const LIMIT: Duration = Duration::from_secs(600);
 /// What the tests need beside the wheel.
 const REQUIREMENTS: &str = "python/requirements-test.txt";
 
-/// Builds the wheel and runs the tests with it.
+/// Runs the tests with the installed wheel, and builds the site, whose notebooks use it.
 pub(crate) fn test(workspace: &Workspace) -> Result<(), String> {
     if !is_installed("python3") {
         return tools::skip_without("python3");
@@ -25,19 +20,24 @@ pub(crate) fn test(workspace: &Workspace) -> Result<(), String> {
     let Some(environment) = Environment::prepare(workspace)? else {
         return tools::skip_without("a Python environment with the packages of python/requirements-test.txt");
     };
-    let wheel = environment.build_wheel(workspace)?;
-    environment.install_wheel(&wheel)?;
-    let mut tests = environment.python();
-    tests.args(["-m", "unittest", "discover", "-s", "tests"]).current_dir(workspace.root.join("python"));
-    tests.env("PYTHONDONTWRITEBYTECODE", "1");
-    limited(&mut tests)
+    environment.install_package(workspace)?;
+    environment.run_tests(workspace)?;
+    environment.build_site(workspace).map(drop)
 }
 
 /// Builds the wheel for users, and says where it is.
 pub(crate) fn wheel() -> Result<(), String> {
     let workspace = Workspace::with_evb()?;
-    let environment = Environment::prepare(&workspace)?.ok_or("python3 cannot install maturin")?;
-    println!("{}", environment.build_wheel(&workspace)?.display());
+    println!("{}", Environment::required(&workspace)?.build_wheel(&workspace)?.display());
+    Ok(())
+}
+
+/// Builds the site of all pages, and says where it is.
+pub(crate) fn site() -> Result<(), String> {
+    let workspace = Workspace::with_evb()?;
+    let environment = Environment::required(&workspace)?;
+    environment.install_package(&workspace)?;
+    println!("{}", environment.build_site(&workspace)?.join("index.html").display());
     Ok(())
 }
 
@@ -71,6 +71,10 @@ impl Environment {
         Ok(Some(environment))
     }
 
+    fn required(workspace: &Workspace) -> Result<Self, String> {
+        Self::prepare(workspace)?.ok_or_else(|| format!("the packages of {REQUIREMENTS} cannot be installed"))
+    }
+
     /// Python with the packages of this environment and no others.
     fn python(&self) -> Command {
         let mut command = Command::new(self.folder.join("bin/python"));
@@ -102,10 +106,30 @@ impl Environment {
             .ok_or_else(|| format!("maturin has put no wheel into {}", wheels.display()))
     }
 
-    fn install_wheel(&self, wheel: &Path) -> Result<(), String> {
+    /// Installs the wheel, and the kit of front ends.
+    fn install_package(&self, workspace: &Workspace) -> Result<(), String> {
+        let wheel = self.build_wheel(workspace)?;
         let mut pip = self.python();
         pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--force-reinstall"]);
-        limited(pip.arg(wheel))
+        limited(pip.arg(wheel).arg(workspace.root.join("clients/front-end")))
+    }
+
+    fn run_tests(&self, workspace: &Workspace) -> Result<(), String> {
+        let mut tests = self.python();
+        tests.args(["-m", "unittest", "discover", "-s", "tests"]).current_dir(workspace.root.join("python"));
+        limited(tests.env("PYTHONDONTWRITEBYTECODE", "1"))
+    }
+
+    /// Builds the site and executes its notebooks. A broken link is an error, and so is a page that no other lists.
+    fn build_site(&self, workspace: &Workspace) -> Result<PathBuf, String> {
+        let site = workspace.target.join("site");
+        let _there_may_be_none = fs::remove_dir_all(&site);
+        let mut sphinx = self.python();
+        sphinx.args(["-m", "sphinx", "-c", "docs", "--nitpicky", "--fail-on-warning", "--keep-going", "--quiet", "."]);
+        limited(sphinx.arg(&site).current_dir(&workspace.root))?;
+        let entrance = "<!doctype html><meta http-equiv=\"refresh\" content=\"0; url=docs/README.html\">\n";
+        fs::write(site.join("index.html"), entrance).map_err(|error| format!("{}: {error}", site.display()))?;
+        Ok(site)
     }
 }
 

@@ -37,7 +37,7 @@ const CHECK: &[Step] =
 /// The programs that later steps run.
 const BUILD: Step = ("build", |workspace, _| workspace.build());
 
-const PYTHON: Step = ("python package", |workspace, _| python::test(workspace));
+const PYTHON: Step = ("python package and site", |workspace, _| python::test(workspace));
 
 const TEST: &[Step] = &[
     ("tools", |_, _| tools::find()),
