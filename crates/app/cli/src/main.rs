@@ -55,7 +55,7 @@ use std::{
 /// Tables have 80 columns, or as many as the terminal where it is wider: the least important columns make room, and JSON and CSV have
 /// them all. Verdicts are in colour on a terminal, unless NO_COLOR is set.
 #[derive(Parser)]
-#[command(name = "evb", version, max_term_width = 100)]
+#[command(name = "evb", version = env!("EVB_VERSION"), max_term_width = 100)]
 struct Cli {
     /// Log to standard error what this filter lets through, such as `info` or `evb_node=debug`; EVB_LOG sets it, too
     #[arg(long, global = true, value_name = "FILTER", env = log::VARIABLE, hide_env = true)]
