@@ -25,6 +25,7 @@ mod filter;
 mod first_stage;
 mod framing;
 mod front_end_control;
+mod links;
 pub(crate) mod network;
 mod protocol;
 mod readout;
@@ -135,13 +136,15 @@ pub(crate) fn check(root: &Node, network: &mut Option<Network>) -> Result<(), Ve
 pub(crate) fn plan(root: &Node, sweep: Vec<(String, String)>) -> Plan {
     let view = View(root);
     let (building, slicing) = (config(view), readout::slicing(view));
+    let mut sources: Vec<_> = source::all(view).map(|table| source::make(table).sliced(slicing)).collect();
+    evb_sources::note_shared_links(&mut sources);
     Plan {
         name: view.text("name").to_owned(),
         description: view.text("description").to_owned(),
         sweep,
         filter: filter::plan(view, view.integer("run.seed"), building.protocol),
         trigger: trigger::plan(view),
-        sources: source::all(view).map(|table| source::make(table).sliced(slicing)).collect(),
+        sources,
         bundling: bundle::plan(view),
         data_directory: view.path("data.directory"),
         transport: transport::choice_of(view.below("transport")),

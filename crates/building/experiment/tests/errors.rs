@@ -50,6 +50,20 @@ macro_rules! cases {
     (@) => { &[] };
 }
 
+/// Two units that name one link, each with a source id and more keys of its framing.
+fn sharing(link: &str, [first, second]: [&str; 2], more: &str) -> String {
+    let unit = |source: &str| {
+        let framing = format!("magic = \"ab\", size = \"64 B\", {source}");
+        format!("[[readout.unit]]\nsource = {{ {link}, framing = {{ {framing} }} }}\n")
+    };
+    format!("[trigger]\ntype = \"data\"\n{}{}[builder]\nunits = 1\n{more}", unit(first), unit(second))
+}
+
+const TCP_LINK: &str = "type = \"tcp\", listen = \"127.0.0.1:9000\"";
+const ID_1: &str = "source = { at = 4, bits = 8, value = 1 }";
+const ID_2: &str = "source = { at = 4, bits = 8, value = 2 }";
+const ID_2_BESIDE: &str = "source = { at = 5, bits = 8, value = 2 }";
+
 /// Two boards with this framing, and more keys of the first.
 fn boards(framing: &str, more: &str) -> String {
     let unit = |more| format!("[[readout.unit]]\nsource = {{ type = \"tcp-client\", connect = \"board:1\"{more} }}\n");
@@ -93,6 +107,10 @@ cases! {
     framing_with_frames_too_short: boards("size = \"8 B\"\nclock = { at = 4, bits = 48, frequency = \"1 GHz\" }", "");
     framing_with_a_checksum_of_nothing: boards("size = \"8 B\"\nchecksum = { type = \"crc-32\", at = 0, from = 4, to = 4 }", "");
     framing_with_another_width_of_the_counter: boards("size = \"8 B\"\ncounter = { at = 0, bits = 12 }", ", counter_bits = 32");
+    link_without_source_ids: sharing("type = \"serial\", device = \"/dev/ttyUSB0\"", ["order = \"little\""; 2], "");
+    link_with_equal_source_ids: sharing(TCP_LINK, [ID_1; 2], "");
+    link_with_different_framings: sharing(TCP_LINK, [ID_1, ID_2_BESIDE], "");
+    link_between_processes: sharing(TCP_LINK, [ID_1, ID_2], "[transport]\ntype = \"shm\"\n");
     framing_without_a_place: boards("size = \"8 B\"\ncounter = { bits = 12 }", "");
     control_without_an_address: boards("size = \"8 B\"", ", control = {}");
     control_with_two_addresses: boards("size = \"8 B\"", ", control = { connect = \"a:1\", listen = \"a:2\" }");

@@ -488,6 +488,23 @@ fn blocks_fit_sources_and_triggers() {
     assert_eq!(plan(&text, &[]).bundling.block, 7);
 }
 
+/// Units that name one link and have different source ids share it; others do not.
+#[test]
+fn sources_with_source_ids_share_a_link() {
+    let unit = |link: &str, id: u8| {
+        let source = format!("source = {{ at = 0, bits = 8, value = {id} }}");
+        format!("[[readout.unit]]\nsource = {{ {link}, framing = {{ size = \"8 B\", {source} }} }}\n")
+    };
+    let tcp = |address: &str| format!("type = \"tcp-client\", connect = \"{address}\"");
+    let units =
+        [unit(&tcp("a:1"), 2), unit(&tcp("b:1"), 3), unit(&tcp("a:1"), 1), unit("type = \"file\", file = \"a\"", 1)];
+    let text = format!("[trigger]\ntype = \"data\"\n{}[builder]\nunits = 1\n", units.concat());
+    let plan = plan(&text, &[]);
+    let shared: Vec<_> =
+        plan.sources.iter().map(|source| source.live().expect("a live source").shared.clone()).collect();
+    assert_eq!(shared, [vec![1, 2], vec![], vec![1, 2], vec![]]);
+}
+
 fn live(link: FrontEndLink, bits: u8, framing: Option<Framing>) -> SourceSpec {
     SourceSpec::Live(Box::new(LiveSpec {
         link,
@@ -495,6 +512,7 @@ fn live(link: FrontEndLink, bits: u8, framing: Option<Framing>) -> SourceSpec {
         framing,
         slices: None,
         control: None,
+        shared: Vec::new(),
     }))
 }
 
@@ -503,7 +521,14 @@ fn full_eudaq() -> SourceSpec {
     let producer = EudaqProducer { name: "TluRawDataEvent".into(), device: Some(9) };
     let link = FrontEndLink::Eudaq { file: "run.raw".into(), producer: producer.into() };
     let counter = EventCounter { bits: 32, first: FirstCounter::Known(0) };
-    SourceSpec::Live(Box::new(LiveSpec { link, counter, framing: None, slices: None, control: None }))
+    SourceSpec::Live(Box::new(LiveSpec {
+        link,
+        counter,
+        framing: None,
+        slices: None,
+        control: None,
+        shared: Vec::new(),
+    }))
 }
 
 /// The board of `full.toml` that listens.
@@ -540,7 +565,14 @@ fn full_board() -> SourceSpec {
         timeout: Span::from_secs(1),
         settings: settings.map(|(name, value)| (name.to_owned(), value)).into(),
     };
-    SourceSpec::Live(Box::new(LiveSpec { link, counter, framing: Some(framing), slices: None, control: Some(control) }))
+    SourceSpec::Live(Box::new(LiveSpec {
+        link,
+        counter,
+        framing: Some(framing),
+        slices: None,
+        control: Some(control),
+        shared: Vec::new(),
+    }))
 }
 
 /// The framing of the file of `full.toml`.

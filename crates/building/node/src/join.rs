@@ -243,7 +243,7 @@ impl UseEndpoints for Opened<'_, '_> {
             // An order that ends the wait for peers is not an error.
             return if joined.interrupt.load(Ordering::Relaxed) { Ok(WorkerEnd::Reset) } else { Err(error) };
         }
-        let open = |node, run: &RunStart, transport: &T| open_role(plan, text, run, node, transport);
+        let open = |node, run: &RunStart, transport: &T| open_role(plan, text, run, node, transport, None);
         thread::scope(|scope| {
             let lane = control.map(|endpoint| ControlLane::start(scope, endpoint, &plan.building, transport.waker()));
             let lane = lane.transpose().map_err(|error| limits::error("no thread for control messages", &error))?;

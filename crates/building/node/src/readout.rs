@@ -13,7 +13,8 @@ use evb_experiment::{Plan, StageLink};
 use evb_protocol::{Arrival, Config, Fault, FragmentStatus, Message, ReadoutCommand, wire};
 use evb_record::{Slots, SourceRecord};
 use evb_sources::{
-    DatagramBuffer, Framing, FrontEndLink, HitFault, INLET_BITS, LiveItem, LiveSource, Source, SourceSpec,
+    DatagramBuffer, Framing, FrontEndLink, HitFault, INLET_BITS, LiveItem, LiveSource, LiveSpec, SharedLinks, Source,
+    SourceSpec,
 };
 use evb_transport::{Buffers, Waker};
 use evb_unit::{
@@ -46,6 +47,8 @@ pub(crate) struct ReadoutNode {
     counter: Option<EventCounter>,
     /// The framing of its live front end, if it is not evb's own.
     framing: Option<Framing>,
+    /// The source ids of all sources that share the link of its live front end, if it is shared.
+    shared: Vec<u64>,
     /// Its live source is a file of EUDAQ.
     is_eudaq: bool,
     /// Number of sources that number their fragments by themselves.
@@ -84,9 +87,10 @@ impl ReadoutNode {
         unit: SourceId,
         node: NodeId,
         (waker, buffers): (Waker, Option<Buffers>),
+        links: Option<&SharedLinks>,
     ) -> Result<Self, NodeError> {
         let (mut live_counter, mut framing, mut control, mut is_sliced) = (None, None, None, false);
-        let mut is_eudaq = false;
+        let (mut is_eudaq, mut shared) = (false, Vec::new());
         let sources = Sources::open(plan, unit.0, |source| {
             if let StageLink::Inlets(paths) = &plan.link {
                 live_counter = Some(EventCounter::new(INLET_BITS));
@@ -102,7 +106,14 @@ impl ReadoutNode {
                     is_eudaq = matches!(live.link, FrontEndLink::Eudaq { .. });
                     control.clone_from(&live.control);
                     is_sliced = live.slices.is_some();
-                    LiveSource::start(live, &options, waker.clone()).map(Origin::Live)
+                    shared.clone_from(&live.shared);
+                    match links {
+                        Some(links) => links.start(live, &options, waker.clone()).map(Origin::Live),
+                        None if live.shared.is_empty() => {
+                            LiveSource::start(live, &options, waker.clone()).map(Origin::Live)
+                        }
+                        None => return Err(needs_threads(unit, live)),
+                    }
                 }
                 _ => Source::open(spec, &options).map(Origin::OnDemand),
             };
@@ -117,6 +128,7 @@ impl ReadoutNode {
             unit: evb_unit::ReadoutUnit::new(plan, node, sources, live_counter),
             counter: live_counter,
             framing,
+            shared,
             is_eudaq,
             brings_bundles: plan.bundling.bundles(unit.0),
             // A first stage takes care of what its fragments belong to, and clocks do where there are times.
@@ -297,6 +309,13 @@ impl ReadoutNode {
             shaper.reuse(parts);
         }
     }
+}
+
+/// A link that sources share is read by one process.
+fn needs_threads(unit: SourceId, live: &LiveSpec) -> NodeError {
+    let place = live.link.place();
+    NodeError::new(format!("readout unit {unit}: other units share its link {place:?}, and are other processes"))
+        .hint("let the units be threads of one process: leave out --processes, and [transport] or a transport of threads")
 }
 
 /// A hit that is in no slice.

@@ -12,16 +12,19 @@ use evb_core::{NodeId, SourceId};
 use evb_events::WriteError;
 use evb_experiment::{Keep, Plan};
 use evb_protocol::Config;
+use evb_sources::SharedLinks;
 use evb_transport::Transport;
 use std::fs;
 
-/// Makes the role of the node with this endpoint, and opens its files. `text` is the resolved experiment.
+/// Makes the role of the node with this endpoint, and opens its files. `text` is the resolved experiment, and `links` are those
+/// that sources of this process share; `None` in a process of one node.
 pub(crate) fn open_role(
     plan: &Plan,
     text: &str,
     run: &RunStart,
     node: NodeId,
     endpoint: &impl Transport,
+    links: Option<&SharedLinks>,
 ) -> Result<Box<dyn NodeRole>, NodeError> {
     let (readouts, builders) = (plan.building.readout_nodes(), plan.building.builder_nodes());
     Ok(if node == Config::EVENT_MANAGER {
@@ -35,6 +38,7 @@ pub(crate) fn open_role(
             SourceId(node.0 - readouts.first.0),
             node,
             (endpoint.waker(), endpoint.buffers()),
+            links,
         )?)
     })
 }

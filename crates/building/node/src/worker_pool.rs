@@ -15,6 +15,7 @@ use crate::worker::carry;
 use evb_core::NodeId;
 use evb_experiment::{Cores, Plan};
 use evb_protocol::Config;
+use evb_sources::SharedLinks;
 use evb_transport::{SharesThread, ThreadOptions, UseEndpoints, doorbell::Doorbell};
 use std::{
     sync::{
@@ -107,14 +108,15 @@ impl UseEndpoints for WorkerPoolBuilder<'_> {
             hosted[worker].push(Node::new(node, link, bindings.as_ref().map(|bindings| bindings[worker].clone())));
         }
         let (sender, notices) = mpsc::channel();
+        let links = SharedLinks::default();
         let mut pool = WorkerPool { placement, lines: Vec::new(), notices, threads: Vec::new() };
         for (doorbell, nodes) in doorbells.into_iter().zip(hosted) {
             let (order_sender, orders) = mpsc::channel();
             pool.lines.push((order_sender, doorbell.clone()));
-            let (blueprint, notices) = (blueprint.clone(), sender.clone());
+            let (blueprint, notices, links) = (blueprint.clone(), sender.clone(), links.clone());
             pool.threads.push(limits::spawn(move || {
                 let open = |node, run: &RunStart, endpoint: &T| {
-                    open_role(&blueprint.plan, &blueprint.text, run, node, endpoint)
+                    open_role(&blueprint.plan, &blueprint.text, run, node, endpoint, Some(&links))
                 };
                 let channel = ControlChannel { orders: &orders, notices: &notices, stop: None };
                 carry(nodes, channel, &open, SPINS, |nodes, timeout| sleep(nodes, &doorbell, timeout));

@@ -31,6 +31,8 @@ pub struct Inspection {
     sample: Vec<u8>,
     /// Number of bytes before the next frame.
     offset: u64,
+    /// Source ids of other sources.
+    others: Vec<u64>,
     report: InspectionReport,
     last: Option<(u64, Option<u64>)>,
     /// Cuts hits out of the frames, near the time of the last one.
@@ -49,7 +51,9 @@ pub struct InspectionReport {
     pub frame_bytes: u64,
     /// Frames with a wrong checksum, or flagged as damaged.
     pub damaged: u64,
-    /// Frames with another source id.
+    /// Frames of other sources that the experiment has for the same link.
+    pub others: u64,
+    /// Frames with a source id that no source has.
     pub foreign: u64,
     /// Bytes that are no frame, and the number of their stretches.
     pub skipped: (u64, u64),
@@ -116,9 +120,17 @@ impl Inspection {
             most_frames,
             sample: Vec::new(),
             offset: 0,
+            others: Vec::new(),
             report: InspectionReport::default(),
             last: None,
         }
+    }
+
+    /// Knows the ids of other sources of the same link: their frames are counted, and fit.
+    #[must_use]
+    pub fn beside(mut self, ids: Vec<u64>) -> Self {
+        self.others = ids;
+        self
     }
 
     /// Number of frames so far.
@@ -188,6 +200,11 @@ impl Inspection {
     }
 
     fn take(&mut self, frame: &BoardFrame) {
+        if !frame.is_ours && frame.source.is_some_and(|id| self.others.contains(&id)) {
+            self.report.others += 1;
+            self.offset += frame.bytes.len() as u64;
+            return;
+        }
         let counter_bits = self.framing.counter_bits();
         let clock_bits = self.framing.clock.map_or(64, |clock| clock.field.bits);
         let step = self.last.map(|(last, _)| signed(frame.counter.wrapping_sub(last), counter_bits));

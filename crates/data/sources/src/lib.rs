@@ -59,7 +59,9 @@ pub use feed::{FeedError, FeedOptions, FeedProgress, FeedProtocol, feed};
 pub use framing::{Frame, FrameError, FrameParser, HEADER_SIZE, decode_datagram, encode};
 pub use hits::{HIT_TIME_BYTES, HitsError, Slicing};
 pub use inspection::{InspectedFrame, Inspection, InspectionInput, InspectionLimits, InspectionReport};
-pub use live::{Connections, DatagramBuffer, INLET_BITS, LiveItem, LiveSource, Refused, RejectKind};
+pub use live::{
+    Connections, DatagramBuffer, INLET_BITS, LiveItem, LiveSource, Refused, RejectKind, SharedLinks, note_shared_links,
+};
 pub use size::{MIN_DRAWN_SIZE, SizeModel};
 pub use slicer::{HitFault, LiveSlicing, SlicedHit, Slicer, SlicerItem};
 pub use source::{OpenOptions, ReadOutcome, Room, Source};

@@ -1,17 +1,21 @@
 //! Live front ends: they connect by TCP, listen for a connection, or send UDP datagrams, and deliver fragments when they
 //! have them.
 //!
-//! One thread listens or connects, and one thread reads each connection. All parsed frames go through one bounded queue. A full
-//! queue stops the readers: TCP then slows its front end down, and UDP loses datagrams, which leaves a gap in the event
-//! counter. Anything else is counted by kind, outside the queue, so that it cannot displace good fragments.
+//! One thread listens or connects, and one thread reads each connection. A [`Link`] is what these threads share, and the
+//! frames of each source of it go through an [`Outlet`] with a bounded queue. A full queue stops the readers: TCP then slows
+//! its front end down, and UDP loses datagrams, which leaves a gap in the event counter. Anything else is counted by kind,
+//! outside the queue, so that it cannot displace good fragments.
 
 pub(crate) mod connector;
 mod inlet;
+mod link;
+mod outlet;
 mod parser;
 mod queue;
 pub(crate) mod quiet;
 pub(crate) mod readers;
 pub(crate) mod serial;
+mod shared;
 mod sliced;
 mod sockets;
 
@@ -19,9 +23,10 @@ use crate::{FrameError, FrontEndLink, HitFault, LiveSpec, OpenOptions, SourceErr
 use bytes::Bytes;
 use evb_core::Mark;
 pub use inlet::INLET_BITS;
+use link::Link;
+use outlet::Outlet;
 use parser::Frames;
-use queue::Queue;
-use quiet::Sockets;
+pub use shared::{SharedLinks, note_shared_links};
 use sliced::Slices;
 pub use sockets::DatagramBuffer;
 use sockets::DatagramSocket;
@@ -29,17 +34,9 @@ use std::{
     collections::VecDeque,
     fmt, io,
     net::{SocketAddr, TcpListener, UdpSocket},
-    sync::{
-        Arc, Mutex, OnceLock, PoisonError,
-        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
-    },
+    sync::Arc,
     thread::{self, JoinHandle},
 };
-
-/// Most bytes in the queue, whatever the largest fragment is. As many may be taken from it and not be in use yet.
-const QUEUE_BYTES: usize = 32 << 20;
-/// Fewest and most fragments in the queue.
-const QUEUE_ITEMS: [usize; 2] = [8, 2048];
 
 /// An item from a live source.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -220,14 +217,14 @@ pub struct Connections {
     pub peer: Option<SocketAddr>,
 }
 
-/// A source that front ends deliver to. Dropping it closes the port and all connections and ends their threads.
+/// A source that front ends deliver to. Dropping the last one of a link closes its port and all connections and ends their
+/// threads.
 pub struct LiveSource {
     /// Items that were taken from the queue.
     taken: VecDeque<LiveItem>,
     slices: Option<Box<Slices>>,
-    shared: Arc<Shared>,
-    listener: Option<JoinHandle<()>>,
-    local_addr: Option<SocketAddr>,
+    outlet: Arc<Outlet>,
+    link: Arc<Link>,
 }
 
 /// The thread that listens, and its address if it has one on a network.
@@ -235,7 +232,8 @@ type Listener = (JoinHandle<()>, Option<SocketAddr>);
 
 impl LiveSource {
     /// Binds the address of `spec`, or starts to connect to it, or opens its file. `waker` is called, from other threads,
-    /// when [`try_next`](Self::try_next) may have something new.
+    /// when [`try_next`](Self::try_next) may have something new. A source that shares its link is started by
+    /// [`SharedLinks`].
     ///
     /// # Errors
     /// If its counter width is not 1 to 64, its address cannot be bound, or its file cannot be opened.
@@ -244,123 +242,98 @@ impl LiveSource {
         options: &OpenOptions,
         waker: Arc<dyn Fn() + Send + Sync>,
     ) -> Result<Self, SourceError> {
-        let frames = Frames {
-            framing: spec.framing.clone().map(Arc::new),
-            unit: options.unit,
-            max_fragment: options.max_fragment,
-            counter_mask: counter_mask(spec.counter.bits)?,
-        };
-        let listen = |address: &String| {
-            let address = address.clone();
-            |error| SourceError::Listen { address, error }
-        };
-        let slices = Slices::new(spec, frames.framing.as_ref(), options).map(Box::new);
-        let source = match &spec.link {
-            FrontEndLink::Tcp(address) => {
-                Self::open(frames, waker, |shared| start_tcp(address, shared)).map_err(listen(address))
-            }
-            FrontEndLink::Udp(address) => {
-                Self::open(frames, waker, |shared| start_udp(address, shared)).map_err(listen(address))
-            }
-            FrontEndLink::TcpClient(address) => {
-                Self::open(frames, waker, |shared| connector::start(address, shared)).map_err(listen(address))
-            }
-            FrontEndLink::Serial { device, baud } => {
-                Self::open(frames, waker, |shared| serial::start((device, *baud), shared))
-                    .map_err(|error| SourceError::Open { path: device.clone(), error })
-            }
-            FrontEndLink::File(file) => {
-                let path = resolve(file, &options.data_directory)?;
-                Self::open(frames, waker, |shared| readers::start_file(&path, shared))
-                    .map_err(|error| SourceError::Open { path, error })
-            }
-            FrontEndLink::Capture { file, port, paced } => {
-                let path = resolve(file, &options.data_directory)?;
-                Self::open(frames, waker, |shared| readers::start_capture(&path, (*port, *paced), shared))
-                    .map_err(|error| SourceError::Open { path, error })
-            }
-            FrontEndLink::Eudaq { file, producer } => {
-                let path = resolve(file, &options.data_directory)?;
-                Self::open(frames, waker, |shared| readers::start_eudaq(&path, producer, shared))
-                    .map_err(|error| SourceError::Open { path, error })
-            }
-        };
-        let mut source = source?;
-        source.slices = slices;
+        let link = Link::new(Frames::new(spec, options)?, spec.link.file().is_some(), 1);
+        Self::join(link, spec, options, waker)
+    }
+
+    /// Joins a link. The last of its sources begins to read it.
+    fn join(
+        link: Arc<Link>,
+        spec: &LiveSpec,
+        options: &OpenOptions,
+        waker: Arc<dyn Fn() + Send + Sync>,
+    ) -> Result<Self, SourceError> {
+        let id = spec.source_id().unwrap_or_else(|| options.unit.into());
+        let slices = Slices::new(spec, link.frames.framing.as_ref(), options).map(Box::new);
+        let outlet = Arc::new(Outlet::new(id, link.frames.max_fragment, waker));
+        let source = Self { taken: VecDeque::new(), slices, outlet, link };
+        if source.link.join(&source.outlet) {
+            begin(&spec.link, options, &source.link)?;
+        }
         Ok(source)
     }
 
-    /// A source with a queue and the thread that `begin` starts to fill it.
-    fn open(
-        frames: Frames,
-        waker: Arc<dyn Fn() + Send + Sync>,
-        begin: impl FnOnce(&Arc<Shared>) -> io::Result<Listener>,
-    ) -> io::Result<Self> {
-        let [fewest, most] = QUEUE_ITEMS;
-        let items = (QUEUE_BYTES / frames.max_fragment.max(1) as usize).clamp(fewest, most);
-        let shared = Arc::new(Shared {
-            queue: Queue::new(items),
-            waker,
-            frames,
-            sockets: Sockets::default(),
-            datagrams: OnceLock::new(),
-            stop: AtomicBool::new(false),
-            any_rejected: AtomicBool::new(false),
-            rejected: [const { AtomicU64::new(0) }; RejectKind::ALL.len()],
-            refused: [const { OnceLock::new() }; RejectKind::ALL.len()],
-            open: AtomicUsize::new(0),
-            any_connected: AtomicBool::new(false),
-            peer: Mutex::new(None),
-        });
-        let (listener, local_addr) = begin(&shared)?;
-        Ok(Self { taken: VecDeque::new(), slices: None, shared, listener: Some(listener), local_addr })
-    }
-
     /// The address that front ends deliver to; none for an [`inlet`](Self::inlet).
-    pub const fn local_addr(&self) -> Option<SocketAddr> {
-        self.local_addr
+    pub fn local_addr(&self) -> Option<SocketAddr> {
+        self.link.local_addr()
     }
 
-    /// The receive buffer of a source of datagrams; `None` for others.
+    /// The receive buffer of a source of datagrams; `None` for others. Of the sources that share it the first one has it.
     pub fn datagram_buffer(&self) -> Option<DatagramBuffer> {
-        self.shared.datagrams.get().map(DatagramSocket::buffer)
+        let socket = self.link.datagrams.get().filter(|_| self.link.is_first(&self.outlet));
+        socket.map(DatagramSocket::buffer)
     }
 
     /// The connections at present.
     pub fn connections(&self) -> Connections {
-        let open = self.shared.open.load(Ordering::Acquire);
-        let peer = *self.shared.peer.lock().unwrap_or_else(PoisonError::into_inner);
-        Connections { any: open > 0 || self.shared.any_connected.load(Ordering::Acquire), open: open > 0, peer }
+        self.link.connections()
     }
 
     /// Returns true if nothing that front ends have sent before the call is on its way to the queue: what
     /// [`try_next`](Self::try_next) returns after that is all of it. Sockets are watched if the framing has times; a
     /// file is on its way until its end.
     pub fn is_quiet(&self) -> bool {
-        self.shared.sockets.are_quiet()
+        self.link.sockets.are_quiet()
     }
 
     /// The next item, if there is one.
     pub fn try_next(&mut self) -> Option<LiveItem> {
-        let rejected = self.shared.next_rejection();
+        let rejected = self.outlet.next_rejection();
         rejected.or_else(|| match self.slices {
             Some(_) => self.next_sliced(),
-            None => self.shared.queue.next(&mut self.taken),
+            None => self.outlet.queue.next(&mut self.taken),
         })
     }
 }
 
 impl Drop for LiveSource {
     fn drop(&mut self) {
-        self.shared.stop.store(true, Ordering::Release);
-        // Readers that wait for room in the queue end.
-        self.shared.queue.close();
-        if let Some(listener) = self.listener.take() {
-            listener.thread().unpark();
-            // A thread that panicked has said so already.
-            let _ = listener.join();
+        let is_last = self.link.leave();
+        // Readers that wait for room in the queue go on, or end.
+        self.outlet.queue.close();
+        if is_last {
+            self.link.end();
         }
     }
+}
+
+/// Starts to read a link whose sources are all there.
+fn begin(from: &FrontEndLink, options: &OpenOptions, link: &Arc<Link>) -> Result<(), SourceError> {
+    let listener = match from {
+        FrontEndLink::Tcp(address) => start_tcp(address, link),
+        FrontEndLink::Udp(address) => start_udp(address, link),
+        FrontEndLink::TcpClient(address) => connector::start(address, link),
+        FrontEndLink::Serial { device, baud } => serial::start((device, *baud), link),
+        FrontEndLink::File(file) => readers::start_file(&resolve(file, &options.data_directory)?, link),
+        FrontEndLink::Capture { file, port, paced } => {
+            readers::start_capture(&resolve(file, &options.data_directory)?, (*port, *paced), link)
+        }
+        FrontEndLink::Eudaq { file, producer } => {
+            readers::start_eudaq(&resolve(file, &options.data_directory)?, producer, link)
+        }
+    };
+    let failed = |error| match from {
+        FrontEndLink::Tcp(address) | FrontEndLink::Udp(address) | FrontEndLink::TcpClient(address) => {
+            SourceError::Listen { address: address.clone(), error }
+        }
+        FrontEndLink::Serial { device, .. } => SourceError::Open { path: device.clone(), error },
+        FrontEndLink::File(file) | FrontEndLink::Capture { file, .. } | FrontEndLink::Eudaq { file, .. } => {
+            let path = resolve(file, &options.data_directory).unwrap_or_else(|_| file.clone());
+            SourceError::Open { path, error }
+        }
+    };
+    link.begin(listener.map_err(failed)?);
+    Ok(())
 }
 
 /// The mask of the event counter's bits.
@@ -378,113 +351,22 @@ pub(crate) fn counter_mask(bits: u8) -> Result<u64, SourceError> {
     }
 }
 
-/// State shared by the threads of a source.
-struct Shared {
-    queue: Queue<LiveItem>,
-    waker: Arc<dyn Fn() + Send + Sync>,
-    frames: Frames,
-    sockets: Sockets,
-    /// The socket of a source of datagrams.
-    datagrams: OnceLock<DatagramSocket>,
-    stop: AtomicBool,
-    any_rejected: AtomicBool,
-    rejected: [AtomicU64; RejectKind::ALL.len()],
-    /// The first occurrence of each kind.
-    refused: [OnceLock<Refused>; RejectKind::ALL.len()],
-    /// Connections that are open.
-    open: AtomicUsize,
-    any_connected: AtomicBool,
-    /// The front end that sent last.
-    peer: Mutex<Option<SocketAddr>>,
-}
-
-/// An open connection of a source.
-struct OpenConnection<'a>(&'a Shared);
-
-impl Drop for OpenConnection<'_> {
-    fn drop(&mut self) {
-        self.0.open.fetch_sub(1, Ordering::AcqRel);
-    }
-}
-
-impl Shared {
-    fn stopped(&self) -> bool {
-        self.stop.load(Ordering::Acquire)
-    }
-
-    fn wake(&self) {
-        (self.waker)();
-    }
-
-    /// Counts a connection until the result is dropped.
-    fn connected(&self, peer: Option<SocketAddr>) -> OpenConnection<'_> {
-        self.open.fetch_add(1, Ordering::AcqRel);
-        self.any_connected.store(true, Ordering::Release);
-        let mut sender = self.peer.lock().unwrap_or_else(PoisonError::into_inner);
-        *sender = sender.or(peer);
-        drop(sender);
-        OpenConnection(self)
-    }
-
-    /// Notes the front end that sends.
-    fn note_sender(&self, peer: Option<SocketAddr>) {
-        *self.peer.lock().unwrap_or_else(PoisonError::into_inner) = peer;
-    }
-
-    /// Queues an item and waits for room; returns false if the receiver is gone.
-    fn deliver(&self, item: LiveItem) -> bool {
-        // The thread that makes room may be asleep.
-        self.queue.put(item, || self.wake())
-    }
-
-    fn reject(&self, kind: RejectKind, peer: Option<SocketAddr>, bytes: &[u8]) {
-        self.refuse(kind, 1, || Refused::new(peer, bytes));
-    }
-
-    fn reject_frame(&self, error: FrameError, peer: Option<SocketAddr>, bytes: &[u8]) {
-        let oversized = match error {
-            FrameError::Oversized { bytes, limit } => Some((bytes, limit)),
-            _ => None,
-        };
-        self.refuse(error.into(), 1, || Refused { oversized, ..Refused::new(peer, bytes) });
-    }
-
-    fn refuse(&self, kind: RejectKind, count: u64, refused: impl FnOnce() -> Refused) {
-        self.refused[kind as usize].get_or_init(refused);
-        self.rejected[kind as usize].fetch_add(count, Ordering::Relaxed);
-        self.any_rejected.store(true, Ordering::Release);
-        self.wake();
-    }
-
-    fn next_rejection(&self) -> Option<LiveItem> {
-        if !self.any_rejected.load(Ordering::Relaxed) || !self.any_rejected.swap(false, Ordering::AcqRel) {
-            return None;
-        }
-        let take = |kind: RejectKind| (kind, self.rejected[kind as usize].swap(0, Ordering::Relaxed));
-        let (kind, count) = RejectKind::ALL.into_iter().map(take).find(|&(_, count)| count > 0)?;
-        let first = *self.refused[kind as usize].get()?;
-        // There may be more kinds: they are looked for at the next call.
-        self.any_rejected.store(true, Ordering::Release);
-        Some(LiveItem::Rejected { kind, count, first })
-    }
-}
-
-fn start_tcp(listen: &str, shared: &Arc<Shared>) -> io::Result<Listener> {
+fn start_tcp(listen: &str, link: &Arc<Link>) -> io::Result<Listener> {
     let listener = TcpListener::bind(listen)?;
     listener.set_nonblocking(true)?;
     let address = listener.local_addr()?;
-    let shared = Arc::clone(shared);
-    Ok((spawn("listener", move || readers::accept(&listener, &shared))?, Some(address)))
+    let link = Arc::clone(link);
+    Ok((spawn("listener", move || readers::accept(&listener, &link))?, Some(address)))
 }
 
-fn start_udp(listen: &str, shared: &Arc<Shared>) -> io::Result<Listener> {
+fn start_udp(listen: &str, link: &Arc<Link>) -> io::Result<Listener> {
     let socket = UdpSocket::bind(listen)?;
     let datagrams = DatagramSocket::set_up(&socket)?;
-    shared.datagrams.get_or_init(|| datagrams);
+    link.datagrams.get_or_init(|| datagrams);
     socket.set_read_timeout(Some(readers::POLL))?;
     let address = socket.local_addr()?;
-    let shared = Arc::clone(shared);
-    Ok((spawn("datagrams", move || readers::read_datagrams(&socket, &shared))?, Some(address)))
+    let link = Arc::clone(link);
+    Ok((spawn("datagrams", move || readers::read_datagrams(&socket, &link))?, Some(address)))
 }
 
 fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {

@@ -100,6 +100,9 @@ pub struct LiveSpec {
     /// The connection by which it hears run control, if it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control: Option<ControlSpec>,
+    /// The source ids of all sources that share the link, in ascending order; empty if it has the link for itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shared: Vec<u64>,
 }
 
 /// The way to a live front end. Addresses are `host:port`.

@@ -8,6 +8,7 @@ use clap::{Args, Subcommand};
 use evb_record::Outcome;
 use evb_sources::{
     Framing, FrontEndLink, InspectedFrame, Inspection, InspectionInput, InspectionLimits, InspectionReport, LiveSpec,
+    SourceSpec,
 };
 use std::{fmt::Write as _, ops::Range, path::PathBuf, time::Duration};
 
@@ -74,7 +75,10 @@ fn try_source(args: &TryArgs) -> Result<Outcome, Failure> {
         let message = format!("source {} has no framing of its own to try", args.source);
         return Err(Failure::with_hint(message, "describe the frames of the board in [readout.framing]"));
     };
-    let report = inspect(args, live, framing, plan.max_fragment().0 as u32, &plan.data_directory)?;
+    let same_link = |other: &&LiveSpec| other.link == live.link && other.can_share(live);
+    let others = plan.sources.iter().filter_map(SourceSpec::live).filter(same_link).filter_map(LiveSpec::source_id);
+    let inspection = Inspection::new(framing.clone(), plan.max_fragment().0 as u32, args.show).beside(others.collect());
+    let report = inspect(args, live, inspection, &plan.data_directory)?;
     match args.json {
         true => println!("{}", serde_json::to_string(&report).map_err(Failure::new)?),
         false => terminal::show_styled(&describe(framing, &report)),
@@ -85,11 +89,9 @@ fn try_source(args: &TryArgs) -> Result<Outcome, Failure> {
 fn inspect(
     args: &TryArgs,
     live: &LiveSpec,
-    framing: &Framing,
-    max_fragment: u32,
+    mut inspection: Inspection,
     data_directory: &std::path::Path,
 ) -> Result<InspectionReport, Failure> {
-    let mut inspection = Inspection::new(framing.clone(), max_fragment, args.show);
     let limits = InspectionLimits { duration: Duration::from_secs(args.seconds), frames: args.frames };
     let mut input = InspectionInput::new(&mut inspection, limits);
     match &args.data {
@@ -164,9 +166,12 @@ fn paint(part: usize, text: &str) -> String {
     format!("{style}{text}{style:#}")
 }
 
-fn summary(report: &InspectionReport) -> Option<String> {
-    let mean = report.frame_bytes.checked_div(report.frames)?;
-    Some(format!("frames   {} of {mean} bytes on average", report.frames))
+fn summary(report: &InspectionReport) -> Vec<String> {
+    let mean = report.frame_bytes.checked_div(report.frames);
+    let own = mean.map(|mean| format!("frames   {} of {mean} bytes on average", report.frames));
+    let others =
+        (report.others > 0).then(|| format!("others   {} frames of other sources of this link", report.others));
+    own.into_iter().chain(others).collect()
 }
 
 fn counters(framing: &Framing, report: &InspectionReport) -> Vec<String> {
@@ -209,7 +214,7 @@ fn misfits(report: &InspectionReport) -> Vec<String> {
     let mut lines = Vec::new();
     let mut add = |number: u64, text: String| lines.extend((number > 0).then_some(text));
     add(report.damaged, format!("damaged  {} frames", report.damaged));
-    add(report.foreign, format!("foreign  {} frames of other sources", report.foreign));
+    add(report.foreign, format!("foreign  {} frames of no source", report.foreign));
     let (bytes, places) = report.skipped;
     let first = report.first_skipped.iter().map(|(at, bytes)| {
         let hex: String = bytes.iter().take(ROW).map(|byte| format!(" {byte:02x}")).collect();

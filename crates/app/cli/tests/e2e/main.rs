@@ -42,6 +42,7 @@ mod sequences;
 mod serving;
 mod sessions;
 mod set_apart;
+mod sharing;
 mod simulating;
 mod simulation_results;
 mod slices;

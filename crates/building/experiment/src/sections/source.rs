@@ -2,12 +2,11 @@
 
 use super::{
     coincidence::{CLOCK_OFFSET, LATENCY, OPTIONAL, SORT_DEPTH},
-    framing, front_end_control,
+    framing, front_end_control, links,
 };
 use crate::{choice::*, diagnostics::Problem, limits::*, schema::*, tree::Node, view::View};
 use evb_core::{ByteCount, EventCounter, FirstCounter, Frequency, SourceId};
 use evb_sources::{EudaqProducer, FrontEndLink, HIT_TIME_BYTES, LiveSlicing, LiveSpec, Slicing, SourceSpec};
-use std::collections::HashMap;
 
 /// The keys of a live source: its own, and those of all.
 macro_rules! live_keys {
@@ -312,14 +311,28 @@ fn live_spec(view: View<'_>, link: FrontEndLink) -> SourceSpec {
         latency: view.quantity("latency"),
     };
     let (framing, control) = (framing::make(view), front_end_control::make(view));
-    SourceSpec::Live(Box::new(LiveSpec { link, counter: counter(view), framing, slices: Some(slices), control }))
+    SourceSpec::Live(Box::new(LiveSpec {
+        link,
+        counter: counter(view),
+        framing,
+        slices: Some(slices),
+        control,
+        shared: Vec::new(),
+    }))
 }
 
 fn eudaq(view: View<'_>) -> SourceSpec {
     let producer = EudaqProducer { name: view.text("producer").to_owned(), device: view.maybe_integer("device") };
     let link = FrontEndLink::Eudaq { file: view.path("file"), producer: producer.into() };
     let counter = EventCounter { bits: EUDAQ_COUNTER_BITS, first: first_counter(view) };
-    SourceSpec::Live(Box::new(LiveSpec { link, counter, framing: None, slices: None, control: None }))
+    SourceSpec::Live(Box::new(LiveSpec {
+        link,
+        counter,
+        framing: None,
+        slices: None,
+        control: None,
+        shared: Vec::new(),
+    }))
 }
 
 /// The event counter of a live source.
@@ -432,7 +445,7 @@ fn size_of(table: &Node) -> Option<ByteCount> {
 pub(super) fn check(view: View<'_>) -> impl Iterator<Item = Problem> {
     let framings = used(view).into_iter().filter_map(framing::check);
     let controls = used(view).into_iter().filter_map(move |source| front_end_control::check(view, source));
-    sizes(view).into_iter().chain(listeners(view)).chain(framings.take(MAX_FOUND)).chain(controls.take(MAX_FOUND))
+    sizes(view).into_iter().chain(links::check(view)).chain(framings.take(MAX_FOUND)).chain(controls.take(MAX_FOUND))
 }
 
 /// Sizes of generated fragments must be possible.
@@ -459,34 +472,6 @@ fn sizes(view: View<'_>) -> Vec<Problem> {
     });
     let large = used.iter().flat_map(|&source| ["size", "max", "mean"].map(|key| too_large(source, key)));
     swapped.chain(large.flatten()).take(MAX_FOUND).collect()
-}
-
-/// No two units can listen on one address.
-fn listeners(view: View<'_>) -> Vec<Problem> {
-    let mut seen = HashMap::new();
-    let mut problems = Vec::new();
-    for index in 0..view.integer::<usize>("readout.units") {
-        let Some(source) = of_unit(view, index).into_iter().find(|source| feed(*source) == Feed::Live) else {
-            continue;
-        };
-        let Some(address) = source.maybe_text("listen") else { continue };
-        if address.ends_with(":0") {
-            continue;
-        }
-        if let Some((first, other)) = seen.insert((source.text("type"), address), (index, source)) {
-            let message = format!("readout units {first} and {index} both listen on {address:?}");
-            let help = "give each unit a table [[readout.unit]] with a separate address";
-            let mut problem = Problem::new(message, help).at(source.origin("listen"), "taken");
-            if source.origin("listen") != other.origin("listen") {
-                problem = problem.at(other.origin("listen"), format!("unit {first}"));
-            }
-            problems.push(problem);
-            if problems.len() >= MAX_FOUND {
-                break;
-            }
-        }
-    }
-    problems
 }
 
 /// Number of sources of a unit without a table.

@@ -52,6 +52,10 @@ impl ReadoutNode {
     fn refused(&self, kind: RejectKind, (count, first): (u64, Refused)) -> Finding {
         let expected = match kind {
             RejectKind::WrongSource => match self.framing.as_ref().and_then(|framing| framing.source) {
+                Some(_) if !self.shared.is_empty() => {
+                    let ids: Vec<_> = self.shared.iter().map(u64::to_string).collect();
+                    format!("frames with one of the source ids {} were expected", ids.join(", "))
+                }
                 Some((_, value)) => format!("frames with the source id {value} were expected"),
                 None => format!("fragments of source {} were expected", self.unit.id()),
             },

@@ -34,6 +34,8 @@ enum Found {
 pub struct BoardFrame {
     /// Its source id is that of the description, if that has one.
     pub is_ours: bool,
+    /// Its source id, if the description has one.
+    pub source: Option<u64>,
     /// The event counter; without one, the number of frames before this one.
     pub counter: u64,
     /// The clock in ticks.
@@ -238,11 +240,13 @@ impl FrameScanner {
         let bytes = self.buffer.cut(length);
         let framing = &*self.framing;
         let read = |field: Option<super::Field>| field.map(|field| field.read(&bytes));
-        let is_ours = framing.source.is_none_or(|(field, value)| field.read(&bytes) == value);
+        let source = read(framing.source.map(|(field, _)| field));
+        let is_ours = framing.source.is_none_or(|(_, value)| source == Some(value));
         let counter = read(framing.counter).unwrap_or(self.frames);
         self.frames += 1;
         BoardFrame {
             is_ours,
+            source,
             counter,
             clock: read(framing.clock.map(|clock| clock.field)),
             mark: read(framing.mark).map(|mark| mark as u32),

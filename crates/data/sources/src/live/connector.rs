@@ -1,6 +1,6 @@
 //! Front ends that listen: evb connects to them, and connects again when the connection ends.
 
-use super::{Listener, Shared, readers, spawn};
+use super::{Listener, link::Link, readers, spawn};
 use std::{
     io::{self, ErrorKind},
     net::{SocketAddr, TcpStream, ToSocketAddrs as _},
@@ -18,23 +18,23 @@ pub(crate) const RETRY: Duration = Duration::from_millis(100);
 ///
 /// # Errors
 /// If the address is none, or its name is not known.
-pub(super) fn start(address: &str, shared: &Arc<Shared>) -> io::Result<Listener> {
+pub(super) fn start(address: &str, link: &Arc<Link>) -> io::Result<Listener> {
     // A name that is not known stays unknown. What it stands for may change until the front end answers.
     addresses(address)?;
-    let (address, shared) = (address.to_owned(), Arc::clone(shared));
-    Ok((spawn("connector", move || connect(&address, &shared))?, None))
+    let (address, link) = (address.to_owned(), Arc::clone(link));
+    Ok((spawn("connector", move || connect(&address, &link))?, None))
 }
 
 fn addresses(address: &str) -> io::Result<Vec<SocketAddr>> {
     Ok(address.to_socket_addrs()?.collect())
 }
 
-fn connect(address: &str, shared: &Shared) {
-    while !shared.stopped() {
+fn connect(address: &str, link: &Link) {
+    while !link.stopped() {
         if let Ok((stream, peer)) = attempt(address) {
-            readers::read_connected(&stream, peer, shared);
+            readers::read_connected(&stream, peer, link);
         }
-        if !shared.stopped() {
+        if !link.stopped() {
             thread::park_timeout(RETRY);
         }
     }

@@ -1,13 +1,15 @@
 //! The inlet of a second stage: super-fragments come from one builder unit of the first stage over a Unix socket.
 
 use super::{
-    LiveItem, LiveSource, Shared, counter_mask,
+    LiveItem, LiveSource, Outlet, counter_mask,
+    link::Link,
     parser::{Frames, item},
     readers::{ACCEPT_POLL, POLL, passes},
     spawn,
 };
 use crate::{OpenOptions, SourceError, framing::FrameParser};
 use std::{
+    collections::VecDeque,
     fs,
     io::{self, Read as _},
     os::unix::net::{UnixListener, UnixStream},
@@ -33,27 +35,32 @@ impl LiveSource {
         let _none = fs::remove_file(path);
         let listener = UnixListener::bind(path).map_err(error)?;
         listener.set_nonblocking(true).map_err(error)?;
-        let (unit, max_fragment) = (options.unit, options.max_fragment);
-        let frames = Frames { framing: None, unit, max_fragment, counter_mask: counter_mask(INLET_BITS)? };
-        Self::open(frames, waker, |shared| Ok((start(listener, shared)?, None))).map_err(error)
+        let max_fragment = options.max_fragment;
+        let frames = Frames { framing: None, max_fragment, counter_mask: counter_mask(INLET_BITS)? };
+        let (link, outlet) =
+            (Link::new(frames, false, 1), Arc::new(Outlet::new(options.unit.into(), max_fragment, waker)));
+        link.join(&outlet);
+        let source = Self { taken: VecDeque::new(), slices: None, outlet, link };
+        source.link.begin((start(listener, &source.link).map_err(error)?, None));
+        Ok(source)
     }
 }
 
-fn start(listener: UnixListener, shared: &Arc<Shared>) -> io::Result<JoinHandle<()>> {
-    let shared = shared.clone();
+fn start(listener: UnixListener, link: &Arc<Link>) -> io::Result<JoinHandle<()>> {
+    let link = link.clone();
     spawn("inlet", move || {
-        if let Some(stream) = accept(&listener, &shared) {
-            let _open = shared.connected(None);
-            let end = read(stream, &shared);
-            shared.deliver(end);
-            shared.wake();
+        if let Some(stream) = accept(&listener, &link) {
+            let _open = link.connected(None);
+            let end = read(stream, &link);
+            link.deliver(0, end);
+            link.wake();
         }
     })
 }
 
 /// Waits for the connection; `None` if the source stops before.
-fn accept(listener: &UnixListener, shared: &Shared) -> Option<UnixStream> {
-    while !shared.stopped() {
+fn accept(listener: &UnixListener, link: &Link) -> Option<UnixStream> {
+    while !link.stopped() {
         match listener.accept() {
             Ok((stream, _)) => return Some(stream),
             Err(_) => thread::park_timeout(ACCEPT_POLL),
@@ -63,10 +70,10 @@ fn accept(listener: &UnixListener, shared: &Shared) -> Option<UnixStream> {
 }
 
 /// Delivers all super-fragments, and returns the end of the data.
-fn read(mut stream: UnixStream, shared: &Shared) -> LiveItem {
-    let (mut parser, mut bytes) = (FrameParser::new(shared.frames.max_fragment), vec![0; READ_SIZE]);
+fn read(mut stream: UnixStream, link: &Link) -> LiveItem {
+    let (mut parser, mut bytes) = (FrameParser::new(link.frames.max_fragment), vec![0; READ_SIZE]);
     let mut is_open = stream.set_nonblocking(false).and_then(|()| stream.set_read_timeout(Some(POLL))).is_ok();
-    while is_open && !shared.stopped() {
+    while is_open && !link.stopped() {
         match stream.read(&mut bytes) {
             Ok(read) => {
                 parser.push(&bytes[..read]);
@@ -81,11 +88,11 @@ fn read(mut stream: UnixStream, shared: &Shared) -> LiveItem {
         }) {
             let (is_end, counter) = (frame.end_of_run, frame.counter);
             let item = item(frame, counter);
-            if is_end || !shared.deliver(item.clone()) {
+            if is_end || !link.deliver(0, item.clone()) {
                 return item;
             }
         }
-        shared.wake();
+        link.wake();
     }
     LiveItem::EndOfRun { counter: None, sent: None }
 }

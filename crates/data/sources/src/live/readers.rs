@@ -1,7 +1,8 @@
 //! The threads behind a live source.
 
 use super::{
-    Listener, LiveItem, Refused, RejectKind, Shared,
+    Listener, LiveItem, Refused, RejectKind,
+    link::Link,
     parser::{Parsed, Parser},
     quiet::SocketWatch,
     serial::SerialLine,
@@ -43,22 +44,22 @@ pub(super) const ACCEPT_POLL: Duration = Duration::from_millis(5);
 const READ_SIZE: usize = 1 << 16;
 
 /// Accepts connections until the source stops, then waits for their readers.
-pub(super) fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
+pub(super) fn accept(listener: &TcpListener, link: &Arc<Link>) {
     let mut readers: Vec<Reader> = Vec::new();
-    while !shared.stopped() {
+    while !link.stopped() {
         // Out of file handles or a peer that has gone already: both pass.
         let Ok((stream, peer)) = listener.accept() else {
             thread::park_timeout(ACCEPT_POLL);
             continue;
         };
-        if !make_room(&mut readers, shared) {
-            shared.reject(RejectKind::TooManyConnections, Some(peer), &[]);
+        if !make_room(&mut readers, link) {
+            link.reject(RejectKind::TooManyConnections, Some(peer), &[]);
             continue;
         }
         let earlier = readers.iter().map(Earlier::new).collect();
-        match Reader::start(stream, peer, earlier, shared) {
+        match Reader::start(stream, peer, earlier, link) {
             Ok(reader) => readers.push(reader),
-            Err(_) => shared.reject(RejectKind::TooManyConnections, Some(peer), &[]),
+            Err(_) => link.reject(RejectKind::TooManyConnections, Some(peer), &[]),
         }
     }
     for reader in readers {
@@ -112,9 +113,9 @@ impl Earlier {
 
 impl Reader {
     /// Starts to read a connection. Its fragments are delivered after those of `earlier` connections.
-    fn start(stream: TcpStream, peer: SocketAddr, earlier: Vec<Earlier>, shared: &Arc<Shared>) -> io::Result<Self> {
+    fn start(stream: TcpStream, peer: SocketAddr, earlier: Vec<Earlier>, link: &Arc<Link>) -> io::Result<Self> {
         let (stream, state) = (Arc::new(stream), Arc::new(ReaderState::default()));
-        let (own, its, weak) = (Arc::clone(shared), state.clone(), Arc::downgrade(&stream));
+        let (own, its, weak) = (Arc::clone(link), state.clone(), Arc::downgrade(&stream));
         let thread = spawn("front-end", move || {
             let _open = own.connected(Some(peer));
             read_stream(&stream, peer, &own, (&its, earlier));
@@ -125,7 +126,7 @@ impl Reader {
 }
 
 /// Makes room for one more connection. Returns false if all places belong to front ends.
-fn make_room(readers: &mut Vec<Reader>, shared: &Shared) -> bool {
+fn make_room(readers: &mut Vec<Reader>, link: &Link) -> bool {
     readers.retain(|reader| !reader.thread.is_finished());
     if readers.len() < MAX_CONNECTIONS {
         return true;
@@ -137,136 +138,128 @@ fn make_room(readers: &mut Vec<Reader>, shared: &Shared) -> bool {
     let Reader { thread, peer, stream, state } = readers.remove(silent);
     state.is_dismissed.store(true, Ordering::Relaxed);
     let _closed_before = stream.upgrade().map(|stream| stream.shutdown(Shutdown::Both));
-    shared.reject(RejectKind::TooManyConnections, Some(peer), &[]);
+    link.reject(RejectKind::TooManyConnections, Some(peer), &[]);
     let _ended = thread.join();
     true
 }
 
 /// Reads a connection to its end. A front end that connects again may still have fragments in its connection before: the
 /// new one delivers its first when the old ones have ended or are silent.
-fn read_stream(stream: &TcpStream, peer: SocketAddr, shared: &Shared, (state, earlier): (&ReaderState, Vec<Earlier>)) {
+fn read_stream(stream: &TcpStream, peer: SocketAddr, link: &Link, (state, earlier): (&ReaderState, Vec<Earlier>)) {
     let set_up = || {
         stream.set_nonblocking(false)?;
         stream.set_read_timeout(Some(POLL))?;
         Ok::<_, io::Error>(keep_alive(stream)?)
     };
     if set_up().is_ok() {
-        let watch = shared.frames.have_times().then(|| shared.sockets.watch(stream)).transpose();
+        let watch = link.frames.have_times().then(|| link.sockets.watch(stream)).transpose();
         // Without a file descriptor for the watch there would be no way to tell when the source is quiet.
-        let Ok(watch) = watch else { return shared.reject(RejectKind::TooManyConnections, Some(peer), &[]) };
-        Reading { peer: Some(peer), shared, state, earlier, watch }.run(stream);
+        let Ok(watch) = watch else { return link.reject(RejectKind::TooManyConnections, Some(peer), &[]) };
+        Reading { peer: Some(peer), link, state, earlier, watch }.run(stream);
     }
 }
 
 /// Reads what a front end that was connected to sends, until it ends the connection.
-pub(super) fn read_connected(stream: &TcpStream, peer: SocketAddr, shared: &Shared) {
-    let _open = shared.connected(Some(peer));
-    read_stream(stream, peer, shared, (&ReaderState::default(), Vec::new()));
+pub(super) fn read_connected(stream: &TcpStream, peer: SocketAddr, link: &Link) {
+    let _open = link.connected(Some(peer));
+    read_stream(stream, peer, link, (&ReaderState::default(), Vec::new()));
 }
 
 /// Reads a serial line until it is gone.
-pub(super) fn read_serial(line: SerialLine, shared: &Shared) {
-    let watch = shared.frames.have_times().then(|| shared.sockets.watch(&line)).transpose();
+pub(super) fn read_serial(line: SerialLine, link: &Link) {
+    let watch = link.frames.have_times().then(|| link.sockets.watch(&line)).transpose();
     // Without a file descriptor for the watch, the line is opened again later.
     let Ok(watch) = watch else { return thread::park_timeout(ACCEPT_POLL) };
-    let (_open, state) = (shared.connected(None), ReaderState::default());
-    Reading { peer: None, shared, state: &state, earlier: Vec::new(), watch }.run(line);
+    let (_open, state) = (link.connected(None), ReaderState::default());
+    Reading { peer: None, link, state: &state, earlier: Vec::new(), watch }.run(line);
 }
 
 /// Opens a file, and starts to read it.
-pub(super) fn start_file(path: &Path, shared: &Arc<Shared>) -> io::Result<Listener> {
-    let (file, shared) = (File::open(path)?, Arc::clone(shared));
+pub(super) fn start_file(path: &Path, link: &Arc<Link>) -> io::Result<Listener> {
+    let (file, link) = (File::open(path)?, Arc::clone(link));
     let read = move || {
-        let _open = shared.connected(None);
+        let _open = link.connected(None);
         let state = ReaderState::default();
-        let watch = Some(shared.sockets.watch_file());
-        Reading { peer: None, shared: &shared, state: &state, earlier: Vec::new(), watch }.run(file);
-        shared.deliver(LiveItem::EndOfRun { counter: None, sent: None });
-        shared.wake();
+        let watch = Some(link.sockets.watch_file());
+        Reading { peer: None, link: &link, state: &state, earlier: Vec::new(), watch }.run(file);
+        link.end_of_data();
     };
     Ok((spawn("file", read)?, None))
 }
 
 /// Opens a capture file, and starts to read the datagrams to a port.
-pub(super) fn start_capture(
-    path: &Path,
-    (port, paced): (Option<u16>, bool),
-    shared: &Arc<Shared>,
-) -> io::Result<Listener> {
-    let (capture, shared) = (Capture::open(path, port)?, Arc::clone(shared));
+pub(super) fn start_capture(path: &Path, (port, paced): (Option<u16>, bool), link: &Arc<Link>) -> io::Result<Listener> {
+    let (capture, link) = (Capture::open(path, port)?, Arc::clone(link));
     let read = move || {
-        let _open = shared.connected(None);
-        read_capture(capture, paced, &shared);
-        shared.deliver(LiveItem::EndOfRun { counter: None, sent: None });
-        shared.wake();
+        let _open = link.connected(None);
+        read_capture(capture, paced, &link);
+        link.end_of_data();
     };
     Ok((spawn("capture", read)?, None))
 }
 
-fn read_capture(mut capture: Capture, paced: bool, shared: &Shared) {
-    let mut parser = Parser::new(&shared.frames);
+fn read_capture(mut capture: Capture, paced: bool, link: &Link) {
+    let mut parser = Parser::new(link);
     let (start, mut first) = (Instant::now(), None);
-    let watch = shared.sockets.watch_file();
+    let watch = link.sockets.watch_file();
     let mut next = || {
         capture.next(|time, datagram| {
             let since = Duration::from_nanos(time.saturating_sub(*first.get_or_insert(time)));
             watch.set_busy(!paced);
-            while paced && !shared.stopped() && start.elapsed() < since {
+            while paced && !link.stopped() && start.elapsed() < since {
                 thread::park_timeout((since - start.elapsed().min(since)).min(POLL));
             }
             watch.set_busy(true);
-            take_datagram(&mut parser, datagram, None, shared, |_| ());
+            take_datagram(&mut parser, datagram, None, link, |_| ());
         })
     };
     let end = loop {
         match next() {
-            Ok(true) if !shared.stopped() => {}
+            Ok(true) if !link.stopped() => {}
             Ok(_) => break Ok(()),
             Err(error) => break Err(error),
         }
     };
     if let Err(error) = end {
-        shared.reject(RejectKind::CutOff, None, error.to_string().as_bytes());
+        link.reject(RejectKind::CutOff, None, error.to_string().as_bytes());
     }
     if capture.unreadable() > 0 {
-        shared.refuse(RejectKind::Unreadable, capture.unreadable(), || Refused::new(None, &[]));
+        link.refuse(RejectKind::Unreadable, capture.unreadable(), || Refused::new(None, &[]));
     }
 }
 
 /// Opens a file of EUDAQ, and starts to read the events of a producer.
-pub(super) fn start_eudaq(path: &Path, producer: &EudaqProducer, shared: &Arc<Shared>) -> io::Result<Listener> {
+pub(super) fn start_eudaq(path: &Path, producer: &EudaqProducer, link: &Arc<Link>) -> io::Result<Listener> {
     let input = BufReader::with_capacity(READ_SIZE, File::open(path)?);
-    let (mut reader, shared) =
-        (EudaqReader::new(input, producer.clone(), shared.frames.max_fragment), Arc::clone(shared));
+    let (mut reader, link) = (EudaqReader::new(input, producer.clone(), link.frames.max_fragment), Arc::clone(link));
     let read = move || {
-        let _open = shared.connected(None);
-        let _watch = shared.sockets.watch_file();
+        let _open = link.connected(None);
+        let _watch = link.sockets.watch_file();
         let end = loop {
-            match reader.next(|event| take_event(event, &shared)) {
-                Ok(true) if !shared.stopped() => shared.wake(),
+            match reader.next(|event| take_event(event, &link)) {
+                Ok(true) if !link.stopped() => link.wake(),
                 Ok(_) => break Ok(()),
                 Err(error) => break Err(error),
             }
         };
         if let Err(EudaqError { event, fault, .. }) = end {
             let refused = || Refused { offset: Some(event), ..Refused::new(None, reader.unfinished()) };
-            shared.refuse(reject_kind(&fault), 1, refused);
+            link.refuse(reject_kind(&fault), 1, refused);
         }
-        shared.deliver(LiveItem::EndOfRun { counter: None, sent: None });
-        shared.wake();
+        link.end_of_data();
     };
     Ok((spawn("eudaq", read)?, None))
 }
 
 /// Delivers an event of a producer. If the receiver is gone, the source has been stopped.
-fn take_event(EudaqEvent { number, mark, clock, length, bytes, .. }: EudaqEvent, shared: &Shared) {
-    let limit = shared.frames.max_fragment;
+fn take_event(EudaqEvent { number, mark, clock, length, bytes, .. }: EudaqEvent, link: &Link) {
+    let limit = link.frames.max_fragment;
     if length > u64::from(limit) {
         let error = FrameError::Oversized { bytes: u32::try_from(length).unwrap_or(u32::MAX), limit };
-        return shared.reject_frame(error, None, &bytes);
+        return link.reject_frame(error, None, &bytes);
     }
-    let (counter, mark) = (u64::from(number) & shared.frames.counter_mask, mark.map(Mark::new));
-    shared.deliver(LiveItem::Fragment { counter, resynchronised: false, mark, clock, good: true, bytes });
+    let (counter, mark) = (u64::from(number) & link.frames.counter_mask, mark.map(Mark::new));
+    link.deliver(0, LiveItem::Fragment { counter, resynchronised: false, mark, clock, good: true, bytes });
 }
 
 const fn reject_kind(fault: &EudaqFault) -> RejectKind {
@@ -280,7 +273,7 @@ const fn reject_kind(fault: &EudaqFault) -> RejectKind {
 /// The reading of one connection.
 struct Reading<'a> {
     peer: Option<SocketAddr>,
-    shared: &'a Shared,
+    link: &'a Link,
     state: &'a ReaderState,
     earlier: Vec<Earlier>,
     /// The watch over its socket, if the source has to know when it is quiet.
@@ -289,9 +282,9 @@ struct Reading<'a> {
 
 impl Reading<'_> {
     fn run(&mut self, mut stream: impl Read) {
-        let mut parser = Parser::new(&self.shared.frames);
+        let mut parser = Parser::new(self.link);
         let mut bytes = vec![0; READ_SIZE];
-        while !self.shared.stopped() && !self.state.is_dismissed.load(Ordering::Relaxed) {
+        while !self.link.stopped() && !self.state.is_dismissed.load(Ordering::Relaxed) {
             let has_come = self.watch.as_ref().is_none_or(SocketWatch::wait);
             let read = if has_come { stream.read(&mut bytes) } else { Err(ErrorKind::WouldBlock.into()) };
             match read {
@@ -317,7 +310,7 @@ impl Reading<'_> {
     /// Delivers what can be told when no more bytes come.
     fn end(&mut self, parser: &mut Parser) {
         if self.drain(parser, &[], true) && !parser.is_at_boundary() {
-            self.shared.reject(RejectKind::CutOff, self.peer, parser.unfinished());
+            self.link.reject(RejectKind::CutOff, self.peer, parser.unfinished());
         }
     }
 
@@ -328,19 +321,19 @@ impl Reading<'_> {
             match parser.pop(settles) {
                 Ok(None) => break true,
                 Ok(Some(parsed)) => {
-                    if !self.let_pass(parsed.is_ours) || !take(parsed, self.peer, self.shared) {
+                    if !self.let_pass(parsed.to.is_some()) || !take(parsed, self.peer, self.link) {
                         break false;
                     }
                 }
                 Err(error) => {
-                    self.shared.reject_frame(error, self.peer, parser.skipped().unwrap_or(read));
+                    self.link.reject_frame(error, self.peer, parser.skipped().unwrap_or(read));
                     if error.ends_stream() || !self.keep_skipped(error, parser) {
                         break false;
                     }
                 }
             }
         };
-        self.shared.wake();
+        self.link.wake();
         is_usable
     }
 
@@ -348,8 +341,8 @@ impl Reading<'_> {
     fn keep_skipped(&self, error: FrameError, parser: &Parser) -> bool {
         let skipped = parser.skipped().filter(|_| matches!(error, FrameError::Skipped { .. }));
         skipped.is_none_or(|bytes| {
-            let kept = bytes.len().min(self.shared.frames.max_fragment as usize);
-            self.shared.deliver(LiveItem::Skipped { bytes: Bytes::copy_from_slice(&bytes[..kept]) })
+            let kept = bytes.len().min(self.link.frames.max_fragment as usize);
+            self.link.deliver(0, LiveItem::Skipped { bytes: Bytes::copy_from_slice(&bytes[..kept]) })
         })
     }
 
@@ -360,10 +353,10 @@ impl Reading<'_> {
             return true;
         }
         if !self.state.is_known.swap(true, Ordering::Relaxed) {
-            self.shared.note_sender(self.peer);
+            self.link.note_sender(self.peer);
         }
         while self.earlier.iter().any(Earlier::is_awaited) {
-            if self.shared.stopped() || self.state.is_dismissed.load(Ordering::Relaxed) {
+            if self.link.stopped() || self.state.is_dismissed.load(Ordering::Relaxed) {
                 return false;
             }
             thread::park_timeout(ACCEPT_POLL);
@@ -374,21 +367,21 @@ impl Reading<'_> {
 }
 
 /// Receives datagrams until the source stops.
-pub(super) fn read_datagrams(socket: &UdpSocket, shared: &Shared) {
+pub(super) fn read_datagrams(socket: &UdpSocket, link: &Link) {
     let mut bytes = vec![0; READ_SIZE];
-    let mut parser = Parser::new(&shared.frames);
+    let mut parser = Parser::new(link);
     let (mut open, mut sender) = (None, None);
-    let Ok(watch) = shared.frames.have_times().then(|| shared.sockets.watch(socket)).transpose() else { return };
-    while !shared.stopped() {
+    let Ok(watch) = link.frames.have_times().then(|| link.sockets.watch(socket)).transpose() else { return };
+    while !link.stopped() {
         if !watch.as_ref().is_none_or(SocketWatch::wait) {
             continue;
         }
         match socket.recv_from(&mut bytes) {
             Ok((read, peer)) => {
-                take_datagram(&mut parser, &bytes[..read], Some(peer), shared, |parsed| {
-                    if parsed.is_ours && sender.replace(peer) != Some(peer) {
-                        open.get_or_insert_with(|| shared.connected(None));
-                        shared.note_sender(Some(peer));
+                take_datagram(&mut parser, &bytes[..read], Some(peer), link, |parsed| {
+                    if parsed.to.is_some() && sender.replace(peer) != Some(peer) {
+                        open.get_or_insert_with(|| link.connected(None));
+                        link.note_sender(Some(peer));
                     }
                 });
             }
@@ -404,33 +397,33 @@ fn take_datagram(
     parser: &mut Parser,
     datagram: &[u8],
     peer: Option<SocketAddr>,
-    shared: &Shared,
+    link: &Link,
     mut note: impl FnMut(&Parsed),
 ) {
     parser.read_datagram(datagram, |read| match read {
         Ok(parsed) => {
             note(&parsed);
-            take(parsed, peer, shared)
+            take(parsed, peer, link)
         }
         Err(error) => {
-            shared.reject_frame(error, peer, datagram);
+            link.reject_frame(error, peer, datagram);
             true
         }
     });
-    shared.wake();
+    link.wake();
 }
 
 /// Delivers one frame; returns false if the receiver is gone.
-fn take(Parsed { is_ours, item }: Parsed, peer: Option<SocketAddr>, shared: &Shared) -> bool {
-    if is_ours {
-        return shared.deliver(item);
+fn take(Parsed { to, item }: Parsed, peer: Option<SocketAddr>, link: &Link) -> bool {
+    if let Some(to) = to {
+        return link.deliver(to, item);
     }
     // Each of the sources in a file takes its own frames out of it.
-    if peer.is_none() {
+    if link.is_file {
         return true;
     }
     let payload = if let LiveItem::Fragment { bytes, .. } = &item { bytes.as_ref() } else { &[] };
-    shared.reject(RejectKind::WrongSource, peer, payload);
+    link.reject(RejectKind::WrongSource, peer, payload);
     true
 }
 

@@ -1,6 +1,6 @@
 //! Front ends at a serial line: a UART or a USB device that looks like one.
 
-use super::{Listener, Shared, connector::RETRY, quiet::wait_for_input, readers, spawn};
+use super::{Listener, connector::RETRY, link::Link, quiet::wait_for_input, readers, spawn};
 use rustix::{
     fd::{AsFd, BorrowedFd, OwnedFd},
     fs::{Mode, OFlags, open},
@@ -49,14 +49,14 @@ impl Read for SerialLine {
 }
 
 /// Opens a serial line, and starts to read it. A device that is unplugged is opened again when it is back.
-pub(super) fn start((device, baud): (&Path, u32), shared: &Arc<Shared>) -> io::Result<Listener> {
+pub(super) fn start((device, baud): (&Path, u32), link: &Arc<Link>) -> io::Result<Listener> {
     let first = SerialLine::open(device, baud)?;
-    let (device, shared) = (device.to_owned(), Arc::clone(shared));
+    let (device, link) = (device.to_owned(), Arc::clone(link));
     let read = move || {
         let mut line = Some(first);
-        while !shared.stopped() {
+        while !link.stopped() {
             match line.take().or_else(|| SerialLine::open(&device, baud).ok()) {
-                Some(line) => readers::read_serial(line, &shared),
+                Some(line) => readers::read_serial(line, &link),
                 None => thread::park_timeout(RETRY),
             }
         }

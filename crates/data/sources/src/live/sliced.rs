@@ -100,7 +100,8 @@ impl Slices {
 impl LiveSource {
     /// The next item of a source with slices.
     pub(super) fn next_sliced(&mut self) -> Option<LiveItem> {
-        let (slices, shared, taken) = (self.slices.as_mut()?, &self.shared, &mut self.taken);
+        let (slices, link, taken) = (self.slices.as_mut()?, &self.link, &mut self.taken);
+        let queue = &self.outlet.queue;
         if slices.is_abandoned {
             return None;
         }
@@ -108,10 +109,10 @@ impl LiveSource {
             if let Some(item) = slices.next() {
                 return Some(item);
             }
-            let is_silent = || slices.slicer.waits() && shared.sockets.are_quiet();
-            let item = match shared.queue.next(taken) {
+            let is_silent = || slices.slicer.waits() && link.sockets.are_quiet();
+            let item = match queue.next(taken) {
                 // What is in the queue after the look at the sockets is all that was sent before.
-                None if is_silent() => shared.queue.next(taken),
+                None if is_silent() => queue.next(taken),
                 None => return None,
                 item => item,
             };

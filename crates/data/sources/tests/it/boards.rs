@@ -53,9 +53,14 @@ fn crc(bytes: &[u8]) -> u16 {
 
 /// A frame of the digitiser with this many words of payload.
 pub(crate) fn board_frame(counter: u32, words: u16) -> Vec<u8> {
+    frame_of(7, counter, words)
+}
+
+/// A frame of the digitiser with this source id.
+pub(crate) fn frame_of(id: u16, counter: u32, words: u16) -> Vec<u8> {
     let mut frame = MAGIC.to_vec();
     frame.extend((6 + words).to_le_bytes());
-    frame.extend(7_u16.to_le_bytes());
+    frame.extend(id.to_le_bytes());
     frame.extend(counter.to_le_bytes());
     frame.extend(&(u64::from(counter) * 1000).to_le_bytes()[..6]);
     frame.extend([0; 2]);
@@ -105,8 +110,8 @@ fn the_fields_of_a_frame_are_read() {
     scanner.push(&bytes);
     let frame = scanner.pop().unwrap().expect("a frame");
     let bytes = Bytes::from(bytes);
-    let (counter, clock) = (3, Some(3000));
-    assert_eq!(frame, BoardFrame { is_ours: true, counter, clock, mark: None, good: true, bytes });
+    let (source, counter, clock) = (Some(7), 3, Some(3000));
+    assert_eq!(frame, BoardFrame { is_ours: true, source, counter, clock, mark: None, good: true, bytes });
     let mut other = board_frame(4, 0);
     other[6] = 8;
     scanner.push(&other);
@@ -240,8 +245,15 @@ proptest! {
     }
 }
 
-fn spec(link: FrontEndLink) -> LiveSpec {
-    LiveSpec { link, counter: EventCounter::new(32), framing: Some(digitiser()), slices: None, control: None }
+pub(crate) fn spec(link: FrontEndLink) -> LiveSpec {
+    LiveSpec {
+        link,
+        counter: EventCounter::new(32),
+        framing: Some(digitiser()),
+        slices: None,
+        control: None,
+        shared: Vec::new(),
+    }
 }
 
 fn counters(items: &[LiveItem]) -> Vec<u64> {

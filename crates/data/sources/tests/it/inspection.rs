@@ -1,6 +1,6 @@
 //! What an inspection says about bytes that fit their framing, and about bytes that do not.
 
-use crate::boards::{digitiser, frames};
+use crate::boards::{digitiser, frame_of, frames};
 use evb_sources::{
     ByteOrder, ClockField, Field, FrameChecksum, FrameEnd, Framing, Inspection, InspectionInput, InspectionLimits,
     InspectionReport,
@@ -85,4 +85,18 @@ fn a_file_is_a_capture_or_a_stream() {
     let limits = InspectionLimits { duration: Duration::from_secs(60), frames: u64::MAX };
     InspectionInput::new(&mut inspection, limits).read_file(file.path(), None).unwrap();
     assert_eq!(inspection.finish().frames, 9);
+}
+
+#[test]
+fn frames_of_other_sources_of_the_link_fit() {
+    let bytes: Vec<u8> = (1..10).flat_map(|n| [frame_of(7, n, 2), frame_of(9, n, 0)].concat()).collect();
+    let report = |ids: &[u64]| {
+        let mut inspection = Inspection::new(digitiser(), 4096, 3).beside(ids.to_vec());
+        inspection.push(&bytes);
+        inspection.finish()
+    };
+    let known = report(&[9, 11]);
+    assert!(known.fits() && (known.frames, known.others, known.first[1].offset) == (9, 9, 56), "{known:?}");
+    let unknown = report(&[11]);
+    assert!(!unknown.fits() && (unknown.frames, unknown.others, unknown.foreign) == (18, 0, 9), "{unknown:?}");
 }

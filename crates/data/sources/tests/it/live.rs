@@ -72,7 +72,14 @@ impl Listening {
 
 /// A source of evb's own framing.
 pub(crate) fn live(link: FrontEndLink, counter_bits: u8) -> LiveSpec {
-    LiveSpec { link, counter: EventCounter::new(counter_bits), framing: None, slices: None, control: None }
+    LiveSpec {
+        link,
+        counter: EventCounter::new(counter_bits),
+        framing: None,
+        slices: None,
+        control: None,
+        shared: Vec::new(),
+    }
 }
 
 pub(crate) fn tcp(counter_bits: u8) -> LiveSpec {

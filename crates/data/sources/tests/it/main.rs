@@ -10,6 +10,7 @@ mod framing;
 mod inspection;
 mod live;
 mod real_data;
+mod sharing;
 mod sizes;
 mod slices;
 mod sources;

@@ -238,7 +238,8 @@ fn run(link: FrontEndLink, framing: Framing, slicing: Slicing) -> (Vec<(u64, Byt
     let slices =
         LiveSlicing { slicing, offset: Span::ZERO, sort_depth: Span::from_millis(1), latency: Span::from_secs(1) };
     let counter = EventCounter { bits: 64, first: FirstCounter::Known(1) };
-    let spec = LiveSpec { link, counter, framing: Some(framing), slices: Some(slices), control: None };
+    let spec =
+        LiveSpec { link, counter, framing: Some(framing), slices: Some(slices), control: None, shared: Vec::new() };
     let SourceSpec::Live(spec) = SourceSpec::Live(spec.into()).sliced(slicing) else { panic!() };
     let live = Listening::start(&spec, 1 << 20);
     let (mut fragments, mut apart) = (Vec::new(), BTreeMap::new());
