@@ -74,6 +74,11 @@ fn boards(framing: &str, more: &str) -> String {
     )
 }
 
+/// Two boards with this framing that send datagrams.
+fn datagrams(framing: &str) -> String {
+    boards(framing, "").replace("\"tcp-client\", connect = \"board:1\"", "\"udp\", listen = \"board:0\"")
+}
+
 /// Two boards with hits in frames with this clock, in slices of time, and more keys of the first.
 fn sliced(clock: &str, hits: &str, more: &str) -> String {
     let framing = format!("size = \"64 B\"\n{clock}\nhits = {{ at = 8, size = \"8 B\", {hits} }}");
@@ -111,6 +116,11 @@ cases! {
     link_with_equal_source_ids: sharing(TCP_LINK, [ID_1; 2], "");
     link_with_different_framings: sharing(TCP_LINK, [ID_1, ID_2_BESIDE], "");
     link_between_processes: sharing(TCP_LINK, [ID_1, ID_2], "[transport]\ntype = \"shm\"\n");
+    framing_with_a_header_of_datagrams: datagrams("size = \"8 B\"\nstream_header = \"56 B\"");
+    framing_across_datagrams_of_a_stream: boards("size = \"8 B\"\nacross_datagrams = true", "");
+    framing_across_datagrams_without_a_magic: datagrams("size = \"8 B\"\nacross_datagrams = true");
+    framing_across_datagrams_without_a_checksum: datagrams("magic = \"ab\"\nsize = \"8 B\"\nacross_datagrams = true");
+    framing_across_datagrams_without_an_end: datagrams("magic = \"ab\"\nacross_datagrams = true");
     framing_without_a_place: boards("size = \"8 B\"\ncounter = { bits = 12 }", "");
     control_without_an_address: boards("size = \"8 B\"", ", control = {}");
     control_with_two_addresses: boards("size = \"8 B\"", ", control = { connect = \"a:1\", listen = \"a:2\" }");

@@ -550,6 +550,8 @@ fn full_board() -> SourceSpec {
             to: -2,
             order: ByteOrder::Little,
         }),
+        stream_header: 0,
+        across_datagrams: false,
         hits: None,
     };
     let counter = EventCounter { bits: 12, first: FirstCounter::Any };
@@ -588,18 +590,23 @@ fn full_lines() -> Framing {
         source: None,
         damaged: None,
         checksum: Some(FrameChecksum { kind, at: -3, from: 1, to: -3, order: ByteOrder::Big }),
+        stream_header: 56,
+        across_datagrams: false,
         hits: None,
     }
 }
 
 /// The framing of the capture of `full.toml`.
 fn full_packets() -> Framing {
+    let kind = "crc-32".parse().expect("a kind");
     Framing {
         magic: b"VM3".to_vec(),
         magic_at: 4,
-        end: FrameEnd::Datagram,
+        end: FrameEnd::Size(1400),
         counter: Some(Field::new(0, 32, ByteOrder::Big)),
-        checksum: None,
+        checksum: Some(FrameChecksum { kind, at: -4, from: 0, to: -4, order: ByteOrder::Big }),
+        stream_header: 0,
+        across_datagrams: true,
         ..full_lines()
     }
 }

@@ -140,6 +140,8 @@ fn small_frames(c: &mut Criterion) {
         source: None,
         damaged: None,
         checksum: Some(FrameChecksum { kind, at: -2, from: 0, to: -2, order: ByteOrder::Little }),
+        stream_header: 0,
+        across_datagrams: false,
         hits: None,
     };
     let mut frame = vec![0xef, 0xbe, 0xad, 0xde, 25, 0];

@@ -144,6 +144,12 @@ pub struct Framing {
     pub damaged: Option<Field>,
     /// The checksum.
     pub checksum: Option<FrameChecksum>,
+    /// Bytes of a file or of a connection before its first frame.
+    #[serde(default)]
+    pub stream_header: u32,
+    /// A frame may go on in the next datagram of its sender.
+    #[serde(default)]
+    pub across_datagrams: bool,
     /// The hits inside a frame. Without them, a frame is one hit where events are slices of time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hits: Option<Box<HitLayout>>,

@@ -1,10 +1,11 @@
 //! The UDP datagrams of a capture file, PCAP or PCAPNG.
 
-use etherparse::{SlicedPacket, TransportSlice};
+use etherparse::{NetSlice, SlicedPacket, TransportSlice};
 use pcap_parser::{Block, Linktype, PcapBlockOwned, PcapError, create_reader, traits::PcapReaderIterator};
 use std::{
     fs::File,
     io::{self, ErrorKind},
+    net::{IpAddr, SocketAddr},
     path::Path,
 };
 
@@ -18,6 +19,15 @@ pub struct Capture {
     port: Option<u16>,
     interfaces: Vec<Interface>,
     unreadable: u64,
+}
+
+/// The way of a datagram: its sender, and the port that it was sent to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Flow {
+    /// The sender.
+    pub from: SocketAddr,
+    /// The port that the datagram was sent to; 0 where there is one only.
+    pub to: u16,
 }
 
 /// The interface of a packet: its kind of link, and the ticks per second of its times.
@@ -43,12 +53,12 @@ impl Capture {
         self.unreadable
     }
 
-    /// Calls `take` with the time of capture in nanoseconds and the payload of the next datagram; returns false at the
-    /// end of the file.
+    /// Calls `take` with the time of capture in nanoseconds, the way and the payload of the next datagram; returns false at
+    /// the end of the file.
     ///
     /// # Errors
     /// If the file cannot be read further.
-    pub fn next(&mut self, take: impl FnOnce(u64, &[u8])) -> io::Result<bool> {
+    pub fn next(&mut self, take: impl FnOnce(u64, Flow, &[u8])) -> io::Result<bool> {
         let mut take = Some(take);
         loop {
             let size = match self.reader.next() {
@@ -57,8 +67,8 @@ impl Capture {
                     if let Some((time, interface, data, is_whole)) = packet {
                         match datagram(interface.link, data).filter(|_| is_whole) {
                             None => self.unreadable += 1,
-                            Some(Datagram::Udp(port, payload)) if self.port.is_none_or(|own| own == port) => {
-                                take.take().into_iter().for_each(|take| take(time, payload));
+                            Some(Datagram::Udp(flow, payload)) if self.port.is_none_or(|own| own == flow.to) => {
+                                take.take().into_iter().for_each(|take| take(time, flow, payload));
                             }
                             Some(Datagram::Udp(..) | Datagram::Other) => {}
                         }
@@ -119,8 +129,8 @@ fn packet<'a>(block: &PcapBlockOwned<'a>, interfaces: &mut Vec<Interface>) -> Op
 }
 
 enum Datagram<'a> {
-    /// The port that it was sent to, and its payload.
-    Udp(u16, &'a [u8]),
+    /// Its way and its payload.
+    Udp(Flow, &'a [u8]),
     Other,
 }
 
@@ -136,8 +146,16 @@ fn datagram(link: Linktype, packet: &[u8]) -> Option<Datagram<'_>> {
     if packet.is_ip_payload_fragmented() {
         return None;
     }
-    Some(match packet.transport {
-        Some(TransportSlice::Udp(udp)) => Datagram::Udp(udp.destination_port(), udp.payload()),
+    let source = match &packet.net {
+        Some(NetSlice::Ipv4(ip)) => Some(IpAddr::V4(ip.header().source_addr())),
+        Some(NetSlice::Ipv6(ip)) => Some(IpAddr::V6(ip.header().source_addr())),
+        _ => None,
+    };
+    Some(match (packet.transport, source) {
+        (Some(TransportSlice::Udp(udp)), Some(source)) => {
+            let flow = Flow { from: SocketAddr::new(source, udp.source_port()), to: udp.destination_port() };
+            Datagram::Udp(flow, udp.payload())
+        }
         _ => Datagram::Other,
     })
 }

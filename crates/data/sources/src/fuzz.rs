@@ -52,6 +52,8 @@ pub fn fuzz_board_frame(bytes: &[u8]) {
         source: Some((little(-2, 8), 1)),
         damaged: None,
         checksum: (choice & 8 == 0).then_some(checksum),
+        stream_header: 0,
+        across_datagrams: false,
         hits: None,
     };
     let mut scanner = FrameScanner::new(Arc::new(framing), LIMIT);

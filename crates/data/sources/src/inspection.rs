@@ -6,7 +6,9 @@ mod input;
 
 use crate::{
     board::{BoardFrame, FrameChecksum, FrameScanner, Framing, HitCutter},
+    capture::Flow,
     framing::FrameError,
+    live::MOST_FLOWS,
 };
 use evb_core::Span;
 pub use input::{InspectionInput, InspectionLimits};
@@ -27,12 +29,17 @@ const MOST_SHOWN: usize = 64;
 pub struct Inspection {
     framing: Arc<Framing>,
     scanner: FrameScanner,
+    /// The scanners of datagrams whose frames go on in the next one, the one that was heard last at the end.
+    streams: Vec<(Flow, FrameScanner)>,
+    max_fragment: u32,
     most_frames: usize,
     sample: Vec<u8>,
     /// Number of bytes before the next frame.
     offset: u64,
     /// Source ids of other sources.
     others: Vec<u64>,
+    /// Frames of sources that the experiment does not have fit, too.
+    is_file: bool,
     report: InspectionReport,
     last: Option<(u64, Option<u64>)>,
     /// Cuts hits out of the frames, near the time of the last one.
@@ -116,11 +123,14 @@ impl Inspection {
             scanner: FrameScanner::new(framing.clone(), max_fragment),
             cutter: HitCutter::new(framing.clone(), Span::ZERO),
             near: None,
+            streams: Vec::new(),
+            max_fragment,
             framing,
             most_frames,
             sample: Vec::new(),
             offset: 0,
             others: Vec::new(),
+            is_file: false,
             report: InspectionReport::default(),
             last: None,
         }
@@ -133,6 +143,13 @@ impl Inspection {
         self
     }
 
+    /// The source is a file, of which each source takes its own frames: those of others fit.
+    #[must_use]
+    pub const fn in_file(mut self) -> Self {
+        self.is_file = true;
+        self
+    }
+
     /// Number of frames so far.
     pub const fn frames(&self) -> u64 {
         self.report.frames
@@ -140,16 +157,43 @@ impl Inspection {
 
     /// Takes bytes of a stream.
     pub fn push(&mut self, bytes: &[u8]) {
-        self.take_sample(bytes);
+        let header = self.scanner.header().min(bytes.len());
+        self.offset += header as u64;
+        self.take_sample(&bytes[header..]);
         self.scanner.push(bytes);
         self.scan(false);
     }
 
     /// Takes a datagram.
-    pub fn push_datagram(&mut self, bytes: &[u8]) {
+    pub fn push_datagram(&mut self, flow: Flow, bytes: &[u8]) {
         self.take_sample(bytes);
+        if self.framing.across_datagrams {
+            return self.push_to(flow, bytes);
+        }
         self.scanner.clear();
         self.scanner.push(bytes);
+        self.scan(true);
+        self.leave();
+    }
+
+    /// Takes a datagram as the next piece of the stream of its flow.
+    fn push_to(&mut self, flow: Flow, bytes: &[u8]) {
+        let known = self.streams.iter().position(|(other, _)| *other == flow);
+        if known.is_none() && self.streams.len() == MOST_FLOWS {
+            let (_, oldest) = self.streams.remove(0);
+            self.end(oldest);
+        }
+        let scanner = known.map(|at| self.streams.remove(at).1);
+        self.scanner = scanner.unwrap_or_else(|| FrameScanner::new(self.framing.clone(), self.max_fragment));
+        self.scanner.push(bytes);
+        self.scan(false);
+        let empty = FrameScanner::new(self.framing.clone(), self.max_fragment);
+        self.streams.push((flow, std::mem::replace(&mut self.scanner, empty)));
+    }
+
+    /// Ends a stream.
+    fn end(&mut self, scanner: FrameScanner) {
+        self.scanner = scanner;
         self.scan(true);
         self.leave();
     }
@@ -158,6 +202,9 @@ impl Inspection {
     pub fn finish(mut self) -> InspectionReport {
         self.scan(true);
         self.leave();
+        for (_, scanner) in std::mem::take(&mut self.streams) {
+            self.end(scanner);
+        }
         self.report.guesses = guesses::guess(&self.framing, &self.report, &self.sample);
         self.report
     }
@@ -200,7 +247,8 @@ impl Inspection {
     }
 
     fn take(&mut self, frame: &BoardFrame) {
-        if !frame.is_ours && frame.source.is_some_and(|id| self.others.contains(&id)) {
+        let is_known = |id: u64| self.is_file || self.others.contains(&id);
+        if !frame.is_ours && frame.source.is_some_and(is_known) {
             self.report.others += 1;
             self.offset += frame.bytes.len() as u64;
             return;

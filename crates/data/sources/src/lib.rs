@@ -47,7 +47,7 @@ pub use board::{
     BoardFrame, ByteOrder, ChecksumKind, ClockField, CutHit, Encoding, Field, FrameChecksum, FrameEnd, FrameScanner,
     Framing, HitClock, HitCutter, HitLayout, MOST_CHIP_BITS, Marker, Tick, TimeField,
 };
-pub use capture::Capture;
+pub use capture::{Capture, Flow};
 pub use control_spec::{ControlLink, ControlSpec, Setting};
 pub use error::SourceError;
 pub use eudaq::{EudaqContents, EudaqError, EudaqEvent, EudaqFault, EudaqProducer, EudaqReader, EudaqSummary};

@@ -18,6 +18,7 @@ pub(crate) mod serial;
 mod shared;
 mod sliced;
 mod sockets;
+mod streams;
 
 use crate::{FrameError, FrontEndLink, HitFault, LiveSpec, OpenOptions, SourceError, path::resolve};
 use bytes::Bytes;
@@ -37,6 +38,7 @@ use std::{
     sync::Arc,
     thread::{self, JoinHandle},
 };
+pub(crate) use streams::MOST_FLOWS;
 
 /// An item from a live source.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -78,6 +78,7 @@ fn try_source(args: &TryArgs) -> Result<Outcome, Failure> {
     let same_link = |other: &&LiveSpec| other.link == live.link && other.can_share(live);
     let others = plan.sources.iter().filter_map(SourceSpec::live).filter(same_link).filter_map(LiveSpec::source_id);
     let inspection = Inspection::new(framing.clone(), plan.max_fragment().0 as u32, args.show).beside(others.collect());
+    let inspection = if live.link.file().is_some() { inspection.in_file() } else { inspection };
     let report = inspect(args, live, inspection, &plan.data_directory)?;
     match args.json {
         true => println!("{}", serde_json::to_string(&report).map_err(Failure::new)?),

@@ -11,6 +11,10 @@ mod hits;
 const MOST_MARKER: usize = 64;
 /// Most bytes before or behind a field.
 const MOST_AT: i64 = 1 << 16;
+/// Most bytes before the first frame.
+const MOST_HEADER: ByteCount = ByteCount(1 << 30);
+/// Types of sources whose frames come in datagrams.
+const OF_DATAGRAMS: [&str; 2] = ["udp", "pcap"];
 
 pub(super) const FRAMING: &[Key] = &[
     key("order", KeyKind::Word(&ORDER), KeyDefault::Text("little"), "byte order of all numbers"),
@@ -34,6 +38,16 @@ pub(super) const FRAMING: &[Key] = &[
     optional("source", KeyKind::Section(SOURCE_ID), "the id of the board; frames with another are refused"),
     optional("damaged", KeyKind::Section(FIELD), "bits that are not 0 in a frame that the board knows to be damaged"),
     optional("checksum", KeyKind::Section(CHECKSUM), "the checksum of the frame"),
+    optional(
+        "stream_header",
+        bytes(1, MOST_HEADER),
+        "bytes before the first frame of a file, or of each connection, that are none of a frame",
+    ),
+    optional(
+        "across_datagrams",
+        KeyKind::Flag,
+        "true for frames that go on in the next datagram of their sender; they need a magic and a checksum",
+    ),
     optional(
         "hits",
         KeyKind::Section(hits::HITS),
@@ -156,8 +170,14 @@ fn describe(table: View<'_>) -> Framing {
         source: field("source").map(|field| (field, table.integer("source.value"))),
         damaged: field("damaged"),
         checksum: table.has("checksum").then(|| checksum(table)).flatten(),
+        stream_header: table.maybe_quantity::<ByteCount>("stream_header").map_or(0, |header| header.0 as u32),
+        across_datagrams: goes_across(table),
         hits: hits::make(table).map(Box::new),
     }
+}
+
+fn goes_across(table: View<'_>) -> bool {
+    table.has("across_datagrams") && table.flag("across_datagrams")
 }
 
 fn field(framing: View<'_>, name: &str) -> Field {
@@ -200,6 +220,7 @@ pub(super) fn check(source: View<'_>) -> Option<Problem> {
     texts(table)
         .or_else(|| widths(table))
         .or_else(|| one_end(table, source, origin))
+        .or_else(|| streams(table, source))
         .or_else(|| sizes(table))
         .or_else(|| hits::check(table))
         .or_else(|| one_width(table, source))
@@ -247,7 +268,7 @@ fn one_end(table: View<'_>, source: View<'_>, origin: Option<crate::tree::Origin
     let given: Vec<_> = ["size", "length", "end"].into_iter().filter(|name| table.has(name)).collect();
     match given[..] {
         [_] => None,
-        [] if ["udp", "pcap"].contains(&source.text("type")) => None,
+        [] if OF_DATAGRAMS.contains(&source.text("type")) && !goes_across(table) => None,
         [] => {
             let help = "add size = \"...\", length = { at = ..., bits = ... } or end = \"...\" to the framing";
             Some(Problem::new("the framing does not say where a frame ends", help).at(origin, "no end"))
@@ -258,6 +279,30 @@ fn one_end(table: View<'_>, source: View<'_>, origin: Option<crate::tree::Origin
             Some(problem.at(table.origin(first), "one").at(table.origin(second), "another"))
         }
     }
+}
+
+/// What comes before the first frame has a place in streams, and frames that go on in the next datagram are found again.
+fn streams(table: View<'_>, source: View<'_>) -> Option<Problem> {
+    let (kind, is_across) = (source.text("type"), goes_across(table));
+    let has_datagrams = OF_DATAGRAMS.contains(&kind);
+    if table.has("stream_header") && has_datagrams {
+        let message = format!("`stream_header` comes before the first frame of a stream, and {kind:?} has datagrams");
+        let help = "leave it out: what comes before the frames of each datagram is a part of the first frame";
+        return Some(Problem::new(message, help).at(table.origin("stream_header"), "no stream"));
+    }
+    if is_across && !has_datagrams {
+        let message = format!("`across_datagrams` is for frames in datagrams, and {kind:?} has a stream");
+        let help = "leave it out: frames of a stream may be cut anywhere";
+        return Some(Problem::new(message, help).at(table.origin("across_datagrams"), "no datagrams"));
+    }
+    let missing = ["magic", "checksum"].into_iter().find(|name| is_across && !table.has(name))?;
+    let why = match missing {
+        "magic" => "the next frame would not be found behind a lost datagram",
+        _ => "a frame that lost a datagram in its middle would look whole",
+    };
+    let help = format!("add the `{missing}` of the frames; without it, each datagram must have whole frames");
+    let problem = Problem::new(format!("`across_datagrams` needs a `{missing}`: without it {why}"), help);
+    Some(problem.at(table.origin("across_datagrams"), "here"))
 }
 
 /// All fields lie within a frame, and a checksum covers something.

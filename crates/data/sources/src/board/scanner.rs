@@ -48,13 +48,15 @@ pub struct BoardFrame {
     pub bytes: Bytes,
 }
 
-/// Extracts the frames of one connection or datagram socket.
+/// Extracts the frames of one connection or datagram socket, from behind the header of the stream on.
 #[derive(Debug)]
 pub struct FrameScanner {
     framing: Arc<Framing>,
     shortest: usize,
     most: usize,
     buffer: StreamBuffer,
+    /// Bytes that still come before the first frame.
+    header: usize,
     in_step: bool,
     /// Bytes that were passed over since the last frame, and the first of them.
     skipped: usize,
@@ -72,6 +74,7 @@ impl FrameScanner {
         Self {
             shortest: framing.shortest(),
             most: max_fragment as usize,
+            header: framing.stream_header as usize,
             framing,
             buffer: StreamBuffer::default(),
             in_step: true,
@@ -85,9 +88,22 @@ impl FrameScanner {
 
     /// Takes bytes.
     pub fn push(&mut self, bytes: &[u8]) {
+        let header = self.header.min(bytes.len());
+        self.header -= header;
         if !self.ended {
-            self.buffer.push(bytes);
+            self.buffer.push(&bytes[header..]);
         }
+    }
+
+    /// Number of bytes that still come before the first frame.
+    pub(crate) const fn header(&self) -> usize {
+        self.header
+    }
+
+    /// Returns true if all bytes so far are those of whole frames, or of none.
+    pub fn is_at_boundary(&self) -> bool {
+        let is_new = self.header == self.framing.stream_header as usize;
+        self.buffer.is_empty() && (self.header == 0 || is_new)
     }
 
     /// The next frame, or `None` if more bytes are needed.
@@ -122,6 +138,7 @@ impl FrameScanner {
     /// Forgets the bytes of an unfinished frame: the next ones begin a frame.
     pub fn clear(&mut self) {
         self.buffer.clear();
+        self.header = 0;
         self.in_step = true;
         self.skipped = 0;
         self.ended = false;

@@ -2,7 +2,7 @@
 
 use super::Inspection;
 use crate::{
-    Capture, FrontEndLink, SourceError,
+    Capture, Flow, FrontEndLink, SourceError,
     live::{connector, quiet::wait_for_input, readers::passes, serial::SerialLine},
     path::resolve,
 };
@@ -92,7 +92,7 @@ impl<'a> InspectionInput<'a> {
 
     fn read_capture(&mut self, path: &Path, port: Option<u16>) -> io::Result<()> {
         let mut capture = Capture::open(path, port)?;
-        while capture.next(|_, datagram| self.inspection.push_datagram(datagram))? {}
+        while capture.next(|_, flow, datagram| self.inspection.push_datagram(flow, datagram))? {}
         Ok(())
     }
 
@@ -150,8 +150,8 @@ impl<'a> InspectionInput<'a> {
         socket.set_nonblocking(true)?;
         while !self.is_over() {
             if wait_for_input(&socket) {
-                match socket.recv(&mut bytes) {
-                    Ok(read) => self.inspection.push_datagram(&bytes[..read]),
+                match socket.recv_from(&mut bytes) {
+                    Ok((read, from)) => self.inspection.push_datagram(Flow { from, to: 0 }, &bytes[..read]),
                     Err(error) if passes(&error) => {}
                     Err(error) => return Err(error),
                 }

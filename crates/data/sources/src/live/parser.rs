@@ -140,7 +140,7 @@ impl Parser {
     pub(super) fn is_at_boundary(&self) -> bool {
         match self {
             Self::Own(parser, _) => parser.is_at_boundary(),
-            Self::Board(scanner, _) => scanner.unfinished().is_empty(),
+            Self::Board(scanner, _) => scanner.is_at_boundary(),
         }
     }
 

@@ -8,9 +8,10 @@ use super::{
     serial::SerialLine,
     sockets::keep_alive,
     spawn,
+    streams::Streams,
 };
 use crate::{
-    capture::Capture,
+    capture::{Capture, Flow},
     eudaq::{EudaqError, EudaqEvent, EudaqFault, EudaqProducer, EudaqReader},
     framing::FrameError,
 };
@@ -199,18 +200,18 @@ pub(super) fn start_capture(path: &Path, (port, paced): (Option<u16>, bool), lin
 }
 
 fn read_capture(mut capture: Capture, paced: bool, link: &Link) {
-    let mut parser = Parser::new(link);
+    let mut datagrams = Datagrams::new(link);
     let (start, mut first) = (Instant::now(), None);
     let watch = link.sockets.watch_file();
     let mut next = || {
-        capture.next(|time, datagram| {
+        capture.next(|time, flow, datagram| {
             let since = Duration::from_nanos(time.saturating_sub(*first.get_or_insert(time)));
             watch.set_busy(!paced);
             while paced && !link.stopped() && start.elapsed() < since {
                 thread::park_timeout((since - start.elapsed().min(since)).min(POLL));
             }
             watch.set_busy(true);
-            take_datagram(&mut parser, datagram, None, link, |_| ());
+            datagrams.take(flow, datagram, |_, _| ());
         })
     };
     let end = loop {
@@ -220,6 +221,7 @@ fn read_capture(mut capture: Capture, paced: bool, link: &Link) {
             Err(error) => break Err(error),
         }
     };
+    datagrams.end();
     if let Err(error) = end {
         link.reject(RejectKind::CutOff, None, error.to_string().as_bytes());
     }
@@ -317,32 +319,9 @@ impl Reading<'_> {
     /// Delivers all whole frames; returns false if the stream cannot be used any more. `read` is the last input, and
     /// `settles` says that nothing has come for a while.
     fn drain(&mut self, parser: &mut Parser, read: &[u8], settles: bool) -> bool {
-        let is_usable = loop {
-            match parser.pop(settles) {
-                Ok(None) => break true,
-                Ok(Some(parsed)) => {
-                    if !self.let_pass(parsed.to.is_some()) || !take(parsed, self.peer, self.link) {
-                        break false;
-                    }
-                }
-                Err(error) => {
-                    self.link.reject_frame(error, self.peer, parser.skipped().unwrap_or(read));
-                    if error.ends_stream() || !self.keep_skipped(error, parser) {
-                        break false;
-                    }
-                }
-            }
-        };
-        self.link.wake();
-        is_usable
-    }
-
-    /// Delivers the bytes between two frames, as many as a fragment may have; returns false if nobody takes them.
-    fn keep_skipped(&self, error: FrameError, parser: &Parser) -> bool {
-        let skipped = parser.skipped().filter(|_| matches!(error, FrameError::Skipped { .. }));
-        skipped.is_none_or(|bytes| {
-            let kept = bytes.len().min(self.link.frames.max_fragment as usize);
-            self.link.deliver(0, LiveItem::Skipped { bytes: Bytes::copy_from_slice(&bytes[..kept]) })
+        let (link, peer) = (self.link, self.peer);
+        drain(parser, (link, peer), read, settles, |parsed| {
+            self.let_pass(parsed.to.is_some()) && take(parsed, peer, link)
         })
     }
 
@@ -366,55 +345,123 @@ impl Reading<'_> {
     }
 }
 
+/// Passes all whole frames of a stream to `take`; returns false if the stream cannot be used any more, or `take` returns
+/// false. `read` is the last input, and `settles` says that nothing has come for a while.
+pub(super) fn drain(
+    parser: &mut Parser,
+    (link, peer): (&Link, Option<SocketAddr>),
+    read: &[u8],
+    settles: bool,
+    mut take: impl FnMut(Parsed) -> bool,
+) -> bool {
+    let is_usable = loop {
+        match parser.pop(settles) {
+            Ok(None) => break true,
+            Ok(Some(parsed)) => {
+                if !take(parsed) {
+                    break false;
+                }
+            }
+            Err(error) => {
+                link.reject_frame(error, peer, parser.skipped().unwrap_or(read));
+                if error.ends_stream() || !keep_skipped(error, parser, link) {
+                    break false;
+                }
+            }
+        }
+    };
+    link.wake();
+    is_usable
+}
+
+/// Delivers the bytes between two frames, as many as a fragment may have; returns false if nobody takes them.
+fn keep_skipped(error: FrameError, parser: &Parser, link: &Link) -> bool {
+    let skipped = parser.skipped().filter(|_| matches!(error, FrameError::Skipped { .. }));
+    skipped.is_none_or(|bytes| {
+        let kept = bytes.len().min(link.frames.max_fragment as usize);
+        link.deliver(0, LiveItem::Skipped { bytes: Bytes::copy_from_slice(&bytes[..kept]) })
+    })
+}
+
 /// Receives datagrams until the source stops.
 pub(super) fn read_datagrams(socket: &UdpSocket, link: &Link) {
     let mut bytes = vec![0; READ_SIZE];
-    let mut parser = Parser::new(link);
+    let mut datagrams = Datagrams::new(link);
     let (mut open, mut sender) = (None, None);
+    let mut note = |from: SocketAddr, parsed: &Parsed| {
+        if parsed.to.is_some() && sender.replace(from) != Some(from) {
+            open.get_or_insert_with(|| link.connected(None));
+            link.note_sender(Some(from));
+        }
+    };
     let Ok(watch) = link.frames.have_times().then(|| link.sockets.watch(socket)).transpose() else { return };
     while !link.stopped() {
         if !watch.as_ref().is_none_or(SocketWatch::wait) {
+            datagrams.settle(&mut note);
             continue;
         }
         match socket.recv_from(&mut bytes) {
-            Ok((read, peer)) => {
-                take_datagram(&mut parser, &bytes[..read], Some(peer), link, |parsed| {
-                    if parsed.to.is_some() && sender.replace(peer) != Some(peer) {
-                        open.get_or_insert_with(|| link.connected(None));
-                        link.note_sender(Some(peer));
-                    }
-                });
-            }
-            Err(error) if passes(&error) => {}
+            Ok((read, from)) => datagrams.take(Flow { from, to: 0 }, &bytes[..read], &mut note),
+            Err(error) if passes(&error) => datagrams.settle(&mut note),
             // An error of a datagram socket belongs to one datagram; do not spin if it does not.
             Err(_) => thread::park_timeout(ACCEPT_POLL),
         }
     }
 }
 
-/// Delivers the frames of a datagram, each of which `note` sees before.
-fn take_datagram(
-    parser: &mut Parser,
-    datagram: &[u8],
-    peer: Option<SocketAddr>,
-    link: &Link,
-    mut note: impl FnMut(&Parsed),
-) {
-    parser.read_datagram(datagram, |read| match read {
-        Ok(parsed) => {
-            note(&parsed);
-            take(parsed, peer, link)
+/// The frames of datagrams.
+enum Datagrams<'a> {
+    /// Each datagram has whole frames.
+    Whole(Parser, &'a Link),
+    /// Frames go on in the next datagram.
+    Streams(Streams<'a>),
+}
+
+impl<'a> Datagrams<'a> {
+    fn new(link: &'a Link) -> Self {
+        match link.frames.framing.as_ref().is_some_and(|framing| framing.across_datagrams) {
+            true => Self::Streams(Streams::new(link)),
+            false => Self::Whole(Parser::new(link), link),
         }
-        Err(error) => {
-            link.reject_frame(error, peer, datagram);
-            true
+    }
+
+    /// Delivers frames, each of which `note` sees before, with its sender.
+    fn take(&mut self, flow: Flow, datagram: &[u8], mut note: impl FnMut(SocketAddr, &Parsed)) {
+        let (parser, link) = match self {
+            Self::Streams(streams) => return streams.take(flow, datagram, |parsed| note(flow.from, parsed)),
+            Self::Whole(parser, link) => (parser, *link),
+        };
+        let peer = (!link.is_file).then_some(flow.from);
+        parser.read_datagram(datagram, |read| match read {
+            Ok(parsed) => {
+                note(flow.from, &parsed);
+                take(parsed, peer, link)
+            }
+            Err(error) => {
+                link.reject_frame(error, peer, datagram);
+                true
+            }
+        });
+        link.wake();
+    }
+
+    /// Delivers what can be told when nothing has come for a while.
+    fn settle(&mut self, mut note: impl FnMut(SocketAddr, &Parsed)) {
+        if let Self::Streams(streams) = self {
+            streams.settle(|flow, parsed| note(flow.from, parsed));
         }
-    });
-    link.wake();
+    }
+
+    /// Nothing more comes.
+    fn end(self) {
+        if let Self::Streams(streams) = self {
+            streams.end();
+        }
+    }
 }
 
 /// Delivers one frame; returns false if the receiver is gone.
-fn take(Parsed { to, item }: Parsed, peer: Option<SocketAddr>, link: &Link) -> bool {
+pub(super) fn take(Parsed { to, item }: Parsed, peer: Option<SocketAddr>, link: &Link) -> bool {
     if let Some(to) = to {
         return link.deliver(to, item);
     }

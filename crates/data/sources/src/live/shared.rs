@@ -10,7 +10,10 @@ use std::{
 /// The links that sources of one process share. A link is read when all its sources have joined it, so that no frame comes
 /// before its source is there.
 #[derive(Clone, Default)]
-pub struct SharedLinks(Arc<Mutex<Vec<(FrontEndLink, Weak<Link>)>>>);
+pub struct SharedLinks(Arc<Mutex<Vec<SharedLink>>>);
+
+/// A link by its description.
+type SharedLink = (FrontEndLink, Weak<Link>);
 
 impl SharedLinks {
     /// Starts a source as [`LiveSource::start`] does, but for a link that it shares.

@@ -36,6 +36,8 @@ pub(crate) fn digitiser() -> Framing {
             to: -2,
             order: ByteOrder::Little,
         }),
+        stream_header: 0,
+        across_datagrams: false,
         hits: None,
     }
 }
@@ -256,7 +258,7 @@ pub(crate) fn spec(link: FrontEndLink) -> LiveSpec {
     }
 }
 
-fn counters(items: &[LiveItem]) -> Vec<u64> {
+pub(crate) fn counters(items: &[LiveItem]) -> Vec<u64> {
     let counter = |item: &LiveItem| if let LiveItem::Fragment { counter, .. } = item { *counter } else { u64::MAX };
     items.iter().map(counter).collect()
 }
@@ -289,6 +291,31 @@ fn a_file_is_read_to_its_end() {
     assert_eq!(rejected.into_iter().collect::<Vec<_>>(), [(RejectKind::Garbage, 1), (RejectKind::CutOff, 1)]);
 }
 
+/// Each connection has its header, and each file. One that ends within it is cut off.
+#[test]
+fn what_comes_before_the_first_frame_is_left_out() {
+    let framing = |header| Some(Framing { stream_header: header, ..digitiser() });
+    let board = TcpListener::bind("127.0.0.1:0").unwrap();
+    let link = FrontEndLink::TcpClient(board.local_addr().unwrap().to_string());
+    let live = Listening::start(&LiveSpec { framing: framing(7), ..spec(link) }, MOST);
+    for from in [1, 11] {
+        let (mut evb, _) = board.accept().unwrap();
+        // What looks like a frame there is none.
+        [&MAGIC[..], b"abc", &frames(from..from + 10)].iter().for_each(|bytes| evb.write_all(bytes).unwrap());
+        let items: Vec<_> = (0..10).map(|_| live.next()).collect();
+        assert_eq!(counters(&items), (from..from + 10).map(u64::from).collect::<Vec<_>>());
+    }
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(&file, [b"header".as_slice(), &frames(1..10)].concat()).unwrap();
+    let read = |header| {
+        let link = FrontEndLink::File(file.path().into());
+        let (items, rejected) = Listening::start(&LiveSpec { framing: framing(header), ..spec(link) }, MOST).run();
+        (counters(&items), rejected.into_iter().collect::<Vec<_>>())
+    };
+    assert_eq!(read(6), ((1..10).collect(), vec![]));
+    assert_eq!(read(1000), (vec![], vec![(RejectKind::CutOff, 1)]));
+}
+
 #[test]
 fn a_datagram_may_hold_several_frames() {
     let live = Listening::start(&spec(FrontEndLink::Udp("127.0.0.1:0".into())), MOST);
@@ -305,29 +332,36 @@ fn a_datagram_may_hold_several_frames() {
 
 /// A PCAP file with these datagrams to port 6006, one to another port before them, and one that was cut off.
 fn capture(datagrams: &[Vec<u8>]) -> Vec<u8> {
+    let mut file = capture_header();
+    add_packet(&mut file, (1, 53), b"another", usize::MAX);
+    datagrams.iter().for_each(|datagram| add_packet(&mut file, (1, 6006), datagram, usize::MAX));
+    add_packet(&mut file, (1, 6006), b"cut off", 45);
+    file
+}
+
+pub(crate) fn capture_header() -> Vec<u8> {
     let mut file = 0xa1b2_c3d4_u32.to_le_bytes().to_vec();
     file.extend([2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0, 0, 1, 0, 0, 0]);
-    let mut packet = |port: u16, payload: &[u8], captured: usize| {
-        let mut bytes = vec![2; 12];
-        bytes.extend([8, 0, 0x45, 0]);
-        bytes.extend((28 + payload.len() as u16).to_be_bytes());
-        bytes.extend([0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
-        bytes.extend([0, 9]);
-        bytes.extend(port.to_be_bytes());
-        bytes.extend((8 + payload.len() as u16).to_be_bytes());
-        bytes.extend([0, 0]);
-        bytes.extend(payload);
-        let length = bytes.len();
-        bytes.truncate(captured);
-        file.extend([0; 8]);
-        file.extend((bytes.len() as u32).to_le_bytes());
-        file.extend((length as u32).to_le_bytes());
-        file.extend(&bytes);
-    };
-    packet(53, b"another", usize::MAX);
-    datagrams.iter().for_each(|datagram| packet(6006, datagram, usize::MAX));
-    packet(6006, b"cut off", 45);
     file
+}
+
+/// Adds a datagram from a host to a port, of which this number of bytes was captured.
+pub(crate) fn add_packet(file: &mut Vec<u8>, (host, port): (u8, u16), payload: &[u8], captured: usize) {
+    let mut bytes = vec![2; 12];
+    bytes.extend([8, 0, 0x45, 0]);
+    bytes.extend((28 + payload.len() as u16).to_be_bytes());
+    bytes.extend([0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, host, 10, 0, 0, 200]);
+    bytes.extend([0, 9]);
+    bytes.extend(port.to_be_bytes());
+    bytes.extend((8 + payload.len() as u16).to_be_bytes());
+    bytes.extend([0, 0]);
+    bytes.extend(payload);
+    let length = bytes.len();
+    bytes.truncate(captured);
+    file.extend([0; 8]);
+    file.extend((bytes.len() as u32).to_le_bytes());
+    file.extend((length as u32).to_le_bytes());
+    file.extend(&bytes);
 }
 
 #[test]

@@ -14,4 +14,5 @@ mod sharing;
 mod sizes;
 mod slices;
 mod sources;
+mod streams;
 mod support;
