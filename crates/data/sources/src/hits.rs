@@ -11,13 +11,13 @@ use crate::{
     draw::{bits, key},
     path::resolve,
     payload,
+    slicing::Slicing,
     source::{ReadOutcome, Room},
     spec::Feed,
 };
-use evb_core::{EventId, Frequency, Span};
+use evb_core::{EventId, Frequency};
 use rand_distr::{Distribution as _, Poisson, StandardUniform};
 use rand_xoshiro::{SplitMix64, rand_core::SeedableRng as _};
-use serde::{Deserialize, Serialize};
 use std::{
     fs::File,
     io::{self, BufReader, Read},
@@ -34,34 +34,6 @@ const MAX_SLICES: usize = 1 << 24;
 const DRAWN_TOGETHER: f64 = 16.0;
 /// Purpose of the draws of this module, beside seed and source.
 const HITS: u64 = 3;
-
-/// The slices of the time: event n is slice n, counted from 1.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Slicing {
-    /// Time from the start of a slice to that of the next one, in whole nanoseconds.
-    pub length: Span,
-    /// Time after its end whose hits belong to a slice, too.
-    pub overlap: Span,
-    /// Start of the first slice in nanoseconds, by the clock of the hits; 0 if the file does not say.
-    pub from_ns: Option<u64>,
-}
-
-impl Slicing {
-    fn start(&self) -> u64 {
-        self.from_ns.unwrap_or(0)
-    }
-
-    /// The time of a slice with its overlap, in nanoseconds.
-    pub fn window(&self, slice: EventId) -> Range<u64> {
-        let length = nanoseconds(self.length).max(1);
-        let start = self.start().saturating_add(slice.0.saturating_sub(1).saturating_mul(length));
-        start..start.saturating_add(length).saturating_add(nanoseconds(self.overlap))
-    }
-}
-
-const fn nanoseconds(span: Span) -> u64 {
-    span.0 / 1000
-}
 
 /// The reason why a file is not a stream of hits.
 #[derive(Debug, thiserror::Error)]
@@ -336,7 +308,7 @@ impl Slices {
 mod tests {
     use super::*;
     use bytes::BytesMut;
-    use evb_core::ByteCount;
+    use evb_core::{ByteCount, Span};
     use std::{collections::BTreeSet, io::Write as _};
 
     const SLICING: Slicing =

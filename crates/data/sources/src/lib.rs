@@ -39,6 +39,7 @@ mod path;
 pub mod payload;
 mod size;
 mod slicer;
+mod slicing;
 mod source;
 mod spec;
 mod stream_buffer;
@@ -57,12 +58,13 @@ pub use fed::{
 };
 pub use feed::{FeedError, FeedOptions, FeedProgress, FeedProtocol, feed};
 pub use framing::{Frame, FrameError, FrameParser, HEADER_SIZE, decode_datagram, encode};
-pub use hits::{HIT_TIME_BYTES, HitsError, Slicing};
+pub use hits::{HIT_TIME_BYTES, HitsError};
 pub use inspection::{InspectedFrame, Inspection, InspectionInput, InspectionLimits, InspectionReport};
 pub use live::{
     Connections, DatagramBuffer, INLET_BITS, LiveItem, LiveSource, Refused, RejectKind, SharedLinks, note_shared_links,
 };
 pub use size::{MIN_DRAWN_SIZE, SizeModel};
 pub use slicer::{HitFault, LiveSlicing, SlicedHit, Slicer, SlicerItem};
+pub use slicing::Slicing;
 pub use source::{OpenOptions, ReadOutcome, Room, Source};
 pub use spec::{Feed, FrontEndLink, LiveSpec, SourceSpec};

@@ -12,22 +12,23 @@
 //! hits of other frames confirm it ([`doubt`]).
 
 mod doubt;
-mod windows;
 
-use crate::hits::{HIT_TIME_BYTES, Slicing};
+use crate::{
+    hits::HIT_TIME_BYTES,
+    slicing::{Slicing, Windows},
+};
 use bytes::{BufMut as _, Bytes, BytesMut};
 use doubt::{Doubt, Doubted};
 use evb_core::{Span, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
-use windows::Windows;
 
 /// Slices by which a hit may be ahead of the newest one and be believed at once.
 const REACH: i64 = 1024;
 /// Most slices by which confirmed hits may be ahead: each of those between becomes an event.
 const MOST_LEAP: i64 = 1 << 24;
 /// Most bytes of hits in slices that are not complete. Above it, the oldest slice is handed out early.
-const MOST_OPEN: usize = 64 << 20;
+pub(crate) const MOST_OPEN: usize = 64 << 20;
 /// Memory of a hit in an open slice beside its bytes.
 const HIT_BYTES: usize = size_of::<SlicedHit>();
 /// Picoseconds of the host's time in one of the drift of two clocks: 50 parts in a million.

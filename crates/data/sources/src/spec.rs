@@ -1,6 +1,6 @@
 //! The typed description of a source, as the experiment file resolves to it.
 
-use crate::{ControlSpec, SourceError, board::Framing, eudaq::EudaqProducer, hits::Slicing, slicer::LiveSlicing};
+use crate::{ControlSpec, SourceError, board::Framing, eudaq::EudaqProducer, slicer::LiveSlicing, slicing::Slicing};
 use evb_core::{ByteCount, EventCounter, FirstCounter, Frequency, Span};
 use serde::{Deserialize, Serialize};
 use std::{
