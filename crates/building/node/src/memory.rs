@@ -6,6 +6,7 @@ use evb_events::{MAX_EVENTS_PER_FILE, WRITER_BUFFER_BYTES};
 use evb_experiment::{Keep, Plan};
 use evb_filter::Memory;
 use evb_protocol::{Config, Fragment, ManagerMachine, ReadoutMachine};
+use evb_sources::SourceSpec;
 use evb_transport::MemoryOfNode;
 use evb_transport_registry::TransportChoice;
 
@@ -52,7 +53,8 @@ impl MemoryBound {
                 config.most_buffered().0
                     + listed(config, ReadoutMachine::<Bytes>::EVENT_BYTES)
                     + unmatched(config)
-                    + set_apart(plan),
+                    + set_apart(plan)
+                    + live(plan),
             ),
             builder_unit: node(
                 under_construction(plan).saturating_add(writer(plan)).saturating_add(filter_units(plan)),
@@ -129,6 +131,13 @@ fn set_apart(plan: &Plan) -> u64 {
     if is_stored { plan.building.most_buffered().0 + writer(plan) } else { 0 }
 }
 
+/// The largest live source: what it has read and its unit has not taken, and the blocks that it keeps to read into them again.
+fn live(plan: &Plan) -> u64 {
+    let max_fragment = u32::try_from(plan.max_fragment().0).unwrap_or(u32::MAX);
+    let lives = plan.sources.iter().filter_map(SourceSpec::live);
+    lives.map(|live| live.most_memory(max_fragment)).max().unwrap_or(0)
+}
+
 /// Largest memory of a node's transports for all its peers.
 fn transport(plan: &Plan) -> u64 {
     let of_one = |transport: &TransportChoice| {
@@ -173,6 +182,24 @@ slots = 100
         assert!(more.builder_unit.events - processes.builder_unit.events > 3 * (64 << 10));
         let larger = bound(&["transport.type=shm", "readout.buffer_bytes=\"9 MiB\""]);
         assert_eq!(larger.total() - processes.total(), 3 << 20, "one more for each readout unit");
+    }
+
+    /// A live source holds what its unit has not taken, and keeps blocks for each connection.
+    #[test]
+    fn live_sources_are_in_the_bound() {
+        let of = |source: &str| {
+            let text = format!(
+                "[trigger]\ntype = \"data\"\n[readout]\nunits = 1\nsource = {{ {source} }}\n[builder]\nunits = 1\n"
+            );
+            let experiment = Experiment::parse(&text, "test.toml", &[]).unwrap_or_else(|error| panic!("{error:?}"));
+            let plan = &experiment.plans()[0];
+            let live = plan.sources[0].live().expect("a live source").most_memory(plan.max_fragment().0 as u32);
+            (MemoryBound::of(plan).readout_unit.events, live)
+        };
+        let (client, of_client) = of("type = \"tcp-client\", connect = \"a:1\"");
+        let (listening, of_listening) = of("type = \"tcp\", listen = \"a:1\"");
+        assert!(of_client > 96 << 20 && of_listening > 16 * (32 << 20), "{of_client} {of_listening}");
+        assert_eq!(listening - client, of_listening - of_client);
     }
 
     #[test]

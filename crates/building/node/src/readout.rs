@@ -314,8 +314,9 @@ impl ReadoutNode {
 /// A link that sources share is read by one process.
 fn needs_threads(unit: SourceId, live: &LiveSpec) -> NodeError {
     let place = live.link.place();
-    NodeError::new(format!("readout unit {unit}: other units share its link {place:?}, and are other processes"))
-        .hint("let the units be threads of one process: leave out --processes, and [transport] or a transport of threads")
+    NodeError::new(format!("readout unit {unit}: other units share its link {place:?}, and are other processes")).hint(
+        "let the units be threads of one process: leave out --processes, and [transport] or a transport of threads",
+    )
 }
 
 /// A hit that is in no slice.

@@ -9,6 +9,7 @@
 pub(crate) mod connector;
 mod inlet;
 mod link;
+mod memory;
 mod outlet;
 mod parser;
 mod queue;

@@ -26,16 +26,19 @@ pub(super) struct Outlet {
 impl Outlet {
     /// The outlet of the source with this id, for fragments of up to `max_fragment` bytes.
     pub(super) fn new(id: u64, max_fragment: u32, waker: Arc<dyn Fn() + Send + Sync>) -> Self {
-        let [fewest, most] = QUEUE_ITEMS;
-        let items = (QUEUE_BYTES / max_fragment.max(1) as usize).clamp(fewest, most);
         Self {
             id,
-            queue: Queue::new(items),
+            queue: Queue::new(queue_items(max_fragment)),
             waker,
             any_rejected: AtomicBool::new(false),
             rejected: [const { AtomicU64::new(0) }; RejectKind::ALL.len()],
             refused: [const { OnceLock::new() }; RejectKind::ALL.len()],
         }
+    }
+
+    /// Most bytes of fragments in the queue, and taken from it at once.
+    pub(super) fn most_memory(max_fragment: u32) -> u64 {
+        2 * queue_items(max_fragment) as u64 * u64::from(max_fragment)
     }
 
     pub(super) fn wake(&self) {
@@ -60,4 +63,10 @@ impl Outlet {
         self.any_rejected.store(true, Ordering::Release);
         Some(LiveItem::Rejected { kind, count, first })
     }
+}
+
+/// Most fragments in the queue.
+fn queue_items(max_fragment: u32) -> usize {
+    let [fewest, most] = QUEUE_ITEMS;
+    (QUEUE_BYTES / max_fragment.max(1) as usize).clamp(fewest, most)
 }

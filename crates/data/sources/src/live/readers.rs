@@ -32,7 +32,7 @@ use std::{
 
 /// Most front ends that may be connected at a time. When there are as many, a new one replaces the oldest that has sent no
 /// frame yet.
-const MAX_CONNECTIONS: usize = 16;
+pub(super) const MAX_CONNECTIONS: usize = 16;
 /// Reads without data after which a connection has nothing under way.
 const SILENT_READS: u64 = 2;
 /// Bytes that can be under way in a connection, in the buffers of both ends: above it, two front ends send at once.
@@ -42,7 +42,7 @@ pub(super) const POLL: Duration = Duration::from_millis(50);
 /// Longest wait of a new connection.
 pub(super) const ACCEPT_POLL: Duration = Duration::from_millis(5);
 /// Bytes read at a time.
-const READ_SIZE: usize = 1 << 16;
+pub(super) const READ_SIZE: usize = 1 << 16;
 
 /// Accepts connections until the source stops, then waits for their readers.
 pub(super) fn accept(listener: &TcpListener, link: &Arc<Link>) {
