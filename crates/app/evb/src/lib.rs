@@ -48,7 +48,8 @@ pub use evb_filter::{Code, CodeError, JoinError, JoinFilters, Selection, join_bu
 pub use evb_node::{
     BufferFill, Children, Command, Distribution, JoinOptions, Live, MemoryBound, NodeError, NodeMachine, NodeMemory,
     NodePresence, Observer, OpenCounts, OpenSession, ProcessOptions, Progress, Ranks, RunError, RunState, Sample,
-    SampleFragment, Session, Sizes, Start, Token, Turn, VERSION, host, join, launched, limits, run_stages,
+    SampleFragment, Session, Sizes, Start, Token, Turn, VERSION, host, is_run_number, join, launched, limits,
+    run_stages,
 };
 pub use evb_patterns::{Pattern, TrafficConfig};
 pub use evb_protocol::{Assignment, Config, Filter, FirstPhase, Protocol, Shaping, Trigger};

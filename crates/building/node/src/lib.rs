@@ -60,6 +60,7 @@ pub use memory::{MemoryBound, NodeMemory};
 pub use observer::Observer;
 pub use processes::{ProcessOptions, Start};
 pub use ranks::{Ranks, launched};
+pub use run_number::is_run_number;
 pub use sample::{Sample, SampleFragment};
 pub use session::{NodePresence, Session, Turn};
 pub use stages::{OpenSession, run_stages};

@@ -14,6 +14,8 @@ use std::{
 
 /// The file with the number of the latest run.
 const FILE: &str = "run-number";
+/// More bytes than that file has.
+const LONGEST: u64 = 32;
 /// The largest run number: databases and other programs hold 63 bits.
 const LARGEST: u64 = i64::MAX as u64;
 
@@ -66,6 +68,13 @@ impl RunNumbers {
             self.unstored
         })
     }
+}
+
+/// Returns true if a file is that of the latest run number in a data directory: it has its name, and a number in it.
+pub fn is_run_number(path: &Path) -> bool {
+    let mut text = String::new();
+    let mut read = || fs::File::open(path)?.take(LONGEST).read_to_string(&mut text);
+    path.file_name().is_some_and(|name| name == FILE) && read().is_ok() && text.trim().parse::<u64>().is_ok()
 }
 
 /// Where the runs of a plan are stored; `None` if they are not.
@@ -125,6 +134,20 @@ mod tests {
         assert!(numbers.into_iter().eq(3..19));
         assert_eq!(take(folder.path(), 30).unwrap(), 31);
         assert_eq!(take(folder.path(), 7).unwrap(), 32);
+    }
+
+    #[test]
+    fn the_file_is_known_by_its_name_and_its_number() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join(FILE);
+        assert!(!is_run_number(&file), "it is not there");
+        take(folder.path(), 0).unwrap();
+        assert!(is_run_number(&file));
+        let other = folder.path().join("run-number.evb");
+        fs::copy(&file, &other).unwrap();
+        assert!(!is_run_number(&other), "another name");
+        fs::write(&file, b"EVB\0\xff").unwrap();
+        assert!(!is_run_number(&file), "another content");
     }
 
     #[test]

@@ -78,8 +78,20 @@ pub(crate) fn run(command: &EventsCommand) -> Result<Outcome, Failure> {
     }
 }
 
+/// The event files among the arguments: a data directory also has the number of its latest run, which `evb-data/*` names.
+fn event_files(given: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    let (others, files): (Vec<_>, Vec<_>) = given.iter().cloned().partition(|file| evb::is_run_number(file));
+    for file in &others {
+        eprintln!("evb: {} is left out: it has the number of the latest run, and no events", file.display());
+    }
+    match files.is_empty() {
+        true => Err(Failure::with_hint("no event file is given", "event files have names like NAME-12-b0.evb")),
+        false => Ok(files),
+    }
+}
+
 fn verify(args: &VerifyArgs) -> Result<Outcome, Failure> {
-    let found = evb_events::verify(&args.files).map_err(Failure::new)?;
+    let found = evb_events::verify(&event_files(&args.files)?).map_err(Failure::new)?;
     match args.json {
         true => println!("{}", verification_json(&found)),
         false => print_verification(&found),
@@ -150,7 +162,7 @@ fn verification_json(found: &Verification) -> serde_json::Value {
 }
 
 fn show(args: &ShowArgs) -> Result<Outcome, Failure> {
-    for path in &args.files {
+    for path in &event_files(&args.files)? {
         let summary = evb_events::show(path).map_err(Failure::new)?;
         print_summary(&summary, args.experiment);
     }
@@ -205,17 +217,18 @@ fn utc(time: u64) -> String {
 }
 
 fn export(args: &ExportArgs) -> Result<Outcome, Failure> {
+    let files = event_files(&args.files)?;
     let summary = match (args.format, &args.output) {
-        (Format::Raw, Some(directory)) => evb_events::export_raw(&args.files, directory),
-        (Format::Payloads, Some(directory)) => evb_events::export_payloads(&args.files, directory),
+        (Format::Raw, Some(directory)) => evb_events::export_raw(&files, directory),
+        (Format::Payloads, Some(directory)) => evb_events::export_payloads(&files, directory),
         (Format::Raw | Format::Payloads, None) => {
             return Err(Failure::with_hint("raw files need a folder", "give it with `--output DIR`"));
         }
         (Format::Csv | Format::Json, Some(path)) => {
             let file = File::create_new(path).map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
-            write_table(args, BufWriter::new(file))
+            write_table(args.format, &files, BufWriter::new(file))
         }
-        (Format::Csv | Format::Json, None) => match write_table(args, BufWriter::new(Output)) {
+        (Format::Csv | Format::Json, None) => match write_table(args.format, &files, BufWriter::new(Output)) {
             // The end of the command tells why, unless the reader has what it wanted.
             Err(ExportError::Table(_)) => return output::check().map(|()| Outcome::Good),
             written => written,
@@ -245,12 +258,13 @@ fn export(args: &ExportArgs) -> Result<Outcome, Failure> {
 }
 
 fn write_table(
-    args: &ExportArgs,
+    format: Format,
+    files: &[PathBuf],
     mut output: impl Write,
 ) -> Result<evb_events::ExportSummary, evb_events::ExportError> {
-    let summary = match args.format {
-        Format::Json => evb_events::export_json(&args.files, &mut output)?,
-        _ => evb_events::export_csv(&args.files, &mut output)?,
+    let summary = match format {
+        Format::Json => evb_events::export_json(files, &mut output)?,
+        _ => evb_events::export_csv(files, &mut output)?,
     };
     output.flush().map_err(evb_events::ExportError::Table)?;
     Ok(summary)

@@ -4,6 +4,7 @@ use crate::support::{
     Lab, Outcome, PROCESSES, THREADS, can_mount, never_stood_still, not_good, read_all, stored_files,
 };
 use evb_record::{Finding, FindingKind};
+use std::path::PathBuf;
 
 const LARGE: &str = r#"
 [trigger]
@@ -65,4 +66,28 @@ fn a_folder_that_cannot_be_made_is_reported_at_once() {
         assert!(outcome.stderr.contains("disk"), "{outcome}");
         assert_eq!(outcome.stdout, "");
     }
+}
+
+/// `evb-data/*` names the file with the latest run number, too. Another file that is none of events is an error.
+#[test]
+fn the_file_of_the_run_number_is_left_out() {
+    let lab = Lab::with(LARGE);
+    lab.run(THREADS).set("storage.directory=evb-data").set("trigger.duration=1 ms").run();
+    let all = || {
+        let entries = std::fs::read_dir(lab.path("evb-data")).expect("the folder of the events").flatten();
+        entries.map(|entry| entry.path()).collect::<Vec<_>>()
+    };
+    let number = lab.path("evb-data/run-number");
+    assert!(all().contains(&number));
+    let events = |what: &str, files: &[PathBuf]| lab.evb(&["events", what]).paths(files).run();
+    for what in ["verify", "show"] {
+        let outcome = events(what, &all());
+        assert_eq!(outcome.code(), Some(0), "{outcome}");
+        assert!(outcome.stderr.contains("run-number is left out"), "{outcome}");
+    }
+    let outcome = events("verify", &[number]);
+    assert!(outcome.code() == Some(2) && outcome.stderr.contains("no event file is given"), "{outcome}");
+    std::fs::write(lab.path("evb-data/run-number.txt"), "1\n").expect("a file");
+    let outcome = events("verify", &all());
+    assert!(outcome.code() == Some(2) && outcome.stderr.contains("run-number.txt"), "{outcome}");
 }
