@@ -1,5 +1,6 @@
 //! The JSON Schema of the experiment file, by a language server for TOML.
 
+use crate::tools;
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -23,13 +24,13 @@ const WRONG: [&str; 7] = [
     "[[fault]]\nnode = \"ru\"\naction = \"kill\"\nat = \"1 s\"\n",
 ];
 
-/// Checks that every experiment of the repository is valid by the schema, and that files with mistakes are not.
+/// Checks that every experiment of the repository is valid by the schema, and that files with mistakes are not. Without the
+/// language server it is skipped, unless tools are required.
 pub(crate) fn run(workspace: &Workspace) -> Result<(), String> {
     let folder = workspace.root.join("target/editors");
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let Some(server) = install(&folder) else {
-        println!("  skipped: {SERVER} cannot be installed");
-        return Ok(());
+        return tools::skip_without(SERVER);
     };
     let schema =
         Command::new(workspace.evb()).arg("schema").output().map_err(|error| format!("evb schema: {error}"))?;
