@@ -1,6 +1,6 @@
 //! Boards that send the frames of several sources by one connection, or from one socket.
 
-use crate::support::{Lab, Service, check_accounts, free_tcp_port, free_udp_port, read_all, wait_until};
+use crate::support::{Lab, Service, THREADS, check_accounts, free_tcp_port, free_udp_port, good, read_all, wait_until};
 use evb_events::Status;
 use evb_record::{FindingKind, Record};
 use serde_json::Value;
@@ -37,11 +37,16 @@ fn frames(trigger: u32) -> Vec<u8> {
 
 /// Two readout units that name one link.
 fn lab(link: &str) -> Lab {
+    lab_with(link, "")
+}
+
+/// The same, with more keys of both framings.
+fn lab_with(link: &str, framing: &str) -> Lab {
     let unit = |id: u16| {
         format!(
             "[[readout.unit]]\n[readout.unit.source]\n{link}\nfirst_counter = 1\n[readout.unit.source.framing]\n\
              magic = \"53 48 41 52\"\nlength = {{ at = 4, bits = 16 }}\nsource = {{ at = 6, bits = 16, value = {id} }}\n\
-             counter = {{ at = 8, bits = 32 }}\nchecksum = {{ type = \"crc-32c\", at = -4 }}\n"
+             counter = {{ at = 8, bits = 32 }}\nchecksum = {{ type = \"crc-32c\", at = -4 }}\n{framing}"
         )
     };
     Lab::with(&format!(
@@ -125,6 +130,34 @@ fn a_board_sends_two_sources_from_one_socket() {
     let record = stop(&lab, &service);
     let lost: Vec<_> = record.readouts.iter().map(|unit| unit.source.as_ref().and_then(|source| source.lost)).collect();
     assert_eq!(lost[0], None, "what the host loses is counted once");
+}
+
+/// What a board has sent lies in a file, behind a header: both sources read it, and `evb sources try` finds all of it good.
+#[test]
+fn two_sources_read_one_file_behind_its_header() {
+    let lab = lab_with("type = \"file\"\nfile = \"board.raw\"", "stream_header = \"9 B\"\n");
+    let frames = |trigger| IDS.map(|id| frame(id, trigger)).concat();
+    lab.write("board.raw", [b"SHARED 42".to_vec(), (1..=TRIGGERS).flat_map(frames).collect()].concat());
+    let tried = lab.evb(&["sources", "try", "experiment.toml", "--source", "1"]).run();
+    assert!(tried.code() == Some(0) && tried.stdout.contains("others   600 frames of other sources"), "{tried}");
+    let record = good(&lab.run(THREADS).run());
+    assert_eq!((record.events.built, record.events.incomplete), (TRIGGERS.into(), 0));
+}
+
+/// Frames that are cut anywhere among datagrams are put together again.
+#[test]
+fn frames_go_on_in_the_next_datagram() {
+    let port = free_udp_port();
+    let lab = lab_with(&format!("type = \"udp\"\nlisten = \"127.0.0.1:{port}\""), "across_datagrams = true\n");
+    let service = start(&lab);
+    let board = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    board.connect(("127.0.0.1", port)).expect("an address");
+    for first in (1..=TRIGGERS).step_by(50) {
+        let stream: Vec<u8> = (first..first + 50).flat_map(frames).collect();
+        stream.chunks(61).for_each(|piece| assert_eq!(board.send(piece).expect("a datagram"), piece.len()));
+        wait_for(&service, first + 49);
+    }
+    stop(&lab, &service);
 }
 
 #[test]

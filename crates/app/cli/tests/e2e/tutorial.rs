@@ -1,6 +1,7 @@
 //! The pages of `docs/start` that say what to type: their files and commands, as they stand there.
 
 use crate::support::{Lab, free_tcp_port, is_there, shipped};
+use evb::Experiment;
 use std::fs;
 
 /// The parts of a page between its fences.
@@ -55,4 +56,20 @@ fn the_first_board_does_what_its_page_says() {
             "not said, or not in this order: {line:?}\n{outcome}"
         );
     }
+}
+
+/// `experiments/own-boards.toml` has the boards of the page: their frames, their addresses, the trigger and the builders.
+#[test]
+fn the_experiment_of_own_boards_is_that_of_the_page() {
+    let page = Page::new(&fs::read_to_string(shipped("../docs/start/my-first-board.md")).expect("the page"));
+    let (_, of_page) = page.files.iter().find(|(name, _)| name == "boards.toml").expect("the experiment of the page");
+    let shipped = fs::read_to_string(shipped("own-boards.toml")).expect("the experiment");
+    let plan = |text: &str| {
+        let experiment = Experiment::parse(text, "boards.toml", &[]).unwrap_or_else(|error| panic!("{error:?}"));
+        experiment.plans()[0].clone()
+    };
+    let (page, shipped) = (plan(of_page), plan(&shipped));
+    assert!(page.sources.len() == 2 && page.sources.iter().all(|source| source.live().is_some()));
+    assert_eq!((&page.sources, &page.building.trigger), (&shipped.sources, &shipped.building.trigger));
+    assert_eq!(page.building.builder_units, shipped.building.builder_units);
 }
