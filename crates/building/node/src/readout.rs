@@ -26,7 +26,7 @@ use front_end::FrontEnd;
 pub(crate) use input::source_error;
 use input::{Input, Origin};
 use source_watch::SourceWatch;
-use std::collections::VecDeque;
+use std::{collections::VecDeque, time::Duration};
 
 mod apart;
 mod findings;
@@ -63,6 +63,8 @@ pub(crate) struct ReadoutNode {
     refusals: Refusals,
     /// Datagrams that this host had lost at the start of the run.
     lost_before: u64,
+    /// Time for which its source had held up its link at the start of the run.
+    held_up_before: Duration,
     /// The control connection of its live front end, if that hears run control.
     front_end: Option<FrontEnd>,
     /// The state of its live source.
@@ -142,6 +144,7 @@ impl ReadoutNode {
             refusals: Refusals::default(),
             front_end,
             lost_before: 0,
+            held_up_before: Duration::ZERO,
             watch: SourceWatch::default(),
             announced: None,
             shaper: Shaper::new(&plan.building, unit.0),
@@ -170,6 +173,14 @@ impl ReadoutNode {
         let Some(Input { origin: Origin::Live(live), .. }) = self.unit.source.only() else { return None };
         let buffer = live.datagram_buffer()?;
         Some(DatagramBuffer { lost: buffer.lost.map(|lost| lost - self.lost_before), ..buffer })
+    }
+
+    /// Time of this run for which its source had no room while others of its link had nothing.
+    fn held_up(&self) -> Duration {
+        match self.unit.source.only() {
+            Some(Input { origin: Origin::Live(live), .. }) => live.held_up() - self.held_up_before,
+            _ => Duration::ZERO,
+        }
     }
 
     /// The time slots of all runs since its sources were opened.
@@ -438,6 +449,7 @@ impl NodeRole for ReadoutNode {
         self.watch.begin(now);
         self.refusals = Refusals::default();
         self.lost_before += self.datagram_buffer().and_then(|buffer| buffer.lost).unwrap_or(0);
+        self.held_up_before += self.held_up();
         self.front_end.iter_mut().for_each(|front_end| front_end.next_run(&run.info));
         self.slots_before = self.slots();
         Ok(())

@@ -36,8 +36,9 @@ use std::{
     collections::VecDeque,
     fmt, io,
     net::{SocketAddr, TcpListener, UdpSocket},
-    sync::Arc,
+    sync::{Arc, atomic::Ordering},
     thread::{self, JoinHandle},
+    time::Duration,
 };
 pub(crate) use streams::MOST_FLOWS;
 
@@ -292,10 +293,19 @@ impl LiveSource {
     /// The next item, if there is one.
     pub fn try_next(&mut self) -> Option<LiveItem> {
         let rejected = self.outlet.next_rejection();
-        rejected.or_else(|| match self.slices {
+        let next = rejected.or_else(|| match self.slices {
             Some(_) => self.next_sliced(),
             None => self.outlet.queue.next(&mut self.taken),
-        })
+        });
+        if next.is_none() {
+            self.outlet.is_starved.store(true, Ordering::Relaxed);
+        }
+        next
+    }
+
+    /// Time for which the source had no room for more, and so stopped its link, while other sources of the link had nothing.
+    pub fn held_up(&self) -> Duration {
+        Duration::from_millis(self.outlet.held_up_ms.load(Ordering::Relaxed))
     }
 }
 

@@ -123,6 +123,7 @@ kinds! {
     Unsliced "unsliced" Remark "Hits of a live source are in no slice of time, because they came too late, or their times cannot be believed: they were set aside"
     Repeated "repeated" Remark "A source sent fragments again: the copies were set aside"
     Refused "refused" Remark "Bytes that a source received are not fragments for it, and were refused"
+    LinkHeldUp "link_held_up" Remark "A source had no room for more, and so stopped the link that it shares, while other sources of the link had nothing to take"
     FrontEndProblem "front_end_problem" Remark "A front end that hears run control reported a problem by itself"
     NoSecondIdentity "no_second_identity" Remark "Sources carry only one event counter, so that a source out of step cannot recover"
     NoFilterMemory "no_filter_memory" Remark "Events went to filter units through pipes, which is slower, because the system had no memory for them"

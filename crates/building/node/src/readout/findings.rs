@@ -115,6 +115,7 @@ impl ReadoutNode {
         let counts_wrong = out_of_step > 0 && !self.is_timed && !self.is_sliced;
         add_if(counts_wrong, self.finding(FindingKind::OutOfStep, &message).hint(self.hint_for_turns()));
         found.extend(self.of_datagrams());
+        found.extend(self.of_hold_up());
         let mut add_if = |holds: bool, finding: Finding| found.extend(holds.then_some(finding));
         let disputed = faults(Fault::Disputed);
         let message =
@@ -154,6 +155,15 @@ impl ReadoutNode {
             false => "the readout unit is slower than its front end: see which of its parts are busy",
         };
         Some(self.finding(FindingKind::LostInHost, &message).hint(hint))
+    }
+
+    /// The finding about a source that had no room while others of its link waited for what is behind.
+    fn of_hold_up(&self) -> Option<Finding> {
+        let seconds = self.held_up().as_secs();
+        let message = format!("had no room for {seconds} s while other sources of its link had nothing to take");
+        let hint = "the front end sends longer stretches of one source than a unit holds: raise `readout.buffer_events` and \
+                    `readout.buffer_bytes`";
+        (seconds > 0).then(|| self.finding(FindingKind::LinkHeldUp, &message).hint(hint))
     }
 
     /// The findings about hits that are in no slice.

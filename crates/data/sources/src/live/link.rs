@@ -7,7 +7,7 @@
 
 use super::{
     Connections, DatagramSocket, Listener, LiveItem, Refused, RejectKind, outlet::Outlet, parser::Frames,
-    quiet::Sockets,
+    quiet::Sockets, readers::POLL,
 };
 use crate::FrameError;
 use std::{
@@ -164,8 +164,24 @@ impl Link {
     /// Queues an item for the source in this place, and waits for room. An item for a source that has left is dropped.
     /// Returns false if all have left.
     pub(super) fn deliver(&self, to: usize, item: LiveItem) -> bool {
-        // Each source takes what it has while the link waits for one of them.
-        self.outlets().get(to).is_some_and(|outlet| outlet.queue.put(item, || self.wake())) || !self.stopped()
+        let Some(outlet) = self.outlets().get(to) else { return !self.stopped() };
+        outlet.is_starved.store(false, Ordering::Relaxed);
+        let mut waits = 0;
+        let is_queued = outlet.queue.put(item, || {
+            // Each source takes what it has while the link waits for one of them.
+            self.wake();
+            self.note_hold_up(outlet, waits);
+            waits += 1;
+        });
+        is_queued || !self.stopped()
+    }
+
+    /// Notes that a source has no room while others have nothing: it waited this number of times before.
+    fn note_hold_up(&self, outlet: &Outlet, waits: u32) {
+        let is_starved = |other: &Arc<Outlet>| other.is_starved.load(Ordering::Relaxed) && other.queue.is_empty();
+        if waits > 0 && self.outlets().iter().any(is_starved) {
+            outlet.held_up_ms.fetch_add(POLL.as_millis() as u64, Ordering::Relaxed);
+        }
     }
 
     /// Tells all sources that no fragment follows.

@@ -41,7 +41,7 @@ mod tests {
         };
         let (one, many) = (of(FrontEndLink::TcpClient("a:1".into())), of(FrontEndLink::Tcp("a:1".into())));
         // Two blocks for a frame of a MiB and a read, 32 MiB that wait, and 64 MiB in the queue and with its taker.
-        assert_eq!(one, (2 * 2 << 20) + (32 << 20) + READ_SIZE as u64 + (64 << 20));
+        assert_eq!(one, (4 << 20) + (32 << 20) + READ_SIZE as u64 + (64 << 20));
         assert_eq!(many - one, 15 * (one - (64 << 20)));
     }
 }

@@ -17,6 +17,10 @@ pub(super) struct Outlet {
     pub(super) id: u64,
     pub(super) queue: Queue<LiveItem>,
     waker: Arc<dyn Fn() + Send + Sync>,
+    /// Its unit has asked for more, and there was nothing.
+    pub(super) is_starved: AtomicBool,
+    /// Time in milliseconds for which it had no room while other sources of the link had nothing.
+    pub(super) held_up_ms: AtomicU64,
     any_rejected: AtomicBool,
     rejected: [AtomicU64; RejectKind::ALL.len()],
     /// The first occurrence of each kind.
@@ -30,6 +34,8 @@ impl Outlet {
             id,
             queue: Queue::new(queue_items(max_fragment)),
             waker,
+            is_starved: AtomicBool::new(false),
+            held_up_ms: AtomicU64::new(0),
             any_rejected: AtomicBool::new(false),
             rejected: [const { AtomicU64::new(0) }; RejectKind::ALL.len()],
             refused: [const { OnceLock::new() }; RejectKind::ALL.len()],

@@ -3,6 +3,7 @@
 //! The taker takes all that waits at once, so both sides seldom meet: with a place freed at a time, a reader whose queue is full
 //! would sleep and be woken for each fragment.
 
+use super::readers::POLL;
 use std::{
     collections::VecDeque,
     mem,
@@ -34,14 +35,16 @@ impl<T> Queue<T> {
         Self { waiting: Mutex::new(waiting), any: AtomicBool::new(false), room: Condvar::new(), most }
     }
 
-    /// Adds an item. While the queue is full it waits, after a call of `wake` for the taker. Returns false if the queue is closed.
-    pub(super) fn put(&self, item: T, wake: impl FnOnce()) -> bool {
+    /// Adds an item. While the queue is full it waits, after a call of `wake` for the taker, and one more each [`POLL`]. Returns
+    /// false if the queue is closed.
+    pub(super) fn put(&self, item: T, mut wake: impl FnMut()) -> bool {
         let mut waiting = self.lock();
-        if waiting.items.len() >= self.most {
+        let is_full = |waiting: &mut Waiting<T>| waiting.items.len() >= self.most && !waiting.is_closed;
+        while is_full(&mut waiting) {
             drop(waiting);
             wake();
-            let is_full = |waiting: &mut Waiting<T>| waiting.items.len() >= self.most && !waiting.is_closed;
-            waiting = self.room.wait_while(self.lock(), is_full).unwrap_or_else(PoisonError::into_inner);
+            let waited = self.room.wait_timeout_while(self.lock(), POLL, is_full);
+            waiting = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
         if waiting.is_closed {
             return false;
@@ -69,6 +72,11 @@ impl<T> Queue<T> {
             self.take(taken);
         }
         taken.pop_front()
+    }
+
+    /// Returns true if nothing waits.
+    pub(super) fn is_empty(&self) -> bool {
+        !self.any.load(Ordering::Acquire)
     }
 
     /// Drops what waits, and takes nothing any more.

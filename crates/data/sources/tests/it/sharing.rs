@@ -136,6 +136,12 @@ fn a_full_queue_of_one_source_leaves_the_others_what_has_come() {
     (1..=9).for_each(|n| board.write_all(&frame(2, n, 0)).unwrap());
     board.write_all(&frame(4, 2, 0)).unwrap();
     assert_eq!(sharers.counters(1, 1), [1]);
+    // The second source wants more, which lies behind what the first has no room for: that is told.
+    while sharers.sources[0].held_up().is_zero() {
+        assert_eq!(sharers.sources[1].try_next(), None);
+        std::thread::yield_now();
+    }
+    assert!(sharers.sources[1].held_up().is_zero());
     assert_eq!(sharers.counters(0, 9), (1..=9).collect::<Vec<_>>());
     assert_eq!(sharers.counters(1, 1), [2]);
 }

@@ -27,10 +27,11 @@ const CONSEQUENCES: [FindingKind; 10] = [
 ];
 
 /// Findings that are faults, although the result may be good with them.
-const HARMLESS: [FindingKind; 5] = [
+const HARMLESS: [FindingKind; 6] = [
     FindingKind::DeadLink,
     FindingKind::LostFilterUnits,
     FindingKind::ApartLost,
+    FindingKind::LinkHeldUp,
     FindingKind::Refused,
     FindingKind::Repeated,
 ];
