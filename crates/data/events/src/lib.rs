@@ -2,8 +2,8 @@
 //!
 //! A [`Writer`] belongs to one builder and starts a new file when one is full. A [`Reader`] recovers every whole event
 //! of a file, whether it was closed cleanly, cut off by a crash or damaged in the middle. [`verify`], [`show`],
-//! [`export_raw`],
-//! [`export_payloads`], [`export_csv`], [`export_json`] and [`read_columns`] use the reader. The format is described in `docs/reference/event-file.md`; only
+//! [`export_raw`], [`export_payloads`], [`export_csv`], [`export_json`], [`visit_events`] and [`read_columns`] use the
+//! reader. The format is described in `docs/reference/event-file.md`; only
 //! the module `layout` knows it.
 //!
 //! The crate knows no protocol and no network: it takes ids and fragments.
@@ -31,7 +31,9 @@ mod writer;
 pub use columns::{Columns, EventColumns, read_columns};
 pub use error::{ExportError, ReadError, WriteError};
 pub use event::{ApartReason, Event, EventInfo, Found, Fragment, FragmentRef, LostRange};
-pub use export::{ExportSummary, RAW_HEADER_BYTES, export_csv, export_json, export_payloads, export_raw};
+pub use export::{
+    ExportSummary, RAW_HEADER_BYTES, StoredEvent, export_csv, export_json, export_payloads, export_raw, visit_events,
+};
 #[cfg(feature = "fuzz")]
 pub use fuzz::fuzz_read;
 pub use layout::{

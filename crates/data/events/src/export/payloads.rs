@@ -1,9 +1,6 @@
 //! Export of the payload bytes of each source, and nothing else.
 
-use super::{
-    ExportSummary,
-    raw::{SourceFiles, best_copies},
-};
+use super::{ExportFiles, ExportSummary, raw::SourceFiles, walk::best_copies};
 use crate::{ExportError, Status};
 use std::path::Path;
 
@@ -17,9 +14,11 @@ use std::path::Path;
 /// # Errors
 /// [`ExportError::Exists`] before anything is overwritten, and any error of reading and writing.
 pub fn export_payloads<P: AsRef<Path>>(paths: &[P], directory: impl AsRef<Path>) -> Result<ExportSummary, ExportError> {
+    let files = ExportFiles::sort(paths)?;
     let mut output = SourceFiles::new(directory.as_ref())?;
-    let mut summary = best_copies(paths, |_, event, summary| {
-        for fragment in event.fragments.iter().filter(|fragment| fragment.status != Status::Missing) {
+    let mut summary = ExportSummary { left_out: files.apart.len() as u64, ..ExportSummary::default() };
+    best_copies(&files.events, false, &mut summary, &mut |stored, summary| {
+        for fragment in stored.event.fragments.iter().filter(|fragment| fragment.status != Status::Missing) {
             output.put(fragment.source, &[&fragment.bytes]);
             summary.fragments += 1;
             summary.payload_bytes += fragment.bytes.len() as u64;
@@ -27,6 +26,5 @@ pub fn export_payloads<P: AsRef<Path>>(paths: &[P], directory: impl AsRef<Path>)
         output.spill_if_full()
     })?;
     output.spill()?;
-    summary.left_out = super::ExportFiles::sort(paths)?.apart.len() as u64;
     Ok(summary)
 }

@@ -1,8 +1,8 @@
 //! Export of the fragments of each source, record by record, so that the files of all sources are in line.
 
-use super::{ExportFiles, ExportSummary, merge};
-use crate::{Event, ExportError, Found, Fragment, Reader, layout::identity_flags, scan::Step};
-use evb_core::{EventId, Mark, SourceId};
+use super::{ExportFiles, ExportSummary, walk::best_copies};
+use crate::{Event, ExportError, Fragment, Reader, layout::identity_flags, scan::Step};
+use evb_core::{Mark, SourceId};
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs::{self, OpenOptions},
@@ -34,29 +34,29 @@ pub fn export_raw<P: AsRef<Path>>(paths: &[P], directory: impl AsRef<Path>) -> R
     let files = ExportFiles::sort(paths)?;
     let sources = sources(&files.events)?;
     let mut output = SourceFiles::new(directory.as_ref())?;
-    let mut summary = best_copies(&files.events, |id, event, summary| {
-        let by_source = event.fragments.iter().map(|fragment| (fragment.source, fragment));
+    let mut summary = ExportSummary { left_out: files.apart.len() as u64, ..ExportSummary::default() };
+    best_copies(&files.events, false, &mut summary, &mut |stored, summary| {
+        let by_source = stored.event.fragments.iter().map(|fragment| (fragment.source, fragment));
         let fragments: BTreeMap<_, _> = by_source.collect();
         for &source in &sources {
             let fragment = fragments.get(&source).copied();
             let bytes = fragment.map(|fragment| &fragment.bytes[..]).unwrap_or_default();
-            output.put(source, &[&header(id, event, source, fragment), bytes]);
+            output.put(source, &[&header(stored.event, source, fragment), bytes]);
             summary.fragments += u64::from(fragment.is_some());
             summary.payload_bytes += bytes.len() as u64;
         }
         output.spill_if_full()
     })?;
     output.spill()?;
-    summary.left_out = files.apart.len() as u64;
     Ok(summary)
 }
 
 /// The header of the record of one source.
-fn header(id: EventId, event: &Event, source: SourceId, fragment: Option<&Fragment>) -> [u8; RAW_HEADER_BYTES] {
+fn header(event: &Event, source: SourceId, fragment: Option<&Fragment>) -> [u8; RAW_HEADER_BYTES] {
     let (counter, mark) = fragment.map(|fragment| (fragment.counter, fragment.mark)).unwrap_or_default();
     let length = fragment.map_or(0, |fragment| fragment.bytes.len() as u32);
     let mut bytes = [0; RAW_HEADER_BYTES];
-    bytes[..8].copy_from_slice(&id.0.to_le_bytes());
+    bytes[..8].copy_from_slice(&event.id.0.to_le_bytes());
     bytes[8..16].copy_from_slice(&event.triggered.unwrap_or(0).to_le_bytes());
     bytes[16..24].copy_from_slice(&counter.unwrap_or(0).to_le_bytes());
     bytes[24..28].copy_from_slice(&mark.map_or(0, Mark::value).to_le_bytes());
@@ -81,64 +81,6 @@ fn sources(paths: &[PathBuf]) -> Result<BTreeSet<SourceId>, ExportError> {
         }
     }
     Ok(sources)
-}
-
-/// Calls `put` with each event in the order of ids; of copies with the best one.
-pub(super) fn best_copies<P: AsRef<Path>>(
-    paths: &[P],
-    mut put: impl FnMut(EventId, &Event, &mut ExportSummary) -> Result<(), ExportError>,
-) -> Result<ExportSummary, ExportError> {
-    let (files, mut summary) = (ExportFiles::sort(paths)?, ExportSummary::default());
-    let mut merge = merge(&files.events)?;
-    let mut best: Option<(EventId, Found)> = None;
-    while let Some(located) = merge.next()? {
-        let found = merge.reader(located).event_at(located.offset, located.id)?;
-        match &mut best {
-            Some((id, other)) if *id == located.id => {
-                summary.duplicates += 1;
-                if worth(&found) > worth(other) {
-                    *other = found;
-                }
-            }
-            _ => {
-                if let Some(ended) = best.replace((located.id, found)) {
-                    put_best(ended, &mut summary, &mut put)?;
-                }
-            }
-        }
-    }
-    if let Some(last) = best {
-        put_best(last, &mut summary, &mut put)?;
-    }
-    Ok(summary)
-}
-
-fn put_best(
-    (id, found): (EventId, Found),
-    summary: &mut ExportSummary,
-    put: &mut impl FnMut(EventId, &Event, &mut ExportSummary) -> Result<(), ExportError>,
-) -> Result<(), ExportError> {
-    let (event, is_damaged) = match found {
-        Found::Event(event) => (event, false),
-        Found::Damaged { event, .. } => (event, true),
-        Found::Lost(_) => {
-            summary.lost += 1;
-            return Ok(());
-        }
-    };
-    summary.events += 1;
-    summary.damaged += u64::from(is_damaged);
-    put(id, &event, summary)
-}
-
-/// Rank of a copy of an event among its copies.
-fn worth(found: &Found) -> u8 {
-    match found {
-        Found::Event(event) if event.complete => 3,
-        Found::Event(_) => 2,
-        Found::Damaged { .. } => 1,
-        Found::Lost(_) => 0,
-    }
 }
 
 /// The output files, one for each source.
