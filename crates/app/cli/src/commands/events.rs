@@ -1,19 +1,13 @@
 //! `evb events`: verify, show or export event files.
 
-use crate::{
-    failure::Failure,
-    output::{self, Output},
-    terminal::show as show_text,
-};
-use clap::{Args, Subcommand, ValueEnum};
-use evb_events::{ExportError, FileSummary, Status, Verification};
+mod export;
+
+use crate::{failure::Failure, terminal::show as show_text};
+use clap::{Args, Subcommand};
+use evb_events::{FileSummary, Status, Verification};
 use evb_record::Outcome;
 use serde_json::json;
-use std::{
-    fs::File,
-    io::{BufWriter, Write},
-    path::PathBuf,
-};
+use std::path::PathBuf;
 
 #[derive(Subcommand)]
 pub(crate) enum EventsCommand {
@@ -22,7 +16,7 @@ pub(crate) enum EventsCommand {
     /// Say what is in each file
     Show(ShowArgs),
     /// Write fragments or headers in other forms
-    Export(ExportArgs),
+    Export(export::ExportArgs),
 }
 
 #[derive(Args)]
@@ -45,36 +39,11 @@ pub(crate) struct ShowArgs {
     experiment: bool,
 }
 
-#[derive(Args)]
-pub(crate) struct ExportArgs {
-    /// The event files; give all files of a run together
-    #[arg(required = true, value_name = "FILE")]
-    files: Vec<PathBuf>,
-    /// What to write: the fragments of each source, or the headers of all events
-    #[arg(long, value_enum, default_value_t = Format::Raw)]
-    format: Format,
-    /// Folder of the raw files, or file of the headers; headers go to standard output by default
-    #[arg(long, short, value_name = "PATH")]
-    output: Option<PathBuf>,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum Format {
-    /// `source-NNN.raw` for each source, with a record for each event: a header, and the payload if there is one
-    Raw,
-    /// `source-NNN.raw` for each source, payloads back to back; a missing fragment leaves no trace
-    Payloads,
-    /// A table, one line per fragment
-    Csv,
-    /// One JSON object per event and line
-    Json,
-}
-
 pub(crate) fn run(command: &EventsCommand) -> Result<Outcome, Failure> {
     match command {
         EventsCommand::Verify(args) => verify(args),
         EventsCommand::Show(args) => show(args),
-        EventsCommand::Export(args) => export(args),
+        EventsCommand::Export(args) => export::run(args),
     }
 }
 
@@ -214,58 +183,4 @@ fn print_summary(summary: &FileSummary, with_experiment: bool) {
 fn utc(time: u64) -> String {
     let (seconds, nanoseconds) = ((time / 1_000_000_000).cast_signed(), (time % 1_000_000_000) as i32);
     jiff::Timestamp::new(seconds, nanoseconds).map_or_else(|_| format!("{time} ns"), |at| format!("{at:.9}"))
-}
-
-fn export(args: &ExportArgs) -> Result<Outcome, Failure> {
-    let files = event_files(&args.files)?;
-    let summary = match (args.format, &args.output) {
-        (Format::Raw, Some(directory)) => evb_events::export_raw(&files, directory),
-        (Format::Payloads, Some(directory)) => evb_events::export_payloads(&files, directory),
-        (Format::Raw | Format::Payloads, None) => {
-            return Err(Failure::with_hint("raw files need a folder", "give it with `--output DIR`"));
-        }
-        (Format::Csv | Format::Json, Some(path)) => {
-            let file = File::create_new(path).map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
-            write_table(args.format, &files, BufWriter::new(file))
-        }
-        (Format::Csv | Format::Json, None) => match write_table(args.format, &files, BufWriter::new(Output)) {
-            // The end of the command tells why, unless the reader has what it wanted.
-            Err(ExportError::Table(_)) => return output::check().map(|()| Outcome::Good),
-            written => written,
-        },
-    };
-    let summary = summary.map_err(Failure::new)?;
-    eprintln!(
-        "evb: exported {} events, {} fragments, {} payload bytes",
-        summary.events, summary.fragments, summary.payload_bytes
-    );
-    if summary.apart > 0 {
-        eprintln!("evb: and {} that belong to no event", count(summary.apart, "fragment"));
-    }
-    if summary.left_out > 0 {
-        let files = count(summary.left_out, "file");
-        eprintln!(
-            "evb: {files} of fragments that belong to no event left out; export them with `--format csv` or `json`"
-        );
-    }
-    if summary.damaged + summary.lost > 0 {
-        eprintln!(
-            "evb: {} events are damaged and {} are left out; `evb events verify` tells which",
-            summary.damaged, summary.lost
-        );
-    }
-    Ok((summary.damaged + summary.lost == 0).into())
-}
-
-fn write_table(
-    format: Format,
-    files: &[PathBuf],
-    mut output: impl Write,
-) -> Result<evb_events::ExportSummary, evb_events::ExportError> {
-    let summary = match format {
-        Format::Json => evb_events::export_json(files, &mut output)?,
-        _ => evb_events::export_csv(files, &mut output)?,
-    };
-    output.flush().map_err(evb_events::ExportError::Table)?;
-    Ok(summary)
 }

@@ -120,8 +120,9 @@ fn with_event_file() -> (Lab, String, Vec<u8>) {
 fn files_that_are_no_event_files_are_refused() {
     let lab = Lab::new();
     lab.write("garbage.evb", [0x5a; 5000]);
-    let commands: [&[&str]; 4] =
-        [&["verify"], &["show"], &["export", "--output", "out"], &["export", "--format", "csv"]];
+    let table = ["export", "--format", "parquet", "-o", "table"];
+    let commands: [&[&str]; 5] =
+        [&["verify"], &["show"], &["export", "--output", "out"], &["export", "--format", "csv"], &table];
     for command in commands {
         for file in ["missing.evb", "garbage.evb", "."] {
             let evb = lab.evb(&["events"]).args(command).args(&[file]);
@@ -182,6 +183,31 @@ fn an_export_does_not_overwrite() {
     assert_eq!(fs::read_to_string(lab.path("table.csv")).unwrap(), table);
     let printed = export(&["--format", "csv"]).run();
     assert_eq!((printed.code(), printed.stdout == table), (Some(0), true), "{printed}");
+}
+
+/// Tables that only programs can read go to a file, which is new.
+#[test]
+fn a_table_for_programs_needs_a_new_file() {
+    let (lab, path, bytes) = with_event_file();
+    let export = |arguments: &[&str]| lab.evb(&["events", "export", &path]).args(arguments);
+    for format in ["parquet", "arrow"] {
+        let with = |arguments: &[&str]| export(&["--format", format]).args(arguments);
+        refuses(with(&[]), &["not for a terminal", "hint: ", "--output FILE"]);
+        refuses(with(&["-o", "-"]), &["not for a terminal", "--output FILE"]);
+        let outcome = with(&["-o", format, "--compression", "lz4"]).run();
+        assert_eq!((outcome.code(), outcome.stdout.as_str()), (Some(0), ""), "{outcome}");
+        assert!(outcome.stderr.contains("exported 50 events, 100 fragments, 10000 payload bytes"), "{outcome}");
+        let table = fs::read(lab.path(format)).unwrap();
+        refuses(with(&["-o", format]), &[format, "is not overwritten", "hint: "]);
+        assert_eq!(fs::read(lab.path(format)).unwrap(), table);
+    }
+    refuses(export(&["--format", "csv", "--compression", "lz4"]), &["no compression", "hint: "]);
+    fs::write(&path, [&bytes[..200], &[!bytes[200]], &bytes[201..]].concat()).unwrap();
+    assert_eq!(export(&["--format", "arrow", "-o", "again"]).run().code(), Some(0), "only the metadata are damaged");
+    assert_eq!(
+        fs::read_dir(lab.path("")).unwrap().filter(|entry| entry.as_ref().unwrap().file_name() == "-").count(),
+        0
+    );
 }
 
 /// Standard output that is closed, as by `| head`, causes no panic.

@@ -123,6 +123,21 @@ fn the_limit_of_file_sizes_is_reported_for_other_outputs() {
     }
 }
 
+/// A table that cannot be finished is told, and not left behind.
+#[test]
+fn the_limit_of_file_sizes_leaves_no_part_of_a_table() {
+    let lab = Lab::with(SMALL);
+    assert_eq!(lab.run(THREADS).set("trigger.events=1000").run().code(), Some(0));
+    let file = lab.stored_files().remove(0);
+    for format in ["parquet", "arrow"] {
+        let export = ["events", "export", file.to_str().unwrap(), "--format", format, "--output", "table"];
+        let outcome = lab.evb(&export).under(&SHORT_FILES).run();
+        assert_eq!(outcome.code(), Some(2), "{outcome}");
+        assert!(outcome.stderr.starts_with("error: cannot write table: File too large"), "{outcome}");
+        assert!(!lab.path("table").exists(), "{outcome}");
+    }
+}
+
 /// Runs that begin at once in one folder never take each other's numbers, and leave nothing there but the latest of them.
 #[test]
 fn runs_that_begin_together_have_names_of_their_own() {
