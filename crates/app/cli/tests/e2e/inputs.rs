@@ -188,7 +188,7 @@ fn an_export_does_not_overwrite() {
 /// Tables that only programs can read go to a file, which is new.
 #[test]
 fn a_table_for_programs_needs_a_new_file() {
-    let (lab, path, bytes) = with_event_file();
+    let (lab, path, _) = with_event_file();
     let export = |arguments: &[&str]| lab.evb(&["events", "export", &path]).args(arguments);
     for format in ["parquet", "arrow"] {
         let with = |arguments: &[&str]| export(&["--format", format]).args(arguments);
@@ -202,12 +202,7 @@ fn a_table_for_programs_needs_a_new_file() {
         assert_eq!(fs::read(lab.path(format)).unwrap(), table);
     }
     refuses(export(&["--format", "csv", "--compression", "lz4"]), &["no compression", "hint: "]);
-    fs::write(&path, [&bytes[..200], &[!bytes[200]], &bytes[201..]].concat()).unwrap();
-    assert_eq!(export(&["--format", "arrow", "-o", "again"]).run().code(), Some(0), "only the metadata are damaged");
-    assert_eq!(
-        fs::read_dir(lab.path("")).unwrap().filter(|entry| entry.as_ref().unwrap().file_name() == "-").count(),
-        0
-    );
+    assert!(!lab.path("-").exists());
 }
 
 /// Standard output that is closed, as by `| head`, causes no panic.
