@@ -80,9 +80,11 @@ impl Events {
         })
     }
 
-    /// Reads all payloads. Returns the numbers of the fragments whose bytes changed since they were stored.
-    fn changed(&self, py: Python<'_>, apart: bool) -> PyResult<Vec<usize>> {
-        py.detach(|| self.of(apart).changed()).map_err(|error| failure(error, None::<&str>))
+    /// Reads the payloads of these fragments. Returns the numbers of those whose bytes changed since they were stored.
+    fn changed(&self, py: Python<'_>, fragments: &[u8], apart: bool) -> PyResult<Vec<usize>> {
+        let columns = self.of(apart);
+        let fragments = numbers(fragments, columns.source.len())?;
+        py.detach(|| columns.changed(fragments)).map_err(|error| failure(error, None::<&str>))
     }
 }
 

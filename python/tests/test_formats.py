@@ -3,12 +3,10 @@
 What they read is compared row by row with what the reader on the page of the event file reads. Half of the event files
 come from `evb run`; the others are written here, from the same page, with everything that a run rarely has.
 
-The environment variable EVB is the path of the command.
+The formats that the package writes are compared in the same way.
 """
 
-import io
 import json
-import os
 import pathlib
 import random
 import struct
@@ -16,20 +14,24 @@ import subprocess
 import tempfile
 import unittest
 
+import h5py
 import pandas
 import polars
 import pyarrow
 import pyarrow.feather
 import pyarrow.ipc
 import pyarrow.parquet
+import uproot
 
-PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs/reference/event-file.md"
+import evb.events
+from support import plain_reader, program
+
 COLUMNS = "event builder source source_name status complete triggered source_time counter mark apart changed payload".split()
 STATUSES = ["good", "corrupted", "missing", "oversized", "mismatched"]
 MISSING = 2
 REASONS = [None, "duplicate", "out_of_sequence", "out_of_step", "early", "late", "mismatch", "disputed", "unplaced"]
 REASONS += ["alone", "ambiguous", "out_of_window", "skipped"]
-KINDS = [(form, method) for form in ("parquet", "arrow") for method in ("none", "lz4", "zstd")]
+ALL_KINDS = [(form, method) for form in ("parquet", "arrow") for method in ("none", "lz4", "zstd")]
 SEED = 20_261_128
 
 RUN = """
@@ -48,21 +50,12 @@ units = 2
 )
 
 
-def evb(*arguments, good=(0,)):
+def command(*arguments, good=(0,)):
     """Runs the command and gives its standard error."""
-    done = subprocess.run([os.environ["EVB"], *map(str, arguments)], capture_output=True, text=True, timeout=300)
+    done = subprocess.run([program(), *map(str, arguments)], capture_output=True, text=True, timeout=300)
     if done.returncode not in good:
         raise AssertionError(f"evb {' '.join(map(str, arguments))}: {done.returncode}\n{done.stdout}\n{done.stderr}")
     return done.stderr
-
-
-def plain_reader():
-    """The reader on the page of the event file."""
-    code = PAGE.read_text().split("```python\n")[1].split("```")[0]
-    # It leaves its file to the interpreter, which would warn.
-    names = {"open": lambda path, _: io.BytesIO(pathlib.Path(path).read_bytes())}
-    exec(code, names)
-    return names["read"]
 
 
 def rows_of(files):
@@ -128,6 +121,28 @@ def by_polars(path, form):
     return frame.with_columns(polars.col("triggered").dt.timestamp("ns")).to_dicts()
 
 
+def plain(row):
+    """A row as formats without nulls have it: status, counter, mark and payload."""
+    counter, mark = row["counter"], row["mark"]
+    known = (counter is not None, mark is not None)
+    return (STATUSES.index(row["status"]), row["source"], *known, counter or 0, mark or 0, row["payload"] or b"")
+
+
+def by_h5py(path):
+    with h5py.File(path) as file:
+        columns = [file[name][:].tolist() for name in ("status", "source", "has_counter", "has_mark", "counter", "mark")]
+        payload, start, length = (file[name][:] for name in ("payload", "payload_start", "payload_bytes"))
+        payloads = [payload[first : first + size].tobytes() for first, size in zip(start.tolist(), length.tolist())]
+        return list(zip(*columns, payloads, strict=True))
+
+
+def by_uproot(path):
+    tree = uproot.open(path)["fragments"]
+    names = ("status", "source", "has_counter", "has_mark", "counter", "mark")
+    payloads = [bytes(payload) for payload in tree["payload"].array().to_list()]
+    return list(zip(*(tree[name].array().to_list() for name in names), payloads, strict=True))
+
+
 TOOLS = {"pyarrow": by_pyarrow, "feather": by_feather, "pandas": by_pandas, "polars": by_polars}
 
 
@@ -137,12 +152,12 @@ class Formats(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
 
-    def differences(self, files, **options):
-        """Exports the files in every way, and compares every row that every tool reads."""
+    def differences(self, files, kinds):
+        """Exports the files in these ways, and compares every row that every tool reads."""
         expected = rows_of(files)
-        for form, method in KINDS:
+        for form, method in kinds:
             path = self.folder / f"table-{method}.{form}"
-            evb("events", "export", *files, "--format", form, "--compression", method, "-o", path, **options)
+            command("events", "export", *files, "--format", form, "--compression", method, "-o", path)
             for name, tool in TOOLS.items():
                 found = tool(path, form)
                 if found is None:
@@ -163,26 +178,45 @@ class Formats(unittest.TestCase):
 
     def test_events_of_a_run(self):
         (self.folder / "run.toml").write_text(RUN + f'[storage]\ndirectory = "{self.folder}"\n')
-        evb("run", self.folder / "run.toml", "-q", good=(0, 1))
+        command("run", self.folder / "run.toml", "-q", good=(0, 1))
         files = sorted(self.folder.glob("*.evb"))
-        rows = self.differences(files)
+        rows = self.differences(files, ALL_KINDS)
         self.assertEqual(len({row["event"] for row in rows}), 3000)
         self.assertLessEqual({"good", "corrupted", "missing", "oversized"}, {row["status"] for row in rows})
 
     def test_ten_thousand_events_of_every_kind(self):
         files = write_events(self.folder, 10_000)
-        rows = self.differences(files)
+        rows = self.differences(files, [("parquet", "none"), ("arrow", "zstd")])
         self.assertEqual(len({row["event"] for row in rows} - {None}), 10_000)
         self.assertEqual({row["status"] for row in rows}, set(STATUSES))
         self.assertEqual({row["apart"] for row in rows}, set(REASONS))
         self.assertTrue(any(row["payload"] == b"" for row in rows) and any(row["payload"] is None for row in rows))
+
+    def test_what_the_package_writes(self):
+        files = write_events(self.folder, 10_000)
+        expected = [{**row, "changed": False} for row in rows_of(files)]
+        events = evb.events.open(files)
+        parts = [(events, [row for row in expected if row["event"] is not None], "events")]
+        parts.append((events.apart, [row for row in expected if row["event"] is None], "apart"))
+        for part, expected, name in parts:
+            for form in ("parquet", "arrow"):
+                part.export(self.folder / f"{name}.{form}")
+                found = by_pyarrow(self.folder / f"{name}.{form}", form)
+                checksums = [row.pop("checksum") for row in found]
+                self.assertEqual([row for row, other in zip(found, expected, strict=True) if row != other], [], (name, form))
+                self.check_checksums(found, checksums)
+            for form, read in (("h5", by_h5py), ("root", by_uproot)):
+                part.export(self.folder / f"{name}.{form}")
+                wanted = [plain(row) for row in expected]
+                found = read(self.folder / f"{name}.{form}")
+                self.assertEqual([row for row, other in zip(found, wanted, strict=True) if row != other][:1], [], (name, form))
 
     def test_tables_say_of_which_run_they_are(self):
         files = write_events(self.folder, 10)
         metadata, _ = plain_reader()(files[0])
         for form in ("parquet", "arrow"):
             path = self.folder / f"table.{form}"
-            evb("events", "export", *files, "--format", form, "-o", path)
+            command("events", "export", *files, "--format", form, "-o", path)
             is_parquet = form == "parquet"
             schema = pyarrow.parquet.read_schema(path) if is_parquet else pyarrow.ipc.open_file(path).schema
             for name in ("run", "experiment", "text", "version", "start", "comment"):
@@ -197,7 +231,7 @@ class Formats(unittest.TestCase):
         files[0].write_bytes(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
         for form in ("parquet", "arrow"):
             path = self.folder / f"table.{form}"
-            said = evb("events", "export", *files, "--format", form, "-o", path, good=(1,))
+            said = command("events", "export", *files, "--format", form, "-o", path, good=(1,))
             self.assertIn("1 events are damaged", said)
             found, expected = by_polars(path, form), rows_of(files)
             changed = [row for row in found if row["changed"]]

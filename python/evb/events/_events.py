@@ -249,9 +249,8 @@ class Events:
 
     def changed(self) -> np.ndarray:
         """Reads all payloads. True for each fragment whose bytes changed on disk since they were stored."""
-        changed = np.zeros(self._total, bool)
-        changed[self._native.changed(self._is_apart)] = True
-        return changed if self._numbers is None else changed[self._numbers]
+        numbers = np.arange(len(self.fragments)) if self._numbers is None else self._numbers
+        return np.isin(numbers, self._native.changed(_bytes(numbers), self._is_apart))
 
     def refresh(self) -> "Events":
         """The same files as they are now, and new files of the same patterns are not among them: open those again."""
@@ -307,10 +306,6 @@ class Events:
 
         export_events(self, file, format, **options)
 
-    @property
-    def _total(self):
-        return len(np.frombuffer(self._native.columns(self._is_apart)["source"], "u2"))
-
     def _taken(self, index):
         taken = Events.__new__(Events)
         taken._paths, taken._native, taken._is_apart = self._paths, self._native, self._is_apart
@@ -352,8 +347,12 @@ class Events:
     def _packed(self, fragments, first=0, end=None):
         """The bytes `payload[first:end]` of these fragments back to back."""
         numbers = fragments if self._numbers is None else self._numbers[fragments]
-        numbers = np.ascontiguousarray(numbers, "u8").tobytes()
-        return np.frombuffer(self._native.payloads(numbers, first, end, self._is_apart), "u1")
+        return np.frombuffer(self._native.payloads(_bytes(numbers), first, end, self._is_apart), "u1")
+
+
+def _bytes(numbers):
+    """The numbers of fragments for the native part."""
+    return np.ascontiguousarray(numbers, "u8").tobytes()
 
 
 def _ranges(first, count):

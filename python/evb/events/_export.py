@@ -1,4 +1,6 @@
-"""Events as files of other formats. Each has a row for each fragment, with the columns of `evb events export --format parquet`."""
+"""Events as files of other formats. Each has a row for each fragment.
+
+Those of Parquet and Arrow have the columns of `evb events export --format parquet`."""
 
 import json
 import os
@@ -60,27 +62,32 @@ def arrow(events: Events, payload: bool = True) -> Any:
     fragments, per_event = events.fragments, events.fragment_count
     repeated = lambda column: np.repeat(column, per_event)  # noqa: E731
     known = lambda values, is_known: pa.array(values, mask=~is_known)  # noqa: E731
+    # Places in time are signed numbers of nanoseconds there.
     times = repeated(events.triggered)
+    has_time = (times != 0) & (times < 2**63)
     builders = repeated(np.array([_builder(file) for file in events.files] or [0], "i4")[events._columns["file"]])
     is_event = fragments.apart == 0
     columns = {
         "event": known(repeated(events.event), is_event),
-        "builder": pa.array(builders.astype("u2"), mask=(builders < 0) | ~is_event),
+        "builder": known(builders.astype("u2"), (builders >= 0) & is_event),
         "source": pa.array(fragments.source),
+        "source_name": _dictionary(fragments.source, dict(enumerate(events.metadata.get("sources", [])))),
         "status": _dictionary(fragments.status, dict(enumerate(_STATUS))),
-        "complete": pa.array(repeated(events.complete)),
-        "triggered": pa.array(times.astype("i8"), pa.timestamp("ns", "UTC"), mask=times == 0),
+        "complete": known(repeated(events.complete), is_event),
+        "triggered": pa.array(times.astype("i8"), pa.timestamp("ns", "UTC"), mask=~has_time),
         "source_time": known(repeated(events.source_time), repeated(events.source_time) != 0),
         "counter": known(fragments.counter, fragments.has_counter),
         "mark": known(fragments.mark, fragments.has_mark),
         "apart": _dictionary(fragments.apart, _APART),
-        "bytes": pa.array(fragments.length),
         "checksum": pa.array(fragments.checksum),
+        "bytes": pa.array(fragments.length),
     }
     if payload:
+        del columns["bytes"]
+        columns["changed"] = pa.array(events.changed())
         columns["payload"] = _binary(events)
-    metadata = {key: value if isinstance(value, str) else json.dumps(value) for key, value in events.metadata.items()}
-    return pa.table(columns).replace_schema_metadata(metadata)
+    metadata = {f"evb.{name}": value for name, value in events.metadata.items() if isinstance(value, (str, int))}
+    return pa.table(columns).replace_schema_metadata({name: str(value) for name, value in metadata.items()})
 
 
 def _builder(file):
@@ -92,10 +99,10 @@ def _dictionary(codes, names):
     """Names by their codes; null where a code has none."""
     import pyarrow as pa
 
-    place = np.full(256, -1, "i4")
+    place = np.full(2**16, -1, "i4")
     place[list(names)] = np.arange(len(names))
     places = place[codes]
-    return pa.DictionaryArray.from_arrays(pa.array(places, mask=places < 0), list(names.values()))
+    return pa.DictionaryArray.from_arrays(pa.array(places, mask=places < 0), pa.array(list(names.values()), pa.string()))
 
 
 def _binary(events):
@@ -124,7 +131,7 @@ def _parquet(events, file, compression="zstd"):
 
 
 # Columns with few different values.
-_SMALL = ["builder", "source", "status", "apart"]
+_SMALL = ["builder", "source", "source_name", "status", "apart"]
 
 
 def _arrow(events, file, compression=None):

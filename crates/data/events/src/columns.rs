@@ -133,13 +133,16 @@ impl Columns {
         guess.unwrap_or_else(|| self.fragments_end.partition_point(|end| *end <= fragment as u64))
     }
 
-    /// Reads all payloads. Returns the fragments whose bytes changed since they were stored.
+    /// Reads the payloads of these fragments. Returns those whose bytes changed since they were stored.
     ///
     /// # Errors
     /// A file cannot be read.
-    pub fn changed(&self) -> Result<Vec<usize>, ReadError> {
+    ///
+    /// # Panics
+    /// There is no such fragment.
+    pub fn changed(&self, fragments: impl IntoIterator<Item = usize>) -> Result<Vec<usize>, ReadError> {
         let mut changed = Vec::new();
-        self.visit_payloads(0..self.source.len(), |fragment, payload| {
+        self.visit_payloads(fragments, |fragment, payload| {
             if checksum(payload) != self.stored_checksum[fragment] {
                 changed.push(fragment);
             }
