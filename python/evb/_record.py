@@ -160,7 +160,13 @@ class Records(list):
         return _plots(self)
 
     def save(self, file: "str | os.PathLike") -> None:
-        """Writes the records as JSON, one on a line, as `evb simulate --json` prints them."""
+        """Writes the records as JSON, one on a line, as `evb simulate --json` prints them; or a table of `rows` as Parquet, if the
+        file ends with `.parquet`."""
+        if os.fspath(file).endswith(".parquet"):
+            import pyarrow.parquet
+
+            pyarrow.parquet.write_table(self.to_arrow(), file)
+            return
         with open(file, "w", encoding="utf-8") as output:
             output.writelines(record.to_json() + "\n" for record in self)
 

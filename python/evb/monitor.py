@@ -151,6 +151,16 @@ class _Shared:
         return None
 
 
+def values(events, source, dtype):
+    """The numbers in the payloads of a source, of all these events together: an array of NumPy of this type, to fill histograms with.
+    Bytes at the end of a payload that are no whole number are left out."""
+    import numpy
+
+    dtype = numpy.dtype(dtype)
+    payloads = [fragment.payload for event in events for fragment in event.fragments if fragment.source == source]
+    return numpy.frombuffer(b"".join(payload[: len(payload) // dtype.itemsize * dtype.itemsize] for payload in payloads), dtype)
+
+
 def _reason(error):
     try:
         return json.load(error)["error"]

@@ -211,6 +211,29 @@ class Formats(unittest.TestCase):
                 found = read(self.folder / f"{name}.{form}")
                 self.assertEqual([row for row, other in zip(found, wanted, strict=True) if row != other][:1], [], (name, form))
 
+    def test_trigger_records_of_dune(self):
+        files = write_events(self.folder, 300)
+        events = evb.events.open(files)
+        events.export(self.folder / "dune.h5", "dune", detector=3, fragment_type=12, fragment_name="WIBEth")
+        rows = [row for row in rows_of(files) if row["event"] is not None]
+        with h5py.File(self.folder / "dune.h5") as file:
+            self.assertEqual((file.attrs["filelayout_version"], file.attrs["record_type"], file.attrs["run_number"]), (4, "TriggerRecord", 7))
+            self.assertEqual(len(file), 300)
+            for row in rows:
+                raw = file[f"TriggerRecord{row['event']:05}.0000/RawData"]
+                ticks = (row["triggered"] or 0) // 16
+                record = bytes(raw["TR_Builder_0x00000000_TriggerRecordHeader"][:])
+                marker, version, number, time, components, run = struct.unpack_from("<2I3QI", record)
+                self.assertEqual((marker, version, number, time, run), (0x33334444, 4, row["event"], ticks, 7))
+                self.assertEqual((components, len(record)), (5, 64 + 5 * 32))
+                self.assertEqual(struct.unpack_from("<2HI", record, 56), (2, 4, 0))
+                data = bytes(raw[f"Detector_Readout_0x{row['source']:08x}_WIBEth"][:])
+                fields = struct.unpack_from("<2I5Q3I4HI", data)
+                self.assertEqual(fields[:5], (0x11112222, 5, len(data), row["event"], ticks))
+                bits = {"missing": 1, "oversized": 2}.get(row["status"], 0)
+                self.assertEqual(fields[7:], (7, bits, 12, 0, 3, 2, 1, row["source"]))
+                self.assertEqual(data[72:], row["payload"] or b"")
+
     def test_tables_say_of_which_run_they_are(self):
         files = write_events(self.folder, 10)
         metadata, _ = plain_reader()(files[0])

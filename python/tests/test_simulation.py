@@ -6,6 +6,8 @@ import signal
 import threading
 import unittest
 
+import pyarrow.parquet
+
 import evb
 from support import InFolder, evb_command, experiment
 
@@ -90,6 +92,8 @@ class Sweeps(InFolder):
         records = evb.sweep(evb.parse(experiment(extra=SWEEP)), processes=1)
         self.assertEqual(list(records.to_pandas()["events.built"]), [200, 200])
         self.assertEqual(records.to_arrow().column("events.built").to_pylist(), [200, 200])
+        records.save("sweep.parquet")
+        self.assertEqual(pyarrow.parquet.read_table("sweep.parquet").column("builder_units").to_pylist(), [1, 2])
 
     def test_a_sweep_continues_where_it_was(self):
         swept = evb.parse(experiment(extra=SWEEP))

@@ -301,7 +301,8 @@ class Events:
         return table.to_pandas()
 
     def export(self, file: "str | os.PathLike", format: "str | None" = None, **options) -> None:
-        """Writes the events as `parquet`, `arrow`, `hdf5` or `root`, by the ending of the file if no format is given."""
+        """Writes the events as `parquet`, `arrow`, `hdf5`, `root`, or `dune` for the trigger records of DUNE in HDF5; by the ending of
+        the file if no format is given. What belongs to no event is in `apart`, and is exported from there."""
         from ._export import export_events
 
         export_events(self, file, format, **options)

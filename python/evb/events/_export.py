@@ -23,8 +23,8 @@ _APART = {
 
 
 def export(files: "str | os.PathLike | Iterable[str | os.PathLike]", output: "str | os.PathLike", format: "str | None" = None, **options) -> None:
-    """Writes the events of these files in another format: `parquet`, `arrow`, `hdf5` or `root`, by the ending of `output` if no
-    format is given."""
+    """Writes the events of these files in another format: `parquet`, `arrow`, `hdf5`, `root`, or `dune` for the trigger records of DUNE
+    in HDF5; by the ending of `output` if no format is given."""
     export_events(open(files), output, format, **options)
 
 
@@ -222,6 +222,12 @@ def _root(events, file):
         output["metadata"] = json.dumps(events.metadata)
 
 
-FORMATS: "dict[str, Callable[..., None]]" = {"parquet": _parquet, "arrow": _arrow, "hdf5": _hdf5, "root": _root}
+def _dune(events, file, **options):
+    from ._dune import write
+
+    write(events, file, **options)
+
+
+FORMATS: "dict[str, Callable[..., None]]" = {"parquet": _parquet, "arrow": _arrow, "hdf5": _hdf5, "dune": _dune, "root": _root}
 
 _ENDINGS = {".parquet": "parquet", ".arrow": "arrow", ".feather": "arrow", ".h5": "hdf5", ".hdf5": "hdf5", ".root": "root"}
