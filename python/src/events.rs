@@ -1,7 +1,7 @@
 //! Event files as columns.
 
 use crate::error::failure;
-use evb_events::{Columns, EventColumns, Reader, read_columns};
+use evb_events::{Columns, EventColumns, Reader, read_columns, read_columns_behind};
 use pyo3::{
     exceptions::PyIndexError,
     prelude::*,
@@ -129,6 +129,13 @@ fn bytes<'py, T: Copy, const N: usize>(
 pub(crate) fn read_events(py: Python<'_>, files: Vec<PathBuf>) -> PyResult<Events> {
     let columns = py.detach(|| read_columns(&files)).map_err(|error| failure(error, None::<&str>))?;
     Ok(Events { columns })
+}
+
+/// Reads the heads of the events behind these offsets, and returns up to where each file was read.
+#[pyfunction]
+pub(crate) fn read_events_behind(py: Python<'_>, files: Vec<(PathBuf, u64)>) -> PyResult<(Events, Vec<u64>)> {
+    let (events, ends) = py.detach(|| read_columns_behind(&files)).map_err(|error| failure(error, None::<&str>))?;
+    Ok((Events { columns: EventColumns { events, ..EventColumns::default() } }, ends))
 }
 
 /// The metadata of an event file as JSON; none if they are damaged.

@@ -19,7 +19,7 @@ mod _native {
     #[pymodule_export]
     use crate::{
         error::{EvbError, ExperimentError},
-        events::{Events, event_metadata, read_events},
+        events::{Events, event_metadata, read_events, read_events_behind},
         experiment::{Experiment, schema},
         mapping::Mapping,
         report::{compare_records, explain, explanation, outcome, plots, run_summary, simulation_summary, sweep_table},

@@ -125,6 +125,28 @@ class Stored(InFolder):
         self.assertEqual([file.name for file in self.folder.glob("run*")], ["run.h5"])
 
 
+class Growing(InFolder):
+    def test_a_run_is_followed(self):
+        text = experiment(events=2_000_000_000).replace("events", 'type = "rate"\nrate = "400 Hz"\nevents')
+        follower = evb.events.follow("data")
+        self.assertEqual(len(follower.read()), 0)
+        seen, reads_with_events, payloads = [], 0, []
+        with evb.run(evb.parse(text)) as run:
+            while reads_with_events < 3:
+                self.assertFalse(run._native.wait(0.02))
+                part = follower.read()
+                reads_with_events += len(part) > 0
+                seen += part.event.tolist()
+                payloads += [bytes(event[0]) for event in part]
+        part = follower.read()
+        seen += part.event.tolist()
+        payloads += [bytes(event[0]) for event in part]
+        events = evb.events.open("data")
+        self.assertEqual(sorted(seen), events.event.tolist())
+        self.assertEqual(dict(zip(seen, payloads)), {event.number: bytes(event[0]) for event in events})
+        self.assertEqual(len(follower.read()), 0)
+
+
 class Faulty(unittest.TestCase):
     """The corpus of event files with every case."""
 

@@ -10,7 +10,7 @@
 """
 
 from ._decode import Decoder, read_decoder
-from ._events import Event, Events, Fragment, Fragments, Status, open
+from ._events import Event, Events, Fragment, Fragments, Status, follow, open
 from ._export import FORMATS, export
 
-__all__ = ["Decoder", "Event", "Events", "FORMATS", "Fragment", "Fragments", "Status", "export", "open", "read_decoder"]
+__all__ = ["Decoder", "Event", "Events", "FORMATS", "Fragment", "Fragments", "Status", "export", "follow", "open", "read_decoder"]

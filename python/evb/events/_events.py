@@ -34,8 +34,34 @@ _FRAGMENT_COLUMNS = {
 def open(files: "str | os.PathLike | Iterable[str | os.PathLike]") -> "Events":
     """Opens event files: a file, a pattern such as `evb-data/*.evb`, a folder, or a list of them. Give all files of a run together.
 
-    Files of a run that goes on can be opened, too: they give what is stored so far, and `Events.refresh` more."""
+    Files of a run that goes on can be opened, too: they give what is stored so far. `follow` gives more as it comes."""
     return Events(_paths(files))
+
+
+def follow(files: "str | os.PathLike | Iterable[str | os.PathLike]") -> "Follower":
+    """Follows the files of a run that goes on: each `read` gives the events that were stored since the last one. New files of a pattern
+    or of a folder are followed, too."""
+    return Follower(files)
+
+
+class Follower:
+    """Files that are read while they are written. `follow` makes it."""
+
+    def __init__(self, files):
+        self._given, self._ends = files, {}
+
+    def read(self) -> "Events":
+        """The events that were stored since the last call, in the order of their numbers; of an event that is stored twice both
+        copies. There may be none."""
+        try:
+            # A folder or a file may come later.
+            paths = [path for path in _paths(self._given) if os.path.isfile(path)]
+        except FileNotFoundError:
+            paths = []
+        native, ends = _native.read_events_behind([(path, self._ends.get(path, 0)) for path in paths])
+        self._ends.update(zip(paths, ends))
+        events = Events(paths, native)
+        return events[np.argsort(events.event, kind="stable")]
 
 
 def _paths(files):
@@ -251,10 +277,6 @@ class Events:
         """Reads all payloads. True for each fragment whose bytes changed on disk since they were stored."""
         numbers = np.arange(len(self.fragments)) if self._numbers is None else self._numbers
         return np.isin(numbers, self._native.changed(_bytes(numbers), self._is_apart))
-
-    def refresh(self) -> "Events":
-        """The same files as they are now, and new files of the same patterns are not among them: open those again."""
-        return Events(self._paths)
 
     def __len__(self):
         return len(self.event)

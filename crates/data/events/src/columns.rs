@@ -1,11 +1,11 @@
 //! The heads of all events as columns, for analysis: numbers beside numbers, and the places of the payloads.
 
 use crate::{
-    ExportSummary, ReadError, checksum,
-    export::{EventFileRef, FragmentEntry, fragments, visit_heads},
+    ExportSummary, ReadError, Reader, checksum,
+    export::{FragmentEntry, fragments, visit_heads},
     input::Input,
     layout::identity_flags,
-    scan::Head,
+    scan::{Head, Step},
 };
 use evb_core::Mark;
 use std::{
@@ -76,10 +76,10 @@ pub fn read_columns<P: AsRef<Path>>(paths: &[P]) -> Result<EventColumns, ReadErr
     read.summary = visit_heads(paths, |head, file| {
         let columns = if file.is_apart { &mut read.apart } else { &mut read.events };
         match columns.event.last() == Some(&head.event.id.0) && !file.is_apart {
-            false => columns.push(head, file),
+            false => columns.push(head, &file.file),
             true if head.complete && columns.complete.last() == Some(&0) => {
                 columns.pop();
-                columns.push(head, file);
+                columns.push(head, &file.file);
             }
             true => {}
         }
@@ -89,6 +89,33 @@ pub fn read_columns<P: AsRef<Path>>(paths: &[P]) -> Result<EventColumns, ReadErr
     read.summary.fragments = read.events.source.len() as u64;
     read.summary.payload_bytes = read.events.payload_bytes() + read.apart.payload_bytes();
     Ok(read)
+}
+
+/// Reads the heads of the events behind these offsets, file by file in the order of writing, and returns up to where each file was
+/// read: a file that is still written has more events there later. 0 is the beginning of a file. Files of fragments that were set
+/// apart have no events.
+///
+/// # Errors
+/// A file cannot be read, or is no event file.
+pub fn read_columns_behind<P: AsRef<Path>>(files: &[(P, u64)]) -> Result<(Columns, Vec<u64>), ReadError> {
+    let (mut columns, mut ends) = (Columns::default(), Vec::with_capacity(files.len()));
+    for (path, offset) in files {
+        let mut reader = Reader::open(path)?;
+        let mut offset = reader.start.max(*offset);
+        let name = reader.path().to_string_lossy().into_owned();
+        let is_apart = reader.is_apart();
+        while let Some(step) = reader.step(offset).map_err(|error| reader.error(error))?.filter(|_| !is_apart) {
+            match &step {
+                Step::Event(head) => columns.push(head, &name),
+                // What the file ends with may be an event that is being written.
+                Step::Lost(range) if range.tail => break,
+                Step::Lost(_) => {}
+            }
+            offset = step.end();
+        }
+        ends.push(offset);
+    }
+    Ok((columns, ends))
 }
 
 impl Columns {
@@ -150,8 +177,8 @@ impl Columns {
         Ok(changed)
     }
 
-    fn push(&mut self, head: &Head, file: &EventFileRef<'_>) {
-        let file = self.index_of(&file.file);
+    fn push(&mut self, head: &Head, file: &str) {
+        let file = self.index_of(file);
         self.event.push(head.event.id.0);
         self.file.push(file);
         self.complete.push(u8::from(head.complete));

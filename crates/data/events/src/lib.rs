@@ -28,7 +28,7 @@ mod verify;
 mod waiting;
 mod writer;
 
-pub use columns::{Columns, EventColumns, read_columns};
+pub use columns::{Columns, EventColumns, read_columns, read_columns_behind};
 pub use error::{ExportError, ReadError, WriteError};
 pub use event::{ApartReason, Event, EventInfo, Found, Fragment, FragmentRef, LostRange};
 pub use export::{

@@ -1,6 +1,6 @@
 //! Columns are what the reader gives event by event.
 
-use evb_events::{Columns, Event, Found, Reader, read_columns};
+use evb_events::{Columns, Event, Found, Reader, read_columns, read_columns_behind};
 use std::path::{Path, PathBuf};
 
 fn corpus() -> Vec<PathBuf> {
@@ -79,4 +79,24 @@ fn payloads_come_in_the_order_that_is_asked_for() {
         .expect("it can be read");
     let expected = [last, 0, last].map(|fragment| (fragment, all[fragment].clone()));
     assert_eq!(found, expected);
+}
+
+#[test]
+fn a_file_that_grows_is_read_on() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/event-file/valid.evb");
+    let (whole, _) = read_columns_behind(&[(&path, 0)]).expect("it is valid");
+    let bytes = std::fs::read(&path).expect("the corpus");
+    let folder = tempfile::tempdir().expect("a folder");
+    let growing = folder.path().join("growing.evb");
+    let (mut found, mut offset) = (Vec::new(), 0);
+    // At each length: within a head, a payload, the index.
+    let head = read_columns(&[&path]).expect("it is valid").events.offset[0] as usize / 2;
+    for length in head..=bytes.len() {
+        std::fs::write(&growing, &bytes[..length]).expect("there is room");
+        let Ok((columns, ends)) = read_columns_behind(&[(&growing, offset)]) else { continue };
+        found.extend(columns.event);
+        offset = ends[0];
+    }
+    assert_eq!(found, whole.event);
+    assert!(!found.is_empty());
 }
