@@ -49,7 +49,7 @@ impl Events {
 
     /// Further copies of events that are stored more than once, and events whose headers are damaged: both are left out.
     fn left_out(&self) -> (u64, u64) {
-        (self.columns.summary.duplicates, self.columns.summary.lost)
+        (self.columns.duplicates, self.columns.lost)
     }
 
     /// A part of the payload of each of these fragments, back to back: `payload[first:end]` in Python's words. `fragments` are the

@@ -133,7 +133,7 @@ class Growing(InFolder):
         seen, reads_with_events, payloads = [], 0, []
         with evb.run(evb.parse(text)) as run:
             while reads_with_events < 3:
-                self.assertFalse(run._native.wait(0.02))
+                self.assertIsNone(run.wait(0.02))
                 part = follower.read()
                 reads_with_events += len(part) > 0
                 seen += part.event.tolist()

@@ -1,10 +1,9 @@
 //! The heads of all events as columns, for analysis: numbers beside numbers, and the places of the payloads.
 
 use crate::{
-    ExportSummary, ReadError, Reader, checksum,
-    export::{FragmentEntry, fragments, visit_heads},
+    ReadError, Reader, checksum,
     input::Input,
-    layout::identity_flags,
+    layout::{FragmentHeader, FragmentIdentity, identity_flags, padded},
     scan::{Head, Step},
 };
 use evb_core::Mark;
@@ -16,7 +15,7 @@ use std::{
 
 /// Events as columns: one entry for each event in those of the event, one for each fragment in the others.
 ///
-/// Events are in the order of their ids, and the fragments of an event in that of their sources.
+/// The fragments of an event are in the order of their sources.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Columns {
     /// The files that the events are in.
@@ -58,12 +57,14 @@ pub struct Columns {
 /// The events of several files, and their fragments that belong to no event.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EventColumns {
-    /// The events. Of an event that is stored more than once, the first whole copy.
+    /// The events. Of an event that is stored more than once, the first copy with all fragments, or else the first copy.
     pub events: Columns,
-    /// Fragments that were set apart, each as a record of its own.
+    /// Fragments that were set apart, each as a record of its own, file by file.
     pub apart: Columns,
-    /// What was read, and what was left out.
-    pub summary: ExportSummary,
+    /// Further copies of events, which are left out.
+    pub duplicates: u64,
+    /// Events left out because their headers changed, as far as an index names them; verify tells more.
+    pub lost: u64,
 }
 
 /// Reads the heads of all events of the files of a run. Payloads are not read, and so not checked:
@@ -73,21 +74,12 @@ pub struct EventColumns {
 /// A file cannot be read, or is no event file.
 pub fn read_columns<P: AsRef<Path>>(paths: &[P]) -> Result<EventColumns, ReadError> {
     let mut read = EventColumns::default();
-    read.summary = visit_heads(paths, |head, file| {
-        let columns = if file.is_apart { &mut read.apart } else { &mut read.events };
-        match columns.event.last() == Some(&head.event.id.0) && !file.is_apart {
-            false => columns.push(head, &file.file),
-            true if head.complete && columns.complete.last() == Some(&0) => {
-                columns.pop();
-                columns.push(head, &file.file);
-            }
-            true => {}
-        }
-        Ok::<_, ReadError>(())
-    })?;
-    read.summary.events = read.events.event.len() as u64;
-    read.summary.fragments = read.events.source.len() as u64;
-    read.summary.payload_bytes = read.events.payload_bytes() + read.apart.payload_bytes();
+    for path in paths {
+        let mut reader = Reader::open(path)?;
+        let columns = if reader.is_apart() { &mut read.apart } else { &mut read.events };
+        read.lost += columns.append(&mut reader, 0)?.lost;
+    }
+    read.duplicates = read.events.arrange();
     Ok(read)
 }
 
@@ -101,21 +93,17 @@ pub fn read_columns_behind<P: AsRef<Path>>(files: &[(P, u64)]) -> Result<(Column
     let (mut columns, mut ends) = (Columns::default(), Vec::with_capacity(files.len()));
     for (path, offset) in files {
         let mut reader = Reader::open(path)?;
-        let mut offset = reader.start.max(*offset);
-        let name = reader.path().to_string_lossy().into_owned();
-        let is_apart = reader.is_apart();
-        while let Some(step) = reader.step(offset).map_err(|error| reader.error(error))?.filter(|_| !is_apart) {
-            match &step {
-                Step::Event(head) => columns.push(head, &name),
-                // What the file ends with may be an event that is being written.
-                Step::Lost(range) if range.tail => break,
-                Step::Lost(_) => {}
-            }
-            offset = step.end();
-        }
-        ends.push(offset);
+        ends.push(if reader.is_apart() { *offset } else { columns.append(&mut reader, *offset)?.end });
     }
     Ok((columns, ends))
+}
+
+/// What was read of a file.
+struct Appended {
+    /// Offset behind the last whole event.
+    end: u64,
+    /// Events in ranges that are damaged.
+    lost: u64,
 }
 
 impl Columns {
@@ -177,18 +165,52 @@ impl Columns {
         Ok(changed)
     }
 
-    fn push(&mut self, head: &Head, file: &str) {
-        let file = self.index_of(file);
+    /// Appends the events of a file from this offset on, in the order of writing.
+    fn append(&mut self, reader: &mut Reader, offset: u64) -> Result<Appended, ReadError> {
+        let file = self.files.len() as u32;
+        self.files.push(reader.path().to_path_buf());
+        let mut appended = Appended { end: reader.start.max(offset), lost: 0 };
+        while let Some(step) = reader.step(appended.end).map_err(|error| reader.error(error))? {
+            match &step {
+                Step::Event(head) => self.push(head, file),
+                Step::Lost(range) => {
+                    appended.lost += range.events.len() as u64;
+                    // What the file ends with may be an event that is being written.
+                    if range.tail {
+                        break;
+                    }
+                }
+            }
+            appended.end = step.end();
+        }
+        Ok(appended)
+    }
+
+    fn push(&mut self, head: &Head, file: u32) {
         self.event.push(head.event.id.0);
         self.file.push(file);
         self.complete.push(u8::from(head.complete));
         self.triggered.push(head.event.triggered.unwrap_or(0));
         self.source_time.push(head.event.source_time.unwrap_or(0));
-        fragments(head).into_iter().for_each(|fragment| self.push_fragment(fragment));
+        let mut offset = head.payload_offset;
+        let located = head.fragments.iter().map(|(fragment, identity)| {
+            let located = (fragment, identity, offset);
+            offset += padded(u64::from(fragment.length));
+            located
+        });
+        match head.fragments.is_sorted_by_key(|(fragment, _)| fragment.source) {
+            true => located.for_each(|located| self.push_fragment(located)),
+            false => {
+                let mut sorted: Vec<_> = located.collect();
+                sorted.sort_by_key(|(fragment, ..)| fragment.source);
+                sorted.into_iter().for_each(|located| self.push_fragment(located));
+            }
+        }
         self.fragments_end.push(self.source.len() as u64);
     }
 
-    fn push_fragment(&mut self, (fragment, identity, offset): FragmentEntry<'_>) {
+    /// Appends a fragment whose payload is at this offset.
+    fn push_fragment(&mut self, (fragment, identity, offset): (&FragmentHeader, &FragmentIdentity, u64)) {
         self.source.push(fragment.source.0);
         self.status.push(fragment.status as u8);
         self.offset.push(offset);
@@ -201,38 +223,51 @@ impl Columns {
         self.apart.push(identity.apart.map_or(0, |reason| reason as u8));
     }
 
-    /// Takes the last event back.
-    fn pop(&mut self) {
-        let events = self.event.len().saturating_sub(1);
-        let fragments = events.checked_sub(1).map_or(0, |last| self.fragments_end[last] as usize);
-        let Self { files: _, event, file, complete, triggered, source_time, fragments_end, .. } = self;
-        event.truncate(events);
-        file.truncate(events);
-        complete.truncate(events);
-        triggered.truncate(events);
-        source_time.truncate(events);
-        fragments_end.truncate(events);
-        let Self { source, status, offset, length, checksum, stored_checksum, counter, mark, known, apart, .. } = self;
-        source.truncate(fragments);
-        status.truncate(fragments);
-        offset.truncate(fragments);
-        length.truncate(fragments);
-        checksum.truncate(fragments);
-        stored_checksum.truncate(fragments);
-        counter.truncate(fragments);
-        mark.truncate(fragments);
-        known.truncate(fragments);
-        apart.truncate(fragments);
+    /// Puts the events into the order of their ids, and keeps the best copy of each. Returns the number of the others.
+    fn arrange(&mut self) -> u64 {
+        if self.event.is_sorted_by(|event, next| event < next) {
+            return 0;
+        }
+        let mut order: Vec<_> = (0..self.event.len()).collect();
+        order.sort_by_key(|&event| (self.event[event], self.complete[event] == 0));
+        order.dedup_by_key(|event| self.event[*event]);
+        let duplicates = (self.event.len() - order.len()) as u64;
+        self.take_events(&order);
+        duplicates
     }
 
-    /// The index of a file. Few files are open at a time, the latest ones, so the search is short.
-    fn index_of(&mut self, name: &str) -> u32 {
-        let known = self.files.iter().rposition(|path| path.as_os_str() == name);
-        known.unwrap_or_else(|| {
-            self.files.push(PathBuf::from(name));
-            self.files.len() - 1
-        }) as u32
+    /// Keeps these events, in this order.
+    fn take_events(&mut self, order: &[usize]) {
+        let end = |event: usize| self.fragments_end[event] as usize;
+        let fragments = |event: usize| event.checked_sub(1).map_or(0, end)..end(event);
+        let of_events: Vec<usize> = order.iter().flat_map(|&event| fragments(event)).collect();
+        let counts = order.iter().map(|&event| fragments(event).len() as u64);
+        let ends = counts.scan(0, |end, count| {
+            *end += count;
+            Some(*end)
+        });
+        let ends: Vec<u64> = ends.collect();
+        self.fragments_end = ends;
+        let Self { event, file, complete, triggered, source_time, .. } = self;
+        [event, triggered, source_time].into_iter().for_each(|column| take(column, order));
+        take(file, order);
+        take(complete, order);
+        self.take_fragments(&of_events);
     }
+
+    /// Keeps these fragments, in this order.
+    fn take_fragments(&mut self, order: &[usize]) {
+        let Self { source, status, offset, length, checksum, stored_checksum, counter, mark, known, apart, .. } = self;
+        [offset, counter].into_iter().for_each(|column| take(column, order));
+        [length, checksum, stored_checksum, mark].into_iter().for_each(|column| take(column, order));
+        [status, known, apart].into_iter().for_each(|column| take(column, order));
+        take(source, order);
+    }
+}
+
+/// Keeps these entries of a column, in this order.
+fn take<T: Copy>(column: &mut Vec<T>, order: &[usize]) {
+    *column = order.iter().map(|&entry| column[entry]).collect();
 }
 
 /// The open file, which is opened at its first use.

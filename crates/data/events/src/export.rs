@@ -11,7 +11,6 @@ pub use csv::export_csv;
 pub use json::export_json;
 pub use payloads::export_payloads;
 pub use raw::{RAW_HEADER_BYTES, export_raw};
-pub(crate) use table::{FragmentEntry, fragments, visit_heads};
 pub use walk::{StoredEvent, visit_events};
 
 use crate::{

@@ -12,17 +12,17 @@ use std::{
 };
 
 /// The place of an event.
-pub(crate) struct EventFileRef<'a> {
+pub(super) struct EventFileRef<'a> {
     /// The builder that wrote the file; `None` if the metadata of the file are damaged.
-    pub(crate) builder: Option<u16>,
+    pub(super) builder: Option<u16>,
     /// Name of the file.
-    pub(crate) file: Cow<'a, str>,
+    pub(super) file: Cow<'a, str>,
     /// The file holds fragments that were set apart.
-    pub(crate) is_apart: bool,
+    pub(super) is_apart: bool,
 }
 
 /// Calls `visit` with the head of each event, in the order of ids; then with those of fragments that were set apart.
-pub(crate) fn visit_heads<P: AsRef<Path>, E: From<ReadError>>(
+pub(super) fn visit_heads<P: AsRef<Path>, E: From<ReadError>>(
     paths: &[P],
     mut visit: impl FnMut(&Head, &EventFileRef<'_>) -> Result<(), E>,
 ) -> Result<ExportSummary, E> {
@@ -66,10 +66,10 @@ fn visit_files<E: From<ReadError>>(
 }
 
 /// A fragment and the offset of its payload.
-pub(crate) type FragmentEntry<'a> = (&'a FragmentHeader, &'a FragmentIdentity, u64);
+pub(super) type FragmentEntry<'a> = (&'a FragmentHeader, &'a FragmentIdentity, u64);
 
 /// The fragments of an event in the order of their sources.
-pub(crate) fn fragments(head: &Head) -> Vec<FragmentEntry<'_>> {
+pub(super) fn fragments(head: &Head) -> Vec<FragmentEntry<'_>> {
     let mut offset = head.payload_offset;
     let mut fragments = Vec::with_capacity(head.fragments.len());
     for (fragment, identity) in &head.fragments {
