@@ -116,7 +116,8 @@ impl Environment {
 
     fn run_tests(&self, workspace: &Workspace) -> Result<(), String> {
         let mut tests = self.python();
-        tests.args(["-m", "unittest", "discover", "-s", "tests"]).current_dir(workspace.root.join("python"));
+        // Python imports from the folder that it runs in first, and must find the installed package.
+        tests.args(["-m", "unittest", "discover"]).current_dir(workspace.root.join("python/tests"));
         limited(tests.env("PYTHONDONTWRITEBYTECODE", "1"))
     }
 
