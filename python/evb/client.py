@@ -90,7 +90,8 @@ class Client:
             with urllib.request.urlopen(request, timeout=self.timeout) as answer:
                 return json.load(answer)
         except urllib.error.HTTPError as error:
-            raise _refused(error) from None
+            with error:
+                raise _refused(error) from None
         except urllib.error.URLError as error:
             raise EvbError(f"no service answers at {self.address}: {error.reason}\nhint: is `evb serve` running there?") from None
 

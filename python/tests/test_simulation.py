@@ -48,6 +48,9 @@ class Simulations(InFolder):
         self.assertTrue(record.explain()[0]["why"])
 
     def test_ctrl_c_ends_a_simulation(self):
+        # A shell makes the programs that it starts in the background ignore the signal.
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        self.addCleanup(signal.signal, signal.SIGINT, before)
         endless = evb.parse(experiment(events=2_000_000_000))
         began = threading.Event()
 
