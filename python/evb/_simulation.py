@@ -15,7 +15,7 @@ from ._experiment import Experiment, given
 from ._progress import Bar
 from ._record import Record, Records
 
-# A point whose process was killed is tried again this often: a larger machine does not help one that always dies.
+# A point whose process was killed is tried this often.
 TRIES = 3
 # The file of the records in the folder of a sweep.
 STORE = "records.jsonl"
@@ -110,33 +110,42 @@ def _carry_out(origin, changes, point):
 
 
 def _on_processes(jobs, processes):
-    """Yields jobs and their records as they come, from a pool of processes. A pool with a killed process is made anew."""
-    waiting = {job: 0 for job in jobs}
-    # A fork would copy the threads of this process in the middle of their work.
-    context = multiprocessing.get_context("spawn")
+    """Yields jobs and their records as they come, from a pool of processes.
+
+    A killed process ends its pool. The other jobs of the pool are carried out one after the other, so it is known whose process is
+    killed again."""
+    waiting, kills = dict.fromkeys(jobs), 0
     count = processes or len(os.sched_getaffinity(0))
     while waiting:
-        with concurrent.futures.ProcessPoolExecutor(count, mp_context=context) as pool:
+        first = next(iter(waiting))
+        yield from _until_killed(waiting, count)
+        if not waiting:
+            return
+        # A pool of one process works in order: what is first now was being carried out.
+        kills = kills + 1 if count == 1 and first is next(iter(waiting)) else 0
+        if kills == TRIES:
+            raise _native.EvbError(
+                f"the process of {first.experiment!r}, point {first.point}, was killed {TRIES} times, perhaps for its memory"
+            )
+        count = 1
+
+
+def _until_killed(waiting, count):
+    """Carries out the jobs that wait, and removes them, until all are done or a process was killed."""
+    # A fork would copy the threads of this process in the middle of their work.
+    context = multiprocessing.get_context("spawn")
+    with concurrent.futures.ProcessPoolExecutor(count, mp_context=context) as pool:
+        try:
             futures = {pool.submit(_carry_out, *job.arguments): job for job in waiting}
-            try:
-                for future in concurrent.futures.as_completed(futures):
-                    job = futures[future]
-                    try:
-                        text = future.result()
-                    except BrokenProcessPool:
-                        continue
-                    del waiting[job]
-                    yield job, text
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
-        for job in waiting:
-            waiting[job] += 1
-            if waiting[job] == TRIES:
-                raise _native.EvbError(
-                    f"the process of a simulation was killed {TRIES} times, perhaps for its memory: {job.experiment.changed({})!r} "
-                    f"with {job.experiment._changes}\nhint: take fewer `processes`"
-                )
+            for future in concurrent.futures.as_completed(futures):
+                text = future.result()
+                del waiting[futures[future]]
+                yield futures[future], text
+        except BrokenProcessPool:
+            return
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
 
 
 def _on_dask(jobs, client):
@@ -181,5 +190,7 @@ class _Store:
     def put(self, key, record):
         if self.file is None:
             return
-        with open(self.file, "a", encoding="utf-8") as output:
-            output.write(json.dumps({"key": key, "record": record.to_dict()}) + "\n")
+        line = json.dumps({"key": key, "record": record.to_dict()}) + "\n"
+        # One write: another sweep may store in the same folder.
+        with open(self.file, "ab", buffering=0) as output:
+            output.write(line.encode())

@@ -9,9 +9,21 @@ import unittest
 import pyarrow.parquet
 
 import evb
+import evb._simulation
 from support import InFolder, evb_command, experiment
 
 SWEEP = '[sweep]\n"builder.units" = [1, 2]\n'
+
+
+def die():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+class Deadly:
+    """Kills the process that receives it."""
+
+    def __reduce__(self):
+        return die, ()
 
 
 class Simulations(InFolder):
@@ -127,6 +139,20 @@ class Sweeps(InFolder):
         records = evb.sweep(swept, processes=2, done=kill)
         self.assertEqual(len(killed), 1)
         self.assertEqual([record.builder_units for record in records], [1, 2, 3, 4, 5, 6])
+
+    def test_a_point_that_always_dies_is_named(self):
+        class DeadlyJob(evb._simulation._Job):
+            arguments = property(lambda job: (Deadly(), {}, 0))
+
+        deadly = DeadlyJob(evb.parse(experiment().replace("small", "deadly")), 0, {})
+        others = [evb._simulation._Job(evb.parse(experiment(events=events)), 0, {}) for events in (10, 20)]
+        done = []
+        with self.assertRaisesRegex(evb.EvbError, "deadly"):
+            done.extend(job for job, _ in evb._simulation._on_processes([others[0], deadly, others[1]], 1))
+        with self.assertRaisesRegex(evb.EvbError, "deadly"):
+            for job, _ in evb._simulation._on_processes([others[0], deadly, others[1]], 2):
+                done.append(job)
+        self.assertNotIn(deadly, done)
 
     def test_a_cluster_gives_the_same_records(self):
         from distributed import Client, LocalCluster
