@@ -46,14 +46,15 @@ pub(super) fn check(view: View<'_>) -> Vec<Problem> {
     problems
 }
 
-/// The live source of a readout unit, if its link can be that of another, too. Each port 0 is another port.
+/// The live source of a readout unit, if its link can be that of another, too. Each port 0 is another port, and a file is read by
+/// each of its sources.
 fn linked(view: View<'_>, unit: usize) -> Option<Linked<'_>> {
     let is_live = |table: &View<'_>| source::feed(*table) == source::Feed::Live;
     let table = source::of_unit(view, unit).into_iter().find(is_live)?;
     let key = PLACES.into_iter().find(|key| table.has(key))?;
     let live = source::make(table).live()?.clone();
     let is_any_port = key == "listen" && live.link.place().ends_with(":0");
-    (!is_any_port).then_some(Linked { unit, table, key, live })
+    (!is_any_port && live.link.file().is_none()).then_some(Linked { unit, table, key, live })
 }
 
 /// What keeps another source from a link.
