@@ -507,6 +507,7 @@ impl<B> ManagerMachine<B> {
         let wanted = self.alignment.wants_marks();
         if wanted != self.comparing {
             self.comparing = wanted;
+            self.alignment.ask_marks();
             self.transmit(self.config.readout_nodes(), Message::Compare(wanted));
         }
     }
@@ -639,7 +640,11 @@ impl<B> Machine for ManagerMachine<B> {
                     matching.take(index, &times);
                 }
             }
-            Message::Marks(marks) => self.alignment.marks(&marks),
+            Message::Marks(marks) => {
+                if let Some(index) = self.living_readout(from) {
+                    self.alignment.marks(index, &marks);
+                }
+            }
             Message::Away { number } => {
                 let is_member = self.builders.is_member(from);
                 self.transmit(from.into(), Message::Membership { number, is_member });

@@ -237,6 +237,8 @@ pub struct ReadoutMachine<B> {
     /// The event manager wants marks, and knows them up to `compared`.
     comparing: bool,
     compared: EventId,
+    /// The event manager knows that there are no more marks.
+    told_all: bool,
     /// Some events have just become known to have no fragment.
     skipped: bool,
     counts: ReadoutCounts,
@@ -283,6 +285,7 @@ impl<B: Clone + Default> ReadoutMachine<B> {
             is_empty_behind: false,
             comparing: false,
             compared: EventId(0),
+            told_all: false,
             skipped: false,
             counts: ReadoutCounts::default(),
             held: EventTable::from(1),
@@ -658,7 +661,9 @@ impl<B: Clone + Default> Machine for ReadoutMachine<B> {
             Message::Readout { through } => self.read_out(through),
             Message::Align { segment, first } => self.align(segment, first),
             Message::Matched { through, outcomes } => self.match_times(through, &outcomes),
-            Message::Compare(wanted) => (self.comparing, self.compared) = (wanted, EventId(0)),
+            Message::Compare(wanted) => {
+                (self.comparing, self.compared, self.told_all) = (wanted, EventId(0), false);
+            }
             _ => self.counts.faults.count(Fault::Unexpected),
         }
     }

@@ -625,6 +625,24 @@ fn wear(sent: &mut Vec<Sent>, random: &mut Stream, bits: u8) -> &'static str {
     }
 }
 
+/// Its marks are asked for when the restart is seen, and the others have ended by then: they still have to be heard.
+#[test]
+fn a_source_that_restarts_when_the_others_have_ended_is_placed_by_its_marks() {
+    let whole = board(5, 32, 1..=60, bunch_crossing);
+    let restarted = [board(900, 32, 1..=20, bunch_crossing), board(0, 32, 26..=60, bunch_crossing)].concat();
+    let mut bench = Bench::new(&[32, 32]);
+    for (unit, sent) in [whole, restarted].iter().enumerate() {
+        for sent in sent {
+            bench.readouts[unit].handle_command(Time::ZERO, arrival(*sent));
+        }
+        let last = sent.last().map(|sent| sent.number);
+        bench.readouts[unit].handle_command(Time::ZERO, ReadoutCommand::EndOfData { last });
+        bench.settle();
+    }
+    bench.give_up();
+    assert_eq!(bench.result.complete(), (1..=20).chain(26..=60).collect::<Vec<_>>());
+}
+
 /// Three boards with damage of all kinds, which begin to count at equal or at different numbers, with marks of all kinds:
 /// no complete event mixes triggers, or the alignment counts as not confirmed. `EVB_CASES` runs more.
 #[test]

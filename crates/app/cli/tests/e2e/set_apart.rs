@@ -94,7 +94,7 @@ fn fragments_without_an_event_are_stored_with_all_that_is_known() {
     let early = &set_apart(&lab)[&0];
     assert_eq!(early.len(), 39, "{outcome}");
     let found = verify(&apart_files(&lab.path("evb-data"))).expect("readable files");
-    assert!(found.is_intact() && found.events == 0 && found.apart == 39, "{found:?}");
+    assert!(found.is_intact() && found.events == 0 && found.apart == 39, "{found:?}\n{outcome}");
 }
 
 /// Without marks, the fragments behind a restart cannot be matched by evb: they are stored, so that others can.

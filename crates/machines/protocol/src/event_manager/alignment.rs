@@ -64,6 +64,8 @@ struct SourceAlignment {
     after: EventId,
     number: u64,
     ahead: u32,
+    /// It has ended and has reported the marks of all its events, since they were asked for.
+    has_told_all: bool,
     /// Marks by position.
     seen: BTreeMap<u64, Option<Mark>>,
     /// Number of fragments that the source can report before its buffer is full.
@@ -94,6 +96,7 @@ impl Alignment {
             after: EventId(0),
             number: 0,
             ahead: 0,
+            has_told_all: false,
             seen: BTreeMap::new(),
             capacity: MOST_MARKS.min(config.buffer_events as usize),
         };
@@ -165,8 +168,16 @@ impl Alignment {
         self.dirty |= self.sources.iter().any(|source| source.state == AlignmentState::Waiting);
     }
 
-    /// Takes the marks of events of an aligned source.
-    pub(super) fn marks(&mut self, marks: &[(EventId, Mark)]) {
+    /// Takes note that all sources are asked for the marks of their events.
+    pub(super) fn ask_marks(&mut self) {
+        self.sources.iter_mut().for_each(|source| source.has_told_all = false);
+    }
+
+    /// Takes the marks of events of an aligned source. None are the word of a source that has ended that there are no more.
+    pub(super) fn marks(&mut self, unit: usize, marks: &[(EventId, Mark)]) {
+        if let Some(source) = self.sources.iter_mut().find(|source| source.unit == unit) {
+            source.has_told_all |= marks.is_empty();
+        }
         for &(event, mark) in marks {
             self.marks.entry(event).or_default().push(mark);
         }
@@ -320,7 +331,11 @@ impl Alignment {
                     |other: &SourceAlignment| self.through.get(&other.unit).is_some_and(|last| last.0 >= reach);
                 // It holds up the others, so that no further marks can come.
                 let holds_up = || source.ahead == 0 && (source.is_long() || others().any(is_full));
-                source.last && (source.seen.len() < WITNESSES || holds_up() || others().all(|other| other.last))
+                // The marks of a source that has ended may still be on their way.
+                let has_told_all = |other: &SourceAlignment| {
+                    other.last && (other.state == AlignmentState::Waiting || other.has_told_all)
+                };
+                source.last && (source.seen.len() < WITNESSES || holds_up() || others().all(has_told_all))
             }
         }
     }
