@@ -84,12 +84,14 @@ mod tests {
         script(folder, "exec sleep 60")
     }
 
+    /// A script, written by another process: a program that a test beside this one starts meanwhile would inherit the open file, and
+    /// the system executes no file that is open for writing.
     fn script(folder: &std::path::Path, text: &str) -> String {
-        use std::os::unix::fs::PermissionsExt as _;
-        let path = folder.join("script");
-        std::fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
-        path.display().to_string()
+        let path = folder.join("script").display().to_string();
+        let write = r#"printf '#!/bin/sh\n%s\n' "$1" > "$2" && chmod 755 "$2""#;
+        let status = Command::new("sh").args(["-c", write, "sh", text, &path]).status().unwrap();
+        assert!(status.success(), "{status}");
+        path
     }
 
     /// A hook that does not end takes the programs that it has started with it.
