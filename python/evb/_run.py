@@ -93,6 +93,7 @@ class Run:
         # A node may be unable to end; what it takes is bounded by the limits of the experiment file.
         self._native.wait()
         if kind is None:
+            # Raises the error of a run that could not begin.
             self._native.record()
 
     def __repr__(self):

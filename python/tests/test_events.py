@@ -52,6 +52,8 @@ class Stored(InFolder):
                 else:
                     self.assertEqual(bytes(fragment.payload), expected["payload"])
                     self.assertEqual(bytes(shown.payload.to_numpy()), expected["payload"])
+                by_index = found[expected["source"]]
+                self.assertEqual(b"" if by_index is None else bytes(by_index), expected["payload"])
                 self.assertEqual((fragment.counter, fragment.mark), (expected["counter"], expected["mark"]))
                 self.assertEqual(shown.counter, expected["counter"])
 

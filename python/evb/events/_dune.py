@@ -54,7 +54,7 @@ def _write_event(output, event, run, clock_hz, detector, fragment_type, fragment
     """Writes an event and returns its bytes."""
     time = (event.triggered or 0) * clock_hz // 1_000_000_000
     raw = output.create_group(f"TriggerRecord{event.number:05}.0000/RawData")
-    fragments = [(fragment, int(fragment._value("source")), fragment.status) for fragment in event.fragments]
+    fragments = [(fragment, fragment.index, fragment.status) for fragment in event.fragments]
     requests = b"".join(
         _REQUEST.pack(2, _UNUSED, _SOURCE_VERSION, _DETECTOR_READOUT, source, time, time) for _, source, _ in fragments
     )

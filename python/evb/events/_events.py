@@ -126,7 +126,12 @@ class Fragment:
     @property
     def source(self) -> str:
         """Name of its source, such as `ru0`."""
-        return self._events._name(self._value("source"))
+        return self._events._name(self.index)
+
+    @property
+    def index(self) -> int:
+        """Index of its source."""
+        return self._value("source")
 
     @property
     def status(self) -> Status:
@@ -161,7 +166,7 @@ class Fragment:
 
 
 class Event:
-    """An event. `event["ru0"]` is the payload of a source, or None."""
+    """An event. `event["ru0"]` or `event[0]`, by name or by index, is the payload of a source, or None."""
 
     __slots__ = ("_events", "_index")
 
@@ -190,8 +195,8 @@ class Event:
         return [Fragment(self._events, index) for index in range(first, end)]
 
     def __getitem__(self, source):
-        name = self._events._name(source) if isinstance(source, int) else source
-        return next((fragment.payload for fragment in self.fragments if fragment.source == name), None)
+        is_wanted = (lambda fragment: fragment.source == source) if isinstance(source, str) else (lambda fragment: fragment.index == source)
+        return next((fragment.payload for fragment in self.fragments if is_wanted(fragment)), None)
 
     def __repr__(self):
         return f"<Event {self.number}, {'complete' if self.complete else 'incomplete'}, {len(self.fragments)} fragments>"
@@ -255,9 +260,9 @@ class Events:
         """Number of the run."""
         return self.metadata.get("run")
 
-    @property
+    @functools.cached_property
     def sources(self) -> "list[str]":
-        """Names of the sources by their index."""
+        """Names of the sources by their index. The sources of one readout unit have one name."""
         known = self.metadata.get("sources", [])
         count = int(self.fragments.source.max()) + 1 if len(self.fragments) else 0
         return known + [f"source{index}" for index in range(len(known), count)]

@@ -176,8 +176,8 @@ messages! {
         },
         /// Event manager to all readout units: report the marks of your events, or stop doing so.
         control 13 Compare(wanted: bool => flag),
-        /// Readout unit to event manager: marks of events that were not reported before. None if its source has ended and all
-        /// have been reported.
+        /// Readout unit to event manager: marks of events that were not reported before. Empty when its source has ended and
+        /// all have been reported.
         control 14 Marks(marks: Arc<[(EventId, Mark)]> => body),
         /// Builder to readout unit: the fragments of these events have not arrived.
         control 15 Ask {

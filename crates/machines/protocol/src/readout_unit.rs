@@ -237,8 +237,8 @@ pub struct ReadoutMachine<B> {
     /// The event manager wants marks, and knows them up to `compared`.
     comparing: bool,
     compared: EventId,
-    /// The event manager knows that there are no more marks.
-    told_all: bool,
+    /// The source has ended, and the event manager has all its marks.
+    reported_all: bool,
     /// Some events have just become known to have no fragment.
     skipped: bool,
     counts: ReadoutCounts,
@@ -285,7 +285,7 @@ impl<B: Clone + Default> ReadoutMachine<B> {
             is_empty_behind: false,
             comparing: false,
             compared: EventId(0),
-            told_all: false,
+            reported_all: false,
             skipped: false,
             counts: ReadoutCounts::default(),
             held: EventTable::from(1),
@@ -662,7 +662,7 @@ impl<B: Clone + Default> Machine for ReadoutMachine<B> {
             Message::Align { segment, first } => self.align(segment, first),
             Message::Matched { through, outcomes } => self.match_times(through, &outcomes),
             Message::Compare(wanted) => {
-                (self.comparing, self.compared, self.told_all) = (wanted, EventId(0), false);
+                (self.comparing, self.compared, self.reported_all) = (wanted, EventId(0), false);
             }
             _ => self.counts.faults.count(Fault::Unexpected),
         }

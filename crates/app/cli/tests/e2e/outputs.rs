@@ -123,7 +123,7 @@ fn the_limit_of_file_sizes_is_reported_for_other_outputs() {
     }
 }
 
-/// A table that cannot be finished is told, and not left behind.
+/// A table that cannot be finished is reported and removed.
 #[test]
 fn the_limit_of_file_sizes_leaves_no_part_of_a_table() {
     let lab = Lab::with(SMALL);

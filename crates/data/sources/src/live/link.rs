@@ -3,7 +3,7 @@
 //! Most links have one source. Where frames carry a source id, several sources may share a link: each has an outlet with a
 //! queue of its own, and the readers deal the frames out. A full queue stops the readers, and so the front end; the units of
 //! the other sources go on taking what is in their queues. So a front end may send the frames of one source ahead of those of
-//! another by as many as the queue and the buffer of its unit hold. Bytes that belong to no source are told to the first one.
+//! another by as many as the queue and the buffer of its unit hold. The first source reports bytes that belong to none.
 
 use super::{
     Connections, DatagramSocket, Listener, LiveItem, Refused, RejectKind, outlet::Outlet, parser::Frames,
@@ -121,7 +121,7 @@ impl Link {
         self.outlets.get().map_or(&[], Vec::as_slice)
     }
 
-    /// Returns true if this is the source that is told of what belongs to none.
+    /// Returns true if this source reports what belongs to no source.
     pub(super) fn is_first(&self, outlet: &Arc<Outlet>) -> bool {
         self.outlets().first().is_some_and(|first| Arc::ptr_eq(first, outlet))
     }

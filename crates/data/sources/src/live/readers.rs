@@ -374,7 +374,7 @@ pub(super) fn drain(
     is_usable
 }
 
-/// Delivers the bytes between two frames, as many as a fragment may have; returns false if nobody takes them.
+/// Delivers the bytes between two frames, up to the size of a fragment. Returns false if all sources have left.
 fn keep_skipped(error: FrameError, parser: &Parser, link: &Link) -> bool {
     let skipped = parser.skipped().filter(|_| matches!(error, FrameError::Skipped { .. }));
     skipped.is_none_or(|bytes| {

@@ -89,7 +89,7 @@ fn frames_go_to_the_source_of_their_id() {
         board.write_all(piece).unwrap();
     }
     assert_eq!(sharers.counters(0, 20), (101..=120).collect::<Vec<_>>());
-    // Frames of an id that no source has are told to the first one, by its id.
+    // The first source reports frames whose id is that of no source.
     let (mut came, mut foreign) = (Vec::new(), 0);
     while came.len() < 20 || foreign < 20 {
         match sharers.next(1) {
@@ -136,7 +136,7 @@ fn a_full_queue_of_one_source_leaves_the_others_what_has_come() {
     (1..=9).for_each(|n| board.write_all(&frame(2, n, 0)).unwrap());
     board.write_all(&frame(4, 2, 0)).unwrap();
     assert_eq!(sharers.counters(1, 1), [1]);
-    // The second source wants more, which lies behind what the first has no room for: that is told.
+    // The second source wants more, which lies behind what the first has no room for: that is reported.
     while sharers.sources[0].held_up().is_zero() {
         assert_eq!(sharers.sources[1].try_next(), None);
         std::thread::yield_now();

@@ -65,7 +65,7 @@ struct SourceAlignment {
     number: u64,
     ahead: u32,
     /// It has ended and has reported the marks of all its events, since they were asked for.
-    has_told_all: bool,
+    has_reported_all: bool,
     /// Marks by position.
     seen: BTreeMap<u64, Option<Mark>>,
     /// Number of fragments that the source can report before its buffer is full.
@@ -96,7 +96,7 @@ impl Alignment {
             after: EventId(0),
             number: 0,
             ahead: 0,
-            has_told_all: false,
+            has_reported_all: false,
             seen: BTreeMap::new(),
             capacity: MOST_MARKS.min(config.buffer_events as usize),
         };
@@ -168,15 +168,15 @@ impl Alignment {
         self.dirty |= self.sources.iter().any(|source| source.state == AlignmentState::Waiting);
     }
 
-    /// Takes note that all sources are asked for the marks of their events.
+    /// Expects the marks of all sources, which are asked for them.
     pub(super) fn ask_marks(&mut self) {
-        self.sources.iter_mut().for_each(|source| source.has_told_all = false);
+        self.sources.iter_mut().for_each(|source| source.has_reported_all = false);
     }
 
-    /// Takes the marks of events of an aligned source. None are the word of a source that has ended that there are no more.
+    /// Takes the marks of events of an aligned source. An empty report says that the source has ended and has no more.
     pub(super) fn marks(&mut self, unit: usize, marks: &[(EventId, Mark)]) {
         if let Some(source) = self.sources.iter_mut().find(|source| source.unit == unit) {
-            source.has_told_all |= marks.is_empty();
+            source.has_reported_all |= marks.is_empty();
         }
         for &(event, mark) in marks {
             self.marks.entry(event).or_default().push(mark);
@@ -332,10 +332,10 @@ impl Alignment {
                 // It holds up the others, so that no further marks can come.
                 let holds_up = || source.ahead == 0 && (source.is_long() || others().any(is_full));
                 // The marks of a source that has ended may still be on their way.
-                let has_told_all = |other: &SourceAlignment| {
-                    other.last && (other.state == AlignmentState::Waiting || other.has_told_all)
+                let has_reported_all = |other: &SourceAlignment| {
+                    other.last && (other.state == AlignmentState::Waiting || other.has_reported_all)
                 };
-                source.last && (source.seen.len() < WITNESSES || holds_up() || others().all(has_told_all))
+                source.last && (source.seen.len() < WITNESSES || holds_up() || others().all(has_reported_all))
             }
         }
     }

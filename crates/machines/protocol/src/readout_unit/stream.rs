@@ -473,8 +473,8 @@ impl<B: Clone + Default> ReadoutMachine<B> {
         if let Some((last, _)) = marks.last() {
             self.compared = *last;
             self.transmits.push_back(Transmit { to, message: Message::Marks(marks) });
-        } else if !self.told_all && self.stream.as_ref().map_or(self.end.is_some(), |stream| stream.available().1) {
-            self.told_all = true;
+        } else if !self.reported_all && self.stream.as_ref().map_or(self.end.is_some(), |stream| stream.available().1) {
+            self.reported_all = true;
             self.transmits.push_back(Transmit { to, message: Message::Marks(marks) });
         }
     }
