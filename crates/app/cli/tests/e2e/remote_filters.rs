@@ -3,7 +3,7 @@
 
 use crate::{
     filters::{EVENTS, ONE_LINE, lab, physics, selected},
-    support::{Evb, Group, Lab, PROCESSES, Running, THREADS, free_tcp_port, good, not_good, wait_until},
+    support::{Evb, Group, Lab, PROCESSES, Running, THREADS, free_tcp_ports, good, not_good, wait_until},
 };
 use evb_record::FindingKind;
 use rustix::process::Signal;
@@ -18,10 +18,7 @@ const WRONG: &str = "ff112233445566778899aabbccddeeff00112233445566778899aabbccd
 
 /// A lab with a filter in Python for two builders at ports that were free, one after the other.
 fn remote_lab(more: &str, python: &str) -> (Lab, [String; 2]) {
-    let first = wait_until("two free ports", || {
-        let port = free_tcp_port();
-        (port < u16::MAX && std::net::TcpListener::bind(("127.0.0.1", port + 1)).is_ok()).then_some(port)
-    });
+    let first = free_tcp_ports(2);
     let filter = format!("[filter]\nlisten = \"127.0.0.1:{first}\"\n{more}");
     (lab(&filter, python), [first, first + 1].map(|port| format!("127.0.0.1:{port}")))
 }

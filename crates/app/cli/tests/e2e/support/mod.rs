@@ -177,25 +177,31 @@ pub(crate) fn shipped(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../experiments").join(name)
 }
 
-/// A TCP port that is free now. See [`free_port`].
+/// A TCP port that is free now. See [`free_ports`].
 pub(crate) fn free_tcp_port() -> u16 {
-    free_port(|port| TcpListener::bind(("127.0.0.1", port)).is_ok())
+    free_tcp_ports(1)
 }
 
-/// A UDP port that is free now. See [`free_port`].
+/// The first of `count` TCP ports, one after the other, that are free now. See [`free_ports`].
+pub(crate) fn free_tcp_ports(count: u16) -> u16 {
+    free_ports(count, |port| TcpListener::bind(("127.0.0.1", port)).is_ok())
+}
+
+/// A UDP port that is free now. See [`free_ports`].
 pub(crate) fn free_udp_port() -> u16 {
-    free_port(|port| UdpSocket::bind(("127.0.0.1", port)).is_ok())
+    free_ports(1, |port| UdpSocket::bind(("127.0.0.1", port)).is_ok())
 }
 
-/// A port below those that the system picks for sockets without a port of their own: none of these can take it before it is
-/// used. No two calls return the same one.
-fn free_port(is_free: impl Fn(u16) -> bool) -> u16 {
+/// Ports below those that the system picks for sockets without a port of their own: none of these can take one before it
+/// is used. No two calls share a port.
+fn free_ports(count: u16, is_free: impl Fn(u16) -> bool) -> u16 {
     const FIRST: u32 = 10_000;
     const COUNT: u32 = 20_000;
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let begin = std::process::id().wrapping_mul(1009);
-    let ports = || begin.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed)) % COUNT + FIRST;
-    (0..COUNT).map(|_| ports() as u16).find(|port| is_free(*port)).expect("a free port")
+    let next = || (begin.wrapping_add(NEXT.fetch_add(u32::from(count), Ordering::Relaxed)) % COUNT + FIRST) as u16;
+    let all_free = |first: &u16| (*first..first + count).all(&is_free);
+    (0..COUNT).map(|_| next()).find(all_free).expect("free ports")
 }
 
 /// The same numbers in every run of a test (SplitMix64).
