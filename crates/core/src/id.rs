@@ -1,8 +1,9 @@
 //! Ids of nodes, events and sources.
 
 use core::{
-    fmt,
+    fmt, iter,
     num::{NonZeroU32, NonZeroU64},
+    ops::RangeInclusive,
 };
 use serde::{Deserialize, Serialize};
 
@@ -83,7 +84,7 @@ impl SourceId {
 }
 
 /// A second identity of a fragment beside its event number: a bunch crossing, an orbit, the low bits of a timestamp.
-/// All fragments of one event carry the same mark. Marks are compared for equality only.
+/// All fragments of one event carry marks that agree, as [`MarkComparison`] says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Mark(NonZeroU32);
@@ -117,6 +118,49 @@ impl Mark {
             Some(stored) => Some(Self(stored)),
             None => None,
         }
+    }
+}
+
+/// When two marks agree: those of clocks that are read a tick apart may differ by a few.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MarkComparison {
+    /// Largest difference of marks that agree, counted around the end of their range.
+    pub tolerance: u32,
+    /// Lowest bits of a mark that are compared, 1 to 32.
+    pub bits: u8,
+}
+
+impl MarkComparison {
+    /// Marks agree if they are equal.
+    pub const EXACT: Self = Self { tolerance: 0, bits: 32 };
+
+    /// The bits of a mark that are compared.
+    pub const fn value(self, mark: Mark) -> u32 {
+        mark.value() & self.mask()
+    }
+
+    /// Returns true if both marks may be of one event.
+    pub const fn agree(self, one: Mark, other: Mark) -> bool {
+        let ahead = one.value().wrapping_sub(other.value());
+        ahead & self.mask() <= self.tolerance || ahead.wrapping_neg() & self.mask() <= self.tolerance
+    }
+
+    /// The values that agree with a mark: one range, or two where they go around the end.
+    pub fn values(self, mark: Mark) -> impl Iterator<Item = RangeInclusive<u32>> {
+        let (value, end) = (self.value(mark), self.mask());
+        let (low, high) = (value.wrapping_sub(self.tolerance) & end, value.wrapping_add(self.tolerance) & end);
+        let (first, second) = if self.tolerance > end / 2 {
+            (0..=end, None)
+        } else if low <= high {
+            (low..=high, None)
+        } else {
+            (0..=high, Some(low..=end))
+        };
+        iter::once(first).chain(second)
+    }
+
+    const fn mask(self) -> u32 {
+        u32::MAX >> (32 - self.bits as u32)
     }
 }
 
@@ -165,5 +209,30 @@ impl fmt::Display for Mark {
 impl fmt::Display for SourceId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::{collections::BTreeSet, vec::Vec};
+
+    fn agreeing(comparison: MarkComparison, mark: u32) -> impl Iterator<Item = u32> {
+        comparison.values(Mark::new(mark)).flatten()
+    }
+
+    #[test]
+    fn marks_agree_within_their_tolerance_and_around_the_end_of_their_range() {
+        for tolerance in [0, 1, 3, 7, 8, 20] {
+            let comparison = MarkComparison { tolerance, bits: 4 };
+            for mark in 0..40 {
+                let by_range: BTreeSet<_> = agreeing(comparison, mark).collect();
+                let by_pair = |other: &u32| comparison.agree(Mark::new(mark), Mark::new(*other));
+                assert_eq!(by_range, (0..16).filter(by_pair).collect(), "{comparison:?} {mark}");
+            }
+        }
+        assert_eq!(agreeing(MarkComparison { tolerance: 1, bits: 4 }, 15).collect::<Vec<_>>(), [0, 14, 15]);
+        assert!(MarkComparison { tolerance: 2, bits: 32 }.agree(Mark::new(0), Mark::new(u32::MAX - 1)));
+        assert_eq!(agreeing(MarkComparison::EXACT, 7).collect::<Vec<_>>(), [7]);
     }
 }

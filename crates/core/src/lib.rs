@@ -23,7 +23,7 @@ mod unit;
 pub use checksum::checksum;
 pub use counter::{EventCounter, FirstCounter};
 pub use draw::{below, distinct, some_of};
-pub use id::{Counter, EventId, Mark, NodeId, NodeRange, SourceId};
+pub use id::{Counter, EventId, Mark, MarkComparison, NodeId, NodeRange, SourceId};
 pub use machine::{Machine, Transmit};
 pub use numbering::{Apart, MAX_GAP, Numbered, Numbering, NumberingEvent, Recording, Sighting};
 pub use put::put;

@@ -45,6 +45,8 @@ pub const MAX_STREAM_NAME: usize = 32;
 pub const MAX_EVENT: ByteCount = ByteCount(GIB);
 /// Most events under construction in one builder.
 pub const MAX_SLOTS: i64 = 65_536;
+/// Largest difference of the marks of one event.
+pub const MAX_MARK_TOLERANCE: i64 = 65_535;
 /// Most events in the buffer of a readout unit.
 pub const MAX_BUFFER_EVENTS: i64 = 16_777_216;
 /// Most fragments under construction in all builders together.

@@ -167,6 +167,7 @@ fn config(view: View<'_>) -> Config {
         builder_units: view.integer("builder.units"),
         numbered: source::numbered(view),
         tolerant: source::tolerant(view),
+        marks: readout::marks(view),
         protocol: protocol::PROTOCOL.make(view.below("protocol")).with_seed(view.integer("run.seed")),
         assignment: protocol::ASSIGNMENT.at(view, "protocol.assignment"),
         shaping: shaping::SHAPING.make(view.below("shaping")),

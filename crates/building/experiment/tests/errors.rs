@@ -161,6 +161,7 @@ cases! {
     hits_with_a_time_beyond_them: sliced(CLOCK, "time = [{ at = 7, bits = 16, tick = \"8 ns\" }]", "");
     hits_with_two_clocks: sliced(CLOCK, &format!("{TIME}, from = \"own\", marker = {{ at = 7, bits = 1, value = 1, {LONG} }}"), "");
     hits_with_chips_in_markers_only: sliced(CLOCK, &format!("{TIME}, marker = {{ at = 7, bits = 1, value = 1, {LONG}, chip = {{ at = 6, bits = 4 }} }}"), "");
+    marks_that_always_agree: with("[readout]\nunits = 2\nmark_bits = 8\nmark_tolerance = 65\nsource = { type = \"fixed\", size = \"2 kB\" }\n");
     slices_without_hits: with("[readout]\nunits = 2\nslice = \"1 ms\"\nsource = { type = \"fixed\", size = \"2 kB\" }\n");
     unknown_type: with("[shaping]\ntype = \"barrel-roll\"\n");
     unknown_type_of_a_source: with("[readout]\nunits = 2\nsource = { type = \"lognormal\", mean = \"2 kB\" }\n");

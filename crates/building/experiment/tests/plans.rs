@@ -1,6 +1,6 @@
 //! Meaning of good files.
 
-use evb_core::{Bandwidth, ByteCount, EventCounter, FirstCounter, Frequency, NodeId, SourceId, Span};
+use evb_core::{Bandwidth, ByteCount, EventCounter, FirstCounter, Frequency, MarkComparison, NodeId, SourceId, Span};
 use evb_experiment::{
     Bundling, Cores, Experiment, FaultAction, FaultSpec, Keep, Needs, Placement, Plan, Rejoin, RunPlan, StageLink,
     StoragePlan, TriggerPlan, Workload,
@@ -131,6 +131,7 @@ fn a_full_file_says_everything() {
         builder_units: 400,
         numbered: [5, 6, 7, 8, 9, 10, 11, 12].map(SourceId).into(),
         tolerant: vec![SourceId(11)],
+        marks: MarkComparison { tolerance: 2, bits: 8 },
         protocol: Protocol::Push,
         assignment: Assignment::LeastLoaded,
         shaping: Shaping::Grouping { packet: ByteCount(64 << 10), timeout: Span::from_micros(500) },

@@ -493,7 +493,7 @@ impl<B> BuilderMachine<B> {
     /// trigger.
     fn compare(&mut self, event: EventId) {
         let Some(building) = self.building.get_mut(&event).filter(|building| building.marked) else { return };
-        let found = mismatch::compare(event, &mut building.fragments, &self.config.tolerant);
+        let found = mismatch::compare(event, &mut building.fragments, &self.config);
         building.good &= !found.spoils;
         let reported = found.first.filter(|_| found.spoils && self.mismatches.len() < mismatch::MOST_REPORTED);
         self.mismatches.extend(reported);

@@ -4,7 +4,7 @@ use crate::FirstPhase;
 use alloc::{format, string::String, vec::Vec};
 use core::num::NonZeroU32;
 use evb_coincidence::Coincidence;
-use evb_core::{ByteCount, NodeId, NodeRange, SourceId, Span};
+use evb_core::{ByteCount, MarkComparison, NodeId, NodeRange, SourceId, Span};
 use serde::{Deserialize, Serialize};
 
 /// One event builder: sizes, protocol and limits. Every machine of it holds a copy.
@@ -19,6 +19,9 @@ pub struct Config {
     pub numbered: Vec<SourceId>,
     /// Sources whose marks may differ from the others'. Such a mismatch is counted and does not spoil the event.
     pub tolerant: Vec<SourceId>,
+    /// When the marks of an event agree.
+    #[serde(default = "exact", skip_serializing_if = "is_exact")]
+    pub marks: MarkComparison,
     /// The protocol: who starts the transfer of fragments.
     pub protocol: Protocol,
     /// The assignment of events to builders.
@@ -63,6 +66,14 @@ pub struct Config {
     pub coincidence: Option<Coincidence>,
 }
 
+const fn exact() -> MarkComparison {
+    MarkComparison::EXACT
+}
+
+fn is_exact(marks: &MarkComparison) -> bool {
+    *marks == MarkComparison::EXACT
+}
+
 impl Config {
     /// An event builder of this many units with the defaults of an experiment file: push, round robin, free running.
     ///
@@ -76,6 +87,7 @@ impl Config {
             builder_units,
             numbered: Vec::new(),
             tolerant: Vec::new(),
+            marks: MarkComparison::EXACT,
             protocol: Protocol::Push,
             assignment: Assignment::RoundRobin,
             shaping: Shaping::None,

@@ -17,6 +17,7 @@ use live::Live;
 mod asked;
 mod clock;
 mod events;
+mod gaps;
 mod identity;
 mod live;
 mod stream;

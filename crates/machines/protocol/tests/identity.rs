@@ -3,7 +3,7 @@
 //!
 //! The whole event builder in one loop without time: every message is delivered at once.
 
-use evb_core::{EventCounter, EventId, Machine, Mark, NodeId, SourceId, Span, Stream, Time, stream};
+use evb_core::{EventCounter, EventId, Machine, Mark, MarkComparison, NodeId, SourceId, Span, Stream, Time, stream};
 use evb_protocol::*;
 use rand_xoshiro::rand_core::Rng;
 use std::{
@@ -63,7 +63,11 @@ fn config(sources: u16) -> Config {
 
 impl Bench {
     fn new(bits: &[u8]) -> Self {
-        let config = config(bits.len() as u16);
+        Self::with_marks(bits, MarkComparison::EXACT)
+    }
+
+    fn with_marks(bits: &[u8], marks: MarkComparison) -> Self {
+        let config = Config { marks, ..config(bits.len() as u16) };
         let unit = |(source, bits): (u16, &u8)| {
             ReadoutMachine::new(config.clone(), SourceId(source), Some(EventCounter::new(*bits)))
         };
@@ -254,6 +258,11 @@ fn bunch_crossing(trigger: Trigger) -> Option<u32> {
     Some((trigger.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as u32 % 3564)
 }
 
+/// The time of a trigger: they come at irregular intervals.
+fn clock(trigger: Trigger) -> u32 {
+    trigger as u32 * 400 + (trigger.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as u32 % 300
+}
+
 const FIRST: [u64; 5] = [0, 1, 500, 4097, (1 << 32) - 5];
 
 fn seeds(fast: u64) -> u64 {
@@ -276,15 +285,28 @@ fn counters_start_anywhere() {
 /// that all boards have makes a complete event, as long as a mark beside the counter distinguishes the triggers.
 #[test]
 fn boards_with_different_counters_come_together_by_their_marks() {
+    come_together(MarkComparison::EXACT, [bunch_crossing; 3]);
+}
+
+/// The same with marks of 24 bits from a clock, which one board reads up to a tick early and one up to a tick late.
+#[test]
+fn boards_with_different_counters_come_together_by_clocks_that_differ_by_a_tick() {
+    let early = |trigger| Some(clock(trigger).wrapping_sub(200_000 + trigger as u32 % 2) & 0xff_ffff);
+    let fine = |trigger| Some(clock(trigger).wrapping_sub(200_000) & 0xff_ffff);
+    let late = |trigger| Some(clock(trigger).wrapping_sub(200_000 - trigger as u32 % 3 / 2) & 0xff_ffff);
+    come_together(MarkComparison { tolerance: 2, bits: 24 }, [fine, early, late]);
+}
+
+fn come_together(comparison: MarkComparison, marks: [fn(Trigger) -> Option<u32>; 3]) {
     for (case, first) in FIRST.into_iter().enumerate() {
         let others = [FIRST[(case + 1) % 5], FIRST[(case + 2) % 5]];
-        let steady = board(first, 32, 1..=900, bunch_crossing);
-        let late = board(others[0], 32, 40..=900, bunch_crossing);
+        let steady = board(first, 32, 1..=900, marks[0]);
+        let late = board(others[0], 32, 40..=900, marks[1]);
         let cycled = [(others[1], 1..=300), (0, 306..=600), (1, 603..=900)];
-        let cycled: Vec<_> =
-            cycled.into_iter().flat_map(|(first, range)| board(first, 32, range, bunch_crossing)).collect();
+        let cycled: Vec<_> = cycled.into_iter().flat_map(|(first, range)| board(first, 32, range, marks[2])).collect();
         let boards = [steady, late, cycled];
-        let result = Bench::new(&[32; 3]).run(&boards, &mut stream(case as u64, NodeId(0), 1), &case);
+        let bench = Bench::with_marks(&[32; 3], comparison);
+        let result = bench.run(&boards, &mut stream(case as u64, NodeId(0), 1), &case);
         result.check(&boards, &case);
         let of_all: Vec<_> = (40..=900).filter(|trigger| !matches!(trigger, 301..=305 | 601..=602)).collect();
         assert_eq!(result.complete(), of_all, "counters from {first} and {others:?}");
@@ -558,6 +580,8 @@ enum Marks {
     Shared,
     /// A clock that boards read differently by one.
     Jittering,
+    /// The same, with the tolerance that this takes.
+    Clock,
 }
 
 impl Marks {
@@ -567,6 +591,14 @@ impl Marks {
             Self::Fine => bunch_crossing(trigger),
             Self::Shared => Some(trigger as u32 / 7),
             Self::Jittering => Some(1000 + 2 * trigger as u32 + (random.next_u64() % 3) as u32),
+            Self::Clock => Some(clock(trigger) + (random.next_u64() % 3) as u32),
+        }
+    }
+
+    const fn comparison(self) -> MarkComparison {
+        match self {
+            Self::Clock => MarkComparison { tolerance: 2, bits: 32 },
+            _ => MarkComparison::EXACT,
         }
     }
 }
@@ -647,12 +679,12 @@ fn a_source_that_restarts_when_the_others_have_ended_is_placed_by_its_marks() {
 /// no complete event mixes triggers, or the alignment counts as not confirmed. `EVB_CASES` runs more.
 #[test]
 fn complete_events_are_right_or_not_confirmed() {
-    let mut confirmed = [0; 4];
+    let mut confirmed = [0; 5];
     for seed in 0..seeds(400) {
         let random = &mut stream(seed, NodeId(3), 4);
         let bits = [8, 15, 24, 32, 64][random.next_u64() as usize % 5];
-        let kind = random.next_u64() as usize % 4;
-        let marks = [Marks::Absent, Marks::Fine, Marks::Shared, Marks::Jittering][kind];
+        let kind = random.next_u64() as usize % 5;
+        let marks = [Marks::Absent, Marks::Fine, Marks::Shared, Marks::Jittering, Marks::Clock][kind];
         let (alike, length) = (random.next_u64().is_multiple_of(2), 100 + random.next_u64() % 400);
         let first = FIRST[random.next_u64() as usize % 5];
         let mut about = Vec::new();
@@ -669,7 +701,7 @@ fn complete_events_are_right_or_not_confirmed() {
             })
             .collect();
         let about = (seed, bits, marks, alike, first, length, about);
-        let result = Bench::new(&[bits; 3]).run(&boards, random, &about);
+        let result = Bench::with_marks(&[bits; 3], marks.comparison()).run(&boards, random, &about);
         let mismatches = result.builders[0].faults.get(Fault::Mismatch);
         // Boards that count alike from the first trigger may be declared to.
         let begins_right = |sent: &Vec<Sent>| {
@@ -688,6 +720,6 @@ fn complete_events_are_right_or_not_confirmed() {
             result.check_accounts(&boards, &about);
         }
     }
-    println!("confirmed: {confirmed:?} without marks, fine, shared, jittering");
-    assert!(confirmed[1] > 20, "{confirmed:?}");
+    println!("confirmed: {confirmed:?} without marks, fine, shared, jittering, clock within its tolerance");
+    assert!(confirmed[1] > 20 && confirmed[4] > 20, "{confirmed:?}");
 }

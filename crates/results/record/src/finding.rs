@@ -113,6 +113,7 @@ kinds! {
     LostRequests "lost_requests" Fails "Requests for data were lost: their senders wait forever"
     RateNotKept "rate_not_kept" Fails "Less was carried than the file offers, by more than `trigger.accept_loss`: triggers were turned away, the rate in the steady window is below the offered one, or what was offered piled up"
     NotConfirmed "not_confirmed" Undecided "Fragments were aligned by their counters alone, and nothing confirms that these belong together"
+    CounterGaps "counter_gaps" Undecided "The counter of a source that is matched by its clock passed numbers without fragments: they were lost, or the counter counts more than the source sends"
     RateNotJudged "rate_not_judged" Undecided "The run was too short to tell whether the offered rate or load was carried"
     NoSteadyState "no_steady_state" Remark "Rates did not settle: no steady window was found, and the figures are those of the whole time"
     Lengthened "lengthened" Remark "Messages of the traffic were shorter than a message can be in a real run, and were sent with the shortest length"

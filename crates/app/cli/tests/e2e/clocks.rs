@@ -86,10 +86,14 @@ impl Board {
 
 /// A run with the frames of these boards, each in a file.
 fn run(trigger: &str, boards: &[Board]) -> (Lab, Outcome) {
+    run_framed(trigger, FRAMING, boards)
+}
+
+fn run_framed(trigger: &str, framing: &str, boards: &[Board]) -> (Lab, Outcome) {
     let unit = |n: usize| format!("[[readout.unit]]\nsource = {{ type = \"file\", file = \"board-{n}.raw\" }}\n");
     let units: String = (0..boards.len()).map(unit).collect();
     let lab =
-        Lab::with(&format!("[trigger]\n{trigger}\n{FRAMING}{units}[builder]\nunits = 1\n[storage]\nkeep = \"all\"\n"));
+        Lab::with(&format!("[trigger]\n{trigger}\n{framing}{units}[builder]\nunits = 1\n[storage]\nkeep = \"all\"\n"));
     for (n, board) in boards.iter().enumerate() {
         lab.write(&format!("board-{n}.raw"), board.frames(n as u64));
     }
@@ -147,6 +151,8 @@ fn boards_are_matched_by_the_times_of_a_trigger_source() {
     assert_eq!(outcome.record().events.triggered, TRIGGERS, "{outcome}");
     assert_eq!(complete, common_triggers(&BOARDS), "{outcome}");
     assert_eq!(apart.keys().collect::<Vec<_>>(), ["out_of_window"], "{outcome}");
+    // Counters of what a board has seen itself have no gaps.
+    assert!(!outcome.record().findings.iter().any(|finding| finding.kind == FindingKind::CounterGaps), "{outcome}");
     let clocks = outcome.record().readouts.into_iter().map(|readout| readout.clock.expect("a clock"));
     let gains = BOARDS.map(|board| board.gain as f64 * 10.0);
     for (clock, gain) in clocks.zip(gains) {
@@ -176,6 +182,19 @@ fn boards_are_matched_where_enough_of_them_have_a_hit() {
     let (complete, apart) = check(&lab, &outcome, &BOARDS);
     assert_eq!(complete, common_triggers(&BOARDS), "{outcome}");
     assert_eq!(apart.keys().collect::<Vec<_>>(), ["alone"], "{outcome}");
+}
+
+/// Counters that begin anywhere come together by the values of a common clock, which boards read a tick early or late.
+#[test]
+fn counters_come_together_by_marks_that_differ_by_a_tick() {
+    let board = |first| Board { first_counter: Some(first), offset: 1 << 31, ..Board::default() };
+    let boards = [1, 7000, 1_000_000].map(board);
+    let marks = format!("{FRAMING}mark = {{ at = 12, bits = 28 }}\n");
+    let (lab, outcome) = run_framed("type = \"data\"", &format!("[readout]\nmark_tolerance = 2\n{marks}"), &boards);
+    assert_eq!(check(&lab, &outcome, &boards).0, TRIGGERS as usize, "{outcome}");
+    assert!(outcome.record().good, "{outcome}");
+    let (_lab, outcome) = run_framed("type = \"data\"", &marks, &boards);
+    assert!(!outcome.record().good, "without the tolerance they do not agree: {outcome}");
 }
 
 /// Boards with one counter need no converter: evb connects to them, and every event is complete.

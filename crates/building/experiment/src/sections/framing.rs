@@ -1,7 +1,14 @@
 //! `framing`: the frames of a laboratory's own boards, at a live source or for all of them in `[readout]`.
 
 use super::source;
-use crate::{choice::*, diagnostics::Problem, limits::*, schema::*, tree::Node, tree::Value, view::View};
+use crate::{
+    choice::*,
+    diagnostics::Problem,
+    limits::*,
+    schema::*,
+    tree::{Node, Value, put_default},
+    view::View,
+};
 use evb_core::{ByteCount, Frequency};
 use evb_sources::{ByteOrder, ChecksumKind, ClockField, Field, FrameChecksum, FrameEnd, Framing};
 
@@ -111,9 +118,11 @@ static ORDER: Words<ByteOrder> = Words(&[
     word("big", "the highest byte first", ByteOrder::Big),
 ]);
 
-/// Gives the framing of `[readout]` to all live sources without one, and each counter its width.
+/// Gives the framing of `[readout]` to all live sources without one, each counter its width, and the comparison of marks
+/// that of the narrowest one.
 pub(super) fn fill(root: &mut Node) {
     let shared = root.at("readout.framing").cloned();
+    let mut mark_bits = 32;
     for place in places(root) {
         if !root.at(&place).is_some_and(source::has_frames) {
             continue;
@@ -122,10 +131,13 @@ pub(super) fn fill(root: &mut Node) {
             put_missing(root, &format!("{place}.framing"), shared.clone());
         }
         let framing = root.at(&format!("{place}.framing"));
+        let marked = framing.and_then(|framing| framing.at("mark.bits")?.integer());
+        mark_bits = marked.map_or(mark_bits, |bits| bits.clamp(1, mark_bits));
         let counted = if framing.is_some() { 64 } else { 32 };
         let bits = framing.and_then(|framing| framing.at("counter.bits")?.integer()).unwrap_or(counted);
         put_missing(root, &format!("{place}.counter_bits"), Value::Integer(bits).into());
     }
+    put_default(root, &["readout", "mark_bits"], Value::Integer(mark_bits));
 }
 
 fn put_missing(root: &mut Node, path: &str, node: Node) {

@@ -13,7 +13,7 @@ use crate::{
     tree::{Node, Value, put_default},
     view::{Rule, View},
 };
-use evb_core::{ByteCount, Frequency, Span};
+use evb_core::{ByteCount, Frequency, MarkComparison, Span};
 use evb_sources::Slicing;
 
 pub(super) const READOUT: &[Key] = &[
@@ -59,6 +59,18 @@ pub(super) const READOUT: &[Key] = &[
         "start of the first slice in nanoseconds, 0 by default; without it, the first event of live sources is the first \
          slice that all of them have",
     ),
+    key(
+        "mark_tolerance",
+        integer(0, MAX_MARK_TOLERANCE),
+        KeyDefault::Integer(0),
+        "largest difference of the marks of one event: for marks that are the values of clocks, in ticks",
+    ),
+    key(
+        "mark_bits",
+        integer(1, 32),
+        KeyDefault::Derived("32; with framings, the width of their narrowest mark"),
+        "lowest bits of a mark that are compared; a clock of so many bits goes on from 0 behind its last value",
+    ),
     optional("framing", KeyKind::Section(framing::FRAMING), "the framing of all live sources without one of their own"),
     optional("source", KeyKind::Choice(&SOURCE), "the source of every unit without a separate table"),
     optional(
@@ -90,8 +102,16 @@ const UNIT: &[Key] = &[
     ),
 ];
 
-pub(super) const RULES: &[Rule] =
-    &[too_many_units, missing_source, source_or_sources, thresholds, buffer_bytes, slices::check, slice_rate];
+pub(super) const RULES: &[Rule] = &[
+    too_many_units,
+    missing_source,
+    source_or_sources,
+    thresholds,
+    buffer_bytes,
+    slices::check,
+    slice_rate,
+    mark_tolerance,
+];
 pub(super) const BUILDING_RULES: &[Rule] = &[buffer_events];
 
 /// The slices of the time; of no length if no source has hits.
@@ -101,6 +121,11 @@ pub(super) fn slicing(view: View<'_>) -> Slicing {
         overlap: view.maybe_quantity("readout.overlap").unwrap_or_default(),
         from_ns: view.maybe_integer("readout.slices_from"),
     }
+}
+
+/// When the marks of an event agree.
+pub(super) fn marks(view: View<'_>) -> MarkComparison {
+    MarkComparison { tolerance: view.integer("readout.mark_tolerance"), bits: view.integer("readout.mark_bits") }
 }
 
 /// A trigger at a rate ends slices of the time as they are.
@@ -114,6 +139,17 @@ fn slice_rate(view: View<'_>) -> Option<Problem> {
         Problem::new(message, help)
             .at(view.origin("trigger.rate"), "triggers")
             .at(view.origin("readout.slice"), "slices")
+    })
+}
+
+/// A tolerance of half the range would let any two marks agree.
+fn mark_tolerance(view: View<'_>) -> Option<Problem> {
+    let MarkComparison { tolerance, bits } = marks(view);
+    let most = (1_u64 << bits) / 4;
+    (tolerance > 0 && u64::from(tolerance) > most).then(|| {
+        let message = format!("marks of {bits} bits that may differ by {tolerance} prove nothing");
+        Problem::new(message, format!("`mark_tolerance` may be {most} here; with more, most marks agree by chance"))
+            .at(view.origin("readout.mark_tolerance"), "more than a quarter of the range")
     })
 }
 

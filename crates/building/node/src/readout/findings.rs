@@ -134,8 +134,9 @@ impl ReadoutNode {
         add_if(announced != came_in_all & u64::from(u32::MAX), self.finding(FindingKind::MissedEnd, &message));
         let skipped = counts.skipped;
         let message = format!("lacks {skipped} fragments that its counter has passed");
-        // A front end that announces its number of fragments may leave numbers out.
-        add_if(self.announced.is_none() && skipped > 0, self.finding(FindingKind::MissedEnd, &message));
+        // A front end that announces its number of fragments may leave numbers out. That of a clock may count anything.
+        let kind = if self.is_timed { FindingKind::CounterGaps } else { FindingKind::MissedEnd };
+        add_if(self.announced.is_none() && skipped > 0, self.finding(kind, &message));
         let message = format!("set {early} fragments apart from before the first event that all sources had");
         add_if(early > 0, self.finding(FindingKind::Early, &message));
         let message =

@@ -1,6 +1,6 @@
 //! Comparison of the marks of one event: fragments that were not recorded for the same trigger.
 
-use crate::{Fragment, FragmentStatus};
+use crate::{Config, Fragment, FragmentStatus};
 use alloc::vec::Vec;
 use evb_core::{EventId, Mark, SourceId};
 
@@ -30,19 +30,22 @@ pub(super) struct Comparison {
 
 /// Compares the marks of good fragments. Those that disagree with the majority get the status
 /// [`FragmentStatus::Mismatched`]. Without a majority all get it, since any of them may be wrong. Fragments of
-/// `tolerant` sources keep their status and are only counted.
-pub(super) fn compare<B>(event: EventId, fragments: &mut [Option<Fragment<B>>], tolerant: &[SourceId]) -> Comparison {
-    let Some(Reference { expected, is_majority }) = reference(fragments, tolerant) else {
+/// tolerant sources keep their status and are only counted.
+pub(super) fn compare<B>(event: EventId, fragments: &mut [Option<Fragment<B>>], config: &Config) -> Comparison {
+    let agree = |one: Mark, other: Mark| config.marks.agree(one, other);
+    let Some(Reference { expected, is_majority }) = reference(fragments, &config.tolerant, agree) else {
         return Comparison::default();
     };
-    let other = marks(fragments).find(|(_, mark)| *mark != expected.1);
-    let first = other.map(|found| Mismatch { event, expected, found });
-    let disagrees = |mark: Mark| !is_majority || mark != expected.1;
+    let Some(found) = marks(fragments).find(|(_, mark)| !agree(*mark, expected.1)) else {
+        return Comparison::default();
+    };
+    let first = Some(Mismatch { event, expected, found });
+    let disagrees = |mark: Mark| !is_majority || !agree(mark, expected.1);
     let mut found = Comparison { first, ..Comparison::default() };
     for fragment in fragments.iter_mut().flatten().filter(|fragment| fragment.status == FragmentStatus::Good) {
         if fragment.mark.is_some_and(disagrees) {
             found.sources.push(fragment.source);
-            if !tolerant.contains(&fragment.source) {
+            if !config.tolerant.contains(&fragment.source) {
                 fragment.status = FragmentStatus::Mismatched;
                 found.spoils = true;
             }
@@ -52,21 +55,25 @@ pub(super) fn compare<B>(event: EventId, fragments: &mut [Option<Fragment<B>>], 
 }
 
 struct Reference {
-    /// The first source with the mark that most fragments carry, and that mark.
+    /// The first source with the mark that most fragments agree with, and that mark.
     expected: (SourceId, Mark),
     is_majority: bool,
 }
 
-/// The mark that most fragments carry; `None` if all marks agree. Tolerant sources have no vote, unless no other source
-/// carries a mark.
-fn reference<B>(fragments: &[Option<Fragment<B>>], tolerant: &[SourceId]) -> Option<Reference> {
+/// The mark that most fragments agree with; `None` if all agree with the first. Tolerant sources have no vote, unless no
+/// other source carries a mark.
+fn reference<B>(
+    fragments: &[Option<Fragment<B>>],
+    tolerant: &[SourceId],
+    agree: impl Fn(Mark, Mark) -> bool,
+) -> Option<Reference> {
     let (_, first) = marks(fragments).next()?;
-    if marks(fragments).all(|(_, mark)| mark == first) {
+    if marks(fragments).all(|(_, mark)| agree(mark, first)) {
         return None;
     }
     let only_tolerant = marks(fragments).all(|(source, _)| tolerant.contains(&source));
     let voters = || marks(fragments).filter(|(source, _)| only_tolerant || !tolerant.contains(source));
-    let count = |wanted: Mark| voters().filter(|(_, mark)| *mark == wanted).count();
+    let count = |wanted: Mark| voters().filter(|(_, mark)| agree(*mark, wanted)).count();
     let expected = voters().max_by_key(|(source, mark)| (count(*mark), core::cmp::Reverse(*source)))?;
     Some(Reference { expected, is_majority: 2 * count(expected.1) > voters().count() })
 }
@@ -81,9 +88,18 @@ mod tests {
     use super::*;
     use FragmentStatus::{Good, Mismatched};
     use alloc::{vec, vec::Vec};
+    use evb_core::MarkComparison;
 
     /// The status of fragments with these marks after a comparison, and the result of the comparison.
     fn compared(values: &[Option<u32>], tolerant: &[u16]) -> (Vec<FragmentStatus>, Comparison) {
+        compared_within(MarkComparison::EXACT, values, tolerant)
+    }
+
+    fn compared_within(
+        marks: MarkComparison,
+        values: &[Option<u32>],
+        tolerant: &[u16],
+    ) -> (Vec<FragmentStatus>, Comparison) {
         let event = EventId(7);
         let fragment = |(source, value): (u16, &Option<u32>)| Fragment {
             event,
@@ -96,8 +112,8 @@ mod tests {
             payload: (),
         };
         let mut fragments: Vec<_> = (0..).zip(values).map(fragment).map(Some).collect();
-        let tolerant: Vec<_> = tolerant.iter().copied().map(SourceId).collect();
-        let found = compare(event, &mut fragments, &tolerant);
+        let tolerant = tolerant.iter().copied().map(SourceId).collect();
+        let found = compare(event, &mut fragments, &Config { tolerant, marks, ..Config::new(1, 1) });
         (fragments.into_iter().flatten().map(|fragment| fragment.status).collect(), found)
     }
 
@@ -110,6 +126,16 @@ mod tests {
         assert_eq!(values, Some((3, 4)));
         let (status, found) = compared(&[Some(3), None, Some(4)], &[]);
         assert_eq!((status, found.sources.len()), (vec![Mismatched, Good, Mismatched], 2));
+    }
+
+    #[test]
+    fn marks_of_clocks_agree_within_the_tolerance() {
+        let within = MarkComparison { tolerance: 1, bits: 8 };
+        // The first agrees with the second only, and the second with all.
+        assert_eq!(compared_within(within, &[Some(255), Some(0), Some(1)], &[]).0, vec![Good; 3]);
+        let (status, found) = compared_within(within, &[Some(10), Some(13), Some(12)], &[]);
+        assert_eq!((status, found.sources.len()), (vec![Mismatched, Good, Good], 1));
+        assert_eq!(compared_within(within, &[Some(10), Some(12)], &[]).0, vec![Mismatched; 2]);
     }
 
     #[test]

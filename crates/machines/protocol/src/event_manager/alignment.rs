@@ -21,7 +21,7 @@ use alloc::{
     collections::{BTreeMap, VecDeque},
     vec::Vec,
 };
-use evb_core::{EventId, Mark};
+use evb_core::{EventId, Mark, MarkComparison};
 
 /// Marks in a row that must agree before two sources are aligned by them.
 const WITNESSES: usize = 4;
@@ -68,6 +68,7 @@ struct SourceAlignment {
     has_reported_all: bool,
     /// Marks by position.
     seen: BTreeMap<u64, Option<Mark>>,
+    comparison: MarkComparison,
     /// Number of fragments that the source can report before its buffer is full.
     capacity: usize,
 }
@@ -98,6 +99,7 @@ impl Alignment {
             ahead: 0,
             has_reported_all: false,
             seen: BTreeMap::new(),
+            comparison: config.marks,
             capacity: MOST_MARKS.min(config.buffer_events as usize),
         };
         // Fragments that are matched by time need no numbers.
@@ -301,7 +303,7 @@ impl Alignment {
         let first = source.after.0 + u64::from(source.ahead);
         let mut others = self.sources.iter().filter(|other| other.unit != source.unit);
         let is_reached = others.any(|other| self.through.get(&other.unit).is_some_and(|through| through.0 >= first));
-        let marks: BTreeMap<_, _> = self.marks.iter().map(|(event, marks)| (event.0 as i64, common(marks))).collect();
+        let marks = source.marks_of_events(&self.marks);
         let (agreeing, all) = source.compare(first as i64, &marks);
         let is_contradicted = agreeing < all;
         (is_reached && !is_contradicted).then_some(first as i64)
@@ -358,7 +360,7 @@ impl SourceAlignment {
             .seen
             .iter()
             .filter_map(|(&position, mark)| Some(((*mark)?, (*marks.get(&(first + position as i64))?)?)));
-        pairs.fold((0, 0), |(same, all), (own, other)| (same + usize::from(own == other), all + 1))
+        pairs.fold((0, 0), |(same, all), (own, other)| (same + usize::from(self.comparison.agree(own, other)), all + 1))
     }
 
     fn marks_by_position(&self) -> BTreeMap<i64, Option<Mark>> {
@@ -396,26 +398,37 @@ impl SourceAlignment {
         if marks.is_empty() || !self.has_marks() {
             return None;
         }
-        self.place(&marks.range(self.after.next()..).map(|(event, marks)| (event.0 as i64, common(marks))).collect())
+        self.place(&self.marks_of_events(marks))
+    }
+
+    /// The mark of each event behind the last one of this source, where most sources agree with one.
+    fn marks_of_events(&self, marks: &BTreeMap<EventId, Vec<Mark>>) -> BTreeMap<i64, Option<Mark>> {
+        let later = marks.range(self.after.next()..);
+        later.map(|(event, marks)| (event.0 as i64, common(marks, self.comparison))).collect()
     }
 
     /// The event of position 0 among marked events: the place where enough marks agree and none disagrees, if there is
     /// only one place of that kind. The marks that agree must not all be equal, else the place is one of many.
     fn place(&self, marks: &BTreeMap<i64, Option<Mark>>) -> Option<i64> {
         let own = || self.seen.iter().filter_map(|(&position, mark)| Some((position as i64, (*mark)?)));
+        let agree = |one: Mark, other: Mark| self.comparison.agree(one, other);
         let agrees = |first: i64| {
             let (agreeing, all) = self.compare(first, marks);
-            let mut common = own().filter(|(position, mark)| marks.get(&(first + position)) == Some(&Some(*mark)));
-            let one = common.next().map(|(_, mark)| mark);
-            agreeing == all && agreeing >= WITNESSES && common.any(|(_, mark)| Some(mark) != one)
+            let is_of = |position: i64, mark: Mark| {
+                marks.get(&(first + position)).is_some_and(|other| other.is_some_and(|other| agree(mark, other)))
+            };
+            let mut common = own().filter(|&(position, mark)| is_of(position, mark)).map(|(_, mark)| mark);
+            let one = common.next();
+            agreeing == all && agreeing >= WITNESSES && common.any(|mark| one.is_some_and(|one| !agree(mark, one)))
         };
-        let mut carriers = BTreeMap::<Mark, Vec<i64>>::new();
+        let mut carriers = BTreeMap::<u32, Vec<i64>>::new();
         for (&event, mark) in marks {
-            mark.iter().for_each(|mark| carriers.entry(*mark).or_default().push(event));
+            mark.iter().for_each(|mark| carriers.entry(self.comparison.value(*mark)).or_default().push(event));
         }
         let mut hits = BTreeMap::<i64, usize>::new();
         for (position, mark) in own().take(MOST_TRIED) {
-            carriers.get(&mark).into_iter().flatten().for_each(|event| *hits.entry(event - position).or_default() += 1);
+            let alike = self.comparison.values(mark).flat_map(|values| carriers.range(values));
+            alike.flat_map(|(_, events)| events).for_each(|event| *hits.entry(event - position).or_default() += 1);
         }
         let mut places = hits.into_iter().filter(|&(first, hits)| hits >= WITNESSES && agrees(first));
         let (place, _) = places.next()?;
@@ -423,8 +436,8 @@ impl SourceAlignment {
     }
 }
 
-/// The mark that more than half of the sources report.
-fn common(marks: &[Mark]) -> Option<Mark> {
-    let count = |wanted: &Mark| marks.iter().filter(|mark| *mark == wanted).count();
-    marks.iter().find(|mark| 2 * count(mark) > marks.len()).copied()
+/// A mark that more than half of the sources agree with.
+fn common(marks: &[Mark], comparison: MarkComparison) -> Option<Mark> {
+    let count = |wanted: Mark| marks.iter().filter(|mark| comparison.agree(**mark, wanted)).count();
+    marks.iter().copied().find(|mark| 2 * count(*mark) > marks.len())
 }

@@ -2,7 +2,7 @@
 
 use super::{Arrival, ReadoutCounts};
 use crate::Fault;
-use evb_core::Mark;
+use evb_core::{Mark, MarkComparison};
 
 /// Fragments per mismatch, at least, for marks to prove anything.
 const CONTRADICTED: u64 = 20;
@@ -18,7 +18,7 @@ pub struct Identity {
     pub counters: Option<(u64, u64)>,
     /// Fragments that carried a mark.
     pub marked: u64,
-    /// Marks that differ from the one before them.
+    /// Marks that do not agree with the one before them.
     pub mark_changes: u64,
     /// Leaps of the counter that were taken for lost fragments.
     pub leaps: u64,
@@ -28,11 +28,12 @@ pub struct Identity {
 }
 
 impl Identity {
-    pub(super) fn note<B>(&mut self, arrival: &Arrival<B>) {
+    pub(super) fn note<B>(&mut self, arrival: &Arrival<B>, marks: MarkComparison) {
         let first = self.counters.map_or(arrival.number, |(first, _)| first);
         self.counters = Some((first, arrival.number));
         self.marked += u64::from(arrival.mark.is_some());
-        self.mark_changes += u64::from(self.last_mark.zip(arrival.mark).is_some_and(|(last, mark)| mark != last));
+        let is_change = self.last_mark.zip(arrival.mark).is_some_and(|(last, mark)| !marks.agree(last, mark));
+        self.mark_changes += u64::from(is_change);
         self.last_mark = arrival.mark;
     }
 

@@ -25,7 +25,10 @@ impl<B> Live<B> {
     /// The stream of a source with this counter; by time if the event builder matches by time.
     pub(super) fn new(config: &Config, source: SourceId, counter: EventCounter) -> Self {
         let clock = config.coincidence.as_ref().and_then(|settings| settings.sources.get(source.index()));
-        clock.map_or_else(|| Self::Numbered(LiveStream::new(counter)), |clock| Self::Timed(TimedStream::new(*clock)))
+        match clock {
+            Some(clock) => Self::Timed(TimedStream::new(*clock, counter)),
+            None => Self::Numbered(LiveStream::new(counter)),
+        }
     }
 
     pub(super) const fn numbered(&mut self) -> Option<&mut LiveStream<B>> {

@@ -211,7 +211,7 @@ const fn fault(reason: Apart) -> Fault {
 }
 
 /// A digest of what a fragment is, without its number.
-fn digest<B>(arrival: &Arrival<B>) -> u64 {
+pub(super) fn digest<B>(arrival: &Arrival<B>) -> u64 {
     let mark = arrival.mark.map_or(0, |mark| u64::from(mark.value()) + 1);
     (u64::from(arrival.checksum) << 32 | u64::from(arrival.length)) ^ mark.wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
@@ -221,7 +221,7 @@ impl<B: Clone + Default> ReadoutMachine<B> {
     pub(super) fn arrive(&mut self, arrival: Arrival<B>) {
         let Some(Live::Numbered(stream)) = &mut self.stream else { return self.arrive_timed(arrival) };
         self.counts.came += 1;
-        self.counts.identity.note(&arrival);
+        self.counts.identity.note(&arrival, self.config.marks);
         let (number, declared, marked) = (arrival.number, arrival.restarted, arrival.mark.is_some());
         stream.numbering.push(Numbered { number, declared, marked, digest: digest(&arrival), item: arrival });
         self.follow();

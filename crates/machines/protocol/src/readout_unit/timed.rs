@@ -4,11 +4,11 @@
 //! of all sources, answers with the event of the fragment, or the reason why there is none. Fragments are known by their
 //! serial numbers, from 1 in the order of arrival.
 
-use super::{Arrival, Live, ReadoutMachine, clock::FrontEndClock};
+use super::{Arrival, Live, ReadoutMachine, clock::FrontEndClock, gaps::CounterGaps};
 use crate::{Config, Fault, Message, Settled, Times};
 use alloc::{collections::VecDeque, sync::Arc};
 use evb_coincidence::{ClockSettings, Outcome};
-use evb_core::{EventId, Span, Time, Transmit};
+use evb_core::{EventCounter, EventId, Span, Time, Transmit};
 
 /// Most fragments in one message to the event manager.
 const MOST_REPORTED: usize = 256;
@@ -18,6 +18,7 @@ const SHORTEST_SILENCE: Span = Span::from_millis(10);
 /// A live source whose fragments are matched by time.
 pub(super) struct TimedStream<B> {
     clock: FrontEndClock,
+    gaps: CounterGaps,
     /// Fragments without an outcome, and gaps where one was settled.
     waiting: VecDeque<Option<Arrival<B>>>,
     /// The serial number of the first of them.
@@ -48,9 +49,10 @@ pub(super) struct TimedStream<B> {
 }
 
 impl<B> TimedStream<B> {
-    pub(super) const fn new(clock: ClockSettings) -> Self {
+    pub(super) const fn new(clock: ClockSettings, counter: EventCounter) -> Self {
         Self {
             clock: FrontEndClock::new(clock),
+            gaps: CounterGaps::new(counter),
             waiting: VecDeque::new(),
             first: 1,
             count: 0,
@@ -170,18 +172,21 @@ impl<B: Clone + Default> ReadoutMachine<B> {
             return;
         }
         self.counts.came += 1;
-        self.counts.identity.note(&arrival);
-        match (arrival.clock, self.timed()) {
-            (Some(clock), Some(stream)) => stream.push(arrival, clock),
-            _ => self.set_apart(arrival, Fault::OutOfStep),
-        }
+        self.counts.identity.note(&arrival, self.config.marks);
+        let stream = self.stream.as_mut().and_then(Live::timed);
+        let Some((stream, clock)) = stream.zip(arrival.clock) else {
+            return self.set_apart(arrival, Fault::OutOfStep);
+        };
+        stream.gaps.note(&arrival, &mut self.counts);
+        stream.push(arrival, clock);
     }
 
     /// The source has ended; it has said so if `last` is given.
     pub(super) fn end_timed(&mut self, last: Option<u64>) {
-        if let Some(stream) = self.timed() {
+        if let Some(stream) = self.stream.as_mut().and_then(Live::timed) {
             stream.ended = true;
             stream.gone = last.is_none();
+            stream.gaps.end(last, &mut self.counts);
         }
         self.settle_timed_end();
     }

@@ -29,6 +29,10 @@ fn boards_with_different_clocks_are_matched() {
     for unit in 0..4 {
         result.check_account(unit);
         assert!(result.placed(unit) > SHARE, "{} {:?}", result.placed(unit), result.clocks[unit]);
+        let ReadoutCounts { came, skipped, identity, .. } = result.readouts[unit];
+        let (first, last) = identity.counters.expect("a counter");
+        assert_eq!(came + skipped, last - first + 1, "its counter tells what it has lost");
+        assert!(skipped > 0);
     }
     assert_eq!(result.placed(0), 1.0, "every hit of the trigger source is an event");
     // A turn has a message to the event manager and one from it for each unit, and a few fragments.
@@ -117,6 +121,9 @@ fn disorder_within_the_sort_depth_does_no_harm() {
     for unit in 0..3 {
         result.check_account(unit);
         assert_eq!(result.apart[unit].get(&Fault::Late), None, "{:?}", result.clocks[unit]);
+        let (lost, counts) = (triggers.len() as u64 - result.sent[unit], result.readouts[unit]);
+        // What was lost before the first fragment and after the last is not seen.
+        assert!(counts.skipped.abs_diff(lost) <= 5, "{} of {lost}", counts.skipped);
         assert!(result.placed(unit) > SHARE);
     }
 }
