@@ -2,22 +2,24 @@
 //!
 //! # Safety
 //! A [`Mapping`] owns one range of addresses from its making to its end, so no other mapping is ever overwritten, and every
-//! address of it may be read: either a file is mapped there, or a page of zeros. It is never written. Two things remain with the
+//! address of it may be read: either a file is mapped there, or memory of its own, with a decompressed file or zeros. It is written
+//! only before the mapping is made known to anybody. Two things remain with the
 //! user of the files, as with every mapped file: bytes that another process changes are seen changed, and a file that is made shorter
 //! than the part that is read ends the process with SIGBUS. evb itself only appends to event files; where it cuts one off,
 //! after a full disk, it cuts bytes of no event.
 
 #![allow(unsafe_code, reason = "maps files beside each other")]
 
+use evb_events::EventFile;
 use pyo3::{prelude::*, types::PyDict};
-use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
+use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap, mmap_anonymous, mprotect, munmap};
 use rustix::param::page_size;
 use std::{
     ffi::c_void,
-    fs::File,
-    io,
+    io::{self, Read, Seek, SeekFrom},
     path::PathBuf,
     ptr::{NonNull, null_mut},
+    slice,
 };
 
 /// Files beside each other in memory, each from the beginning of a page.
@@ -37,12 +39,12 @@ unsafe impl Sync for Mapping {}
 
 #[pymethods]
 impl Mapping {
-    /// Maps these files for reading.
+    /// Maps these files for reading. A compressed file is decompressed into memory.
     #[new]
     fn new(files: Vec<PathBuf>) -> PyResult<Self> {
-        let open = |path: &PathBuf| File::open(path).and_then(|file| Ok((file.metadata()?.len() as usize, file)));
-        let files = files.iter().map(open).collect::<io::Result<Vec<_>>>()?;
-        Ok(Self::map(&files)?)
+        let open = |path: &PathBuf| EventFile::open(path).and_then(|mut file| Ok((length(&mut file)?, file)));
+        let mut files = files.iter().map(open).collect::<io::Result<Vec<_>>>()?;
+        Ok(Self::map(&mut files)?)
     }
 
     /// Offset of each file.
@@ -64,11 +66,11 @@ impl Mapping {
 }
 
 impl Mapping {
-    fn map(files: &[(usize, File)]) -> io::Result<Self> {
+    fn map(files: &mut [(usize, EventFile)]) -> io::Result<Self> {
         let page = page_size();
         let mut starts = Vec::with_capacity(files.len());
         let mut length = 0_usize;
-        for (bytes, _) in files {
+        for (bytes, _) in files.iter() {
             starts.push(length);
             length = length.checked_add(bytes.next_multiple_of(page)).ok_or(io::ErrorKind::OutOfMemory)?;
         }
@@ -78,14 +80,35 @@ impl Mapping {
             unsafe { mmap_anonymous(null_mut(), length, ProtFlags::READ, MapFlags::PRIVATE | MapFlags::NORESERVE) }?;
         let start = NonNull::new(start).ok_or(io::ErrorKind::OutOfMemory)?;
         let mapping = Self { start, length, starts };
-        for ((bytes, file), offset) in files.iter().zip(&mapping.starts).filter(|((bytes, _), _)| *bytes > 0) {
-            let flags = MapFlags::SHARED | MapFlags::FIXED;
-            // SAFETY: the file takes whole pages from its offset on, which lie in the range that this mapping owns, and no other
-            // file does.
-            unsafe { mmap(start.as_ptr().byte_add(*offset), *bytes, ProtFlags::READ, flags, file, 0) }?;
+        for ((bytes, file), offset) in files.iter_mut().zip(&mapping.starts).filter(|((bytes, _), _)| *bytes > 0) {
+            // SAFETY: the offset lies in the range that this mapping owns.
+            let place = unsafe { start.as_ptr().byte_add(*offset) };
+            match file.plain() {
+                Some(file) => {
+                    let flags = MapFlags::SHARED | MapFlags::FIXED;
+                    // SAFETY: the file takes whole pages from its offset on, which lie in the range that this mapping owns, and no
+                    // other file does.
+                    unsafe { mmap(place, *bytes, ProtFlags::READ, flags, file, 0) }?;
+                }
+                None => {
+                    // SAFETY: as above, and nobody reads the range before this mapping is made.
+                    unsafe { mprotect(place, *bytes, MprotectFlags::READ | MprotectFlags::WRITE) }?;
+                    // SAFETY: the bytes are memory of this mapping, zero at first, and nobody else has them.
+                    file.read_exact(unsafe { slice::from_raw_parts_mut(place.cast(), *bytes) })?;
+                    // SAFETY: the slice is gone.
+                    unsafe { mprotect(place, *bytes, MprotectFlags::READ) }?;
+                }
+            }
         }
         Ok(mapping)
     }
+}
+
+/// Length of an event file without compression.
+fn length(file: &mut EventFile) -> io::Result<usize> {
+    let length = file.seek(SeekFrom::End(0))?;
+    file.rewind()?;
+    usize::try_from(length).map_err(|_| io::ErrorKind::OutOfMemory.into())
 }
 
 impl Drop for Mapping {

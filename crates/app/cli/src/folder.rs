@@ -30,6 +30,13 @@ fn open(path: &Path) -> Result<(), Failure> {
     opened.map(drop).map_err(|error| unwritable(path, &error))
 }
 
+/// Writes a table into a folder: NAME.csv, and the same with types as NAME.parquet.
+pub(crate) fn write_table(folder: &Path, name: &str, csv: &str) -> Result<(), Failure> {
+    let path = folder.join(format!("{name}.csv"));
+    fs::write(&path, csv).map_err(|error| unwritable(&path, &error))?;
+    evb_tables::write_results(csv, &folder.join(format!("{name}.parquet"))).map_err(Failure::new)
+}
+
 /// The failure to write a file or folder.
 pub(crate) fn unwritable(path: &Path, error: &std::io::Error) -> Failure {
     Failure::with_hint(

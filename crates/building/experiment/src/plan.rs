@@ -216,6 +216,8 @@ pub struct StoragePlan {
     pub directory: PathBuf,
     /// Size at which a new file is begun.
     pub file_size: ByteCount,
+    /// Event files are compressed with Zstandard.
+    pub compresses: bool,
     /// Largest size of the file of fragments that belong to no event, for each readout unit; 0 stores none.
     pub apart: ByteCount,
 }

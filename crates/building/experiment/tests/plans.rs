@@ -68,6 +68,7 @@ fn a_short_file_gets_every_default() {
             keep: Keep::All,
             directory: "evb-data".into(),
             file_size: ByteCount(2_000_000_000),
+            compresses: false,
             apart: ByteCount(64_000_000),
         },
         run: RunPlan {

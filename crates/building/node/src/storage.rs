@@ -108,7 +108,8 @@ impl Storage {
         }
         let metadata = metadata(plan, text, &run.info);
         let (directory, max_file_bytes) = (plan.storage.directory.clone(), plan.storage.file_size.0);
-        let options = WriterOptions { directory, name, builder, max_file_bytes, metadata };
+        let compresses = plan.storage.compresses;
+        let options = WriterOptions { directory, name, builder, max_file_bytes, compresses, metadata };
         let file = Streams::create(options, (&storage.streams, own_streams), run.clock)
             .map_err(|error| storage_error(builder, &error))?;
         let pace = slow_disk(plan, builder).map(Pace::new);

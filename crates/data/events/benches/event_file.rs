@@ -18,6 +18,7 @@ fn write(directory: &Path, payload: &Bytes) {
         directory: directory.to_path_buf(),
         name: "bench".into(),
         builder: 0,
+        compresses: false,
         max_file_bytes: u64::MAX,
         metadata: Metadata::default(),
     })

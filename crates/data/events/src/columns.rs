@@ -1,14 +1,13 @@
 //! The heads of all events as columns, for analysis: numbers beside numbers, and the places of the payloads.
 
 use crate::{
-    ReadError, Reader, checksum,
+    EventFile, ReadError, Reader, checksum,
     input::Input,
     layout::{FragmentHeader, FragmentIdentity, identity_flags, padded},
     scan::{Head, Step},
 };
 use evb_core::Mark;
 use std::{
-    fs::File,
     io,
     path::{Path, PathBuf},
 };
@@ -124,7 +123,7 @@ impl Columns {
         fragments: impl IntoIterator<Item = usize>,
         mut visit: impl FnMut(usize, &[u8]),
     ) -> Result<(), ReadError> {
-        let mut inputs: Vec<Option<Input<File>>> = self.files.iter().map(|_| None).collect();
+        let mut inputs: Vec<Option<Input<EventFile>>> = self.files.iter().map(|_| None).collect();
         let (mut payload, mut event) = (Vec::new(), 0);
         for fragment in fragments {
             event = self.event_of(fragment, event);
@@ -271,9 +270,9 @@ fn take<T: Copy>(column: &mut Vec<T>, order: &[usize]) {
 }
 
 /// The open file, which is opened at its first use.
-fn input<'a>(slot: &'a mut Option<Input<File>>, path: &Path) -> io::Result<&'a mut Input<File>> {
+fn input<'a>(slot: &'a mut Option<Input<EventFile>>, path: &Path) -> io::Result<&'a mut Input<EventFile>> {
     if slot.is_none() {
-        *slot = Some(Input::new(File::open(path)?)?);
+        *slot = Some(Input::new(EventFile::open(path)?)?);
     }
     Ok(slot.as_mut().expect("it was just opened"))
 }

@@ -3,8 +3,10 @@
 //! This module encodes and decodes the fixed parts; it reads and writes no file. The format is described in
 //! `docs/reference/event-file.md`.
 
+mod block;
 mod trailer;
 
+pub(crate) use block::{BLOCK_HEADER_BYTES, BLOCK_MAGIC, BlockHeader, MAX_BLOCK_BYTES};
 pub(crate) use trailer::{FragmentIdentity, decode_trailer, encode_trailer, identity_flags, trailer_bytes};
 
 use crate::{Status, checksum};

@@ -9,6 +9,7 @@
 //! The crate knows no protocol and no network: it takes ids and fragments.
 
 mod columns;
+mod compressed;
 mod error;
 mod event;
 mod export;
@@ -29,6 +30,7 @@ mod waiting;
 mod writer;
 
 pub use columns::{Columns, EventColumns, read_columns, read_columns_behind};
+pub use compressed::EventFile;
 pub use error::{ExportError, ReadError, WriteError};
 pub use event::{ApartReason, Event, EventInfo, Found, Fragment, FragmentRef, LostRange};
 pub use export::{

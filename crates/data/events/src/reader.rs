@@ -1,7 +1,7 @@
 //! The reader: opens a file in any state, and returns its events.
 
 use crate::{
-    Event, Found, LostRange, Metadata, ReadError, checksum,
+    Event, EventFile, Found, LostRange, Metadata, ReadError, checksum,
     index::Index,
     input::Input,
     layout::{
@@ -12,7 +12,6 @@ use crate::{
 };
 use evb_core::EventId;
 use std::{
-    fs::File,
     io::{self, Read, Seek},
     path::{Path, PathBuf},
 };
@@ -20,7 +19,7 @@ use std::{
 /// Reads one event file: closed, cut off by a crash, or damaged.
 ///
 /// Memory is bounded by the largest event, plus 16 bytes for each event after the first search by id.
-pub struct Reader<R = File> {
+pub struct Reader<R = EventFile> {
     path: PathBuf,
     pub(crate) input: Input<R>,
     metadata: Option<Metadata>,
@@ -43,7 +42,7 @@ pub struct Reader<R = File> {
     scanned: bool,
 }
 
-impl Reader<File> {
+impl Reader<EventFile> {
     /// Opens a file.
     ///
     /// # Errors
@@ -51,7 +50,7 @@ impl Reader<File> {
     /// [`ReadError::Version`]. A file that is damaged or cut off opens without an error.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, ReadError> {
         let path = path.as_ref();
-        let file = File::open(path).map_err(|source| ReadError::Io { path: path.to_path_buf(), source })?;
+        let file = EventFile::open(path).map_err(|source| ReadError::Io { path: path.to_path_buf(), source })?;
         Self::new(file, path)
     }
 }

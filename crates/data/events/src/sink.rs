@@ -1,5 +1,6 @@
 //! Output of the writer: files, or in tests a disk of limited size.
 
+use crate::compressed::CompressedSink;
 use std::{
     fs::{self, File, OpenOptions},
     io::{self, IoSlice, Seek, SeekFrom, Write},
@@ -43,11 +44,14 @@ pub(crate) fn write_all(sink: &mut dyn Sink, mut parts: &mut [IoSlice<'_>], writ
 }
 
 /// The file system.
-pub(crate) struct Disk;
+pub(crate) struct Disk {
+    pub(crate) compresses: bool,
+}
 
 impl Storage for Disk {
     fn create(&mut self, path: &Path) -> io::Result<Box<dyn Sink>> {
-        Ok(Box::new(OpenOptions::new().write(true).create_new(true).open(path)?))
+        let file = OpenOptions::new().read(self.compresses).write(true).create_new(true).open(path)?;
+        Ok(if self.compresses { Box::new(CompressedSink::new(file)?) } else { Box::new(file) })
     }
 
     fn remove(&mut self, path: &Path) -> io::Result<()> {

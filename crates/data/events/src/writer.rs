@@ -19,6 +19,8 @@ pub struct WriterOptions {
     pub builder: u16,
     /// Size in bytes that a file does not exceed, unless its first event alone does.
     pub max_file_bytes: u64,
+    /// Compress the files with Zstandard. All sizes stay those before compression.
+    pub compresses: bool,
     /// Metadata of the files; the writer fills in `builder` and `file`.
     pub metadata: Metadata,
 }
@@ -70,7 +72,7 @@ impl Writer {
             lost: 0,
             source,
         })?;
-        Self::create_on(Box::new(Disk), options)
+        Self::create_on(Box::new(Disk { compresses: options.compresses }), options)
     }
 
     pub(crate) fn create_on(mut storage: Box<dyn Storage>, options: WriterOptions) -> Result<Self, WriteError> {

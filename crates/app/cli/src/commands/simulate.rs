@@ -3,7 +3,7 @@
 use crate::{
     ExperimentArgs,
     failure::Failure,
-    folder::{prepare, unwritable},
+    folder::{prepare, unwritable, write_table},
     output,
     progress::suspend,
     signals::stop_on_signals,
@@ -32,7 +32,7 @@ pub(crate) struct SimulateArgs {
     /// Write one line for each thing that happens to a packet; of a sweep, FILE.N for point N
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
-    /// Write records, tables as CSV and plots as SVG into this folder
+    /// Write records, tables as CSV and Parquet, and plots as SVG into this folder
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     #[command(flatten)]
@@ -92,8 +92,8 @@ fn write_results(folder: &Path, records: &[Record]) -> Result<(), Failure> {
     let lines: Result<Vec<String>, Failure> = records.iter().map(to_json).collect();
     let lines = lines?.into_iter().map(|line| line + "\n");
     write(RECORDS, &lines.collect::<String>())?;
-    write("points.csv", &evb_report::csv(records))?;
-    write("links.csv", &evb_report::links_csv(records))?;
+    write_table(folder, "points", &evb_report::csv(records))?;
+    write_table(folder, "links", &evb_report::links_csv(records))?;
     for plot in evb_report::plots(records) {
         write(&format!("{}.svg", plot.name), &plot.svg)?;
     }

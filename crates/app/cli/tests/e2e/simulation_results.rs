@@ -56,6 +56,10 @@ fn a_sweep_leaves_records_tables_and_plots() {
     let (_, rows) = table(&links);
     let count = |record: &Record| record.simulation.as_ref().unwrap().network.links.len();
     assert_eq!(rows.len(), records.iter().map(count).sum::<usize>());
+    for name in ["points", "links"] {
+        let table = fs::read(lab.path("deep/results").join(format!("{name}.parquet"))).expect("a table");
+        assert!(table.starts_with(b"PAR1") && table.ends_with(b"PAR1"), "{name} is whole");
+    }
     for name in ["throughput", "latency", "efficiency", "links"] {
         let svg = read(&format!("{name}.svg"));
         assert!(svg.starts_with("<svg ") && svg.trim_end().ends_with("</svg>"), "{name}: {svg}");

@@ -1,7 +1,7 @@
 //! A disk that fills up stops the run cleanly: what is stored is valid, and the error says what was needed.
 
 use crate::support::{
-    Lab, Outcome, PROCESSES, THREADS, can_mount, never_stood_still, not_good, read_all, stored_files,
+    Lab, Outcome, PROCESSES, THREADS, can_mount, good, never_stood_still, not_good, read_all, stored_files,
 };
 use evb_record::{Finding, FindingKind};
 use std::path::PathBuf;
@@ -26,19 +26,20 @@ status=$?
 cp disk/*.evb copied/ || exit 78
 exit $status"#;
 
-fn run_on_a_small_disk(lab: &Lab, mode: &[&str]) -> Outcome {
+fn run_on_a_small_disk(lab: &Lab, mode: &[&str], compression: &str) -> Outcome {
     std::fs::create_dir(lab.path("copied")).unwrap();
-    lab.run(mode).under(&["unshare", "--mount", "sh", "-c", ON_A_SMALL_DISK]).run()
+    let run = lab.run(mode).set(&format!("storage.compression={compression:?}"));
+    run.under(&["unshare", "--mount", "sh", "-c", ON_A_SMALL_DISK]).run()
 }
 
 #[test]
 fn a_full_disk_stops_the_run_and_keeps_stored_events() {
-    for mode in [THREADS, PROCESSES] {
+    for (mode, compression) in [(THREADS, "none"), (PROCESSES, "none"), (THREADS, "zstd")] {
         let lab = Lab::with(LARGE);
         if !can_mount(&lab) {
             return;
         }
-        let outcome = run_on_a_small_disk(&lab, mode);
+        let outcome = run_on_a_small_disk(&lab, mode, compression);
         let record = not_good(&outcome);
         never_stood_still(&record);
         let note = record.findings.iter().find(|finding| finding.message.contains("No space left on device"));
@@ -53,6 +54,21 @@ fn a_full_disk_stops_the_run_and_keeps_stored_events() {
         let found = lab.verify(&files).json();
         assert_eq!((&found["intact"], &found["damaged"]), (&true.into(), &0.into()), "{found}");
     }
+}
+
+/// Every command reads a compressed file as one that is not.
+#[test]
+fn a_compressed_file_is_read_as_any_other() {
+    let lab = Lab::with(&LARGE.replace("duration = \"50 s\"", "events = 300").replace("\"disk\"", "\"evb-data\""));
+    let record = good(&lab.run(THREADS).set("storage.compression=\"zstd\"").run());
+    let files = lab.stored_files();
+    assert!(files.iter().all(|file| std::fs::read(file).is_ok_and(|bytes| bytes[8..12] == *b"evbz")), "{files:?}");
+    read_all(&files).check_generated(record.seed, 2);
+    let found = lab.verify(&files).json();
+    assert_eq!((&found["intact"], &found["events"]), (&true.into(), &300.into()), "{found}");
+    let names: Vec<_> = files.iter().map(|file| file.to_str().expect("a name")).collect();
+    let table = lab.evb(&["events", "export", "--format", "csv"]).args(&names).run();
+    assert_eq!(table.stdout.lines().count(), 1 + 2 * 300, "{table}");
 }
 
 /// A folder that cannot be written ends the run before it begins.

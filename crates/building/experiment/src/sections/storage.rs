@@ -28,6 +28,12 @@ pub(super) const STORAGE: &[Key] = &[
         "size at which a new event file is begun",
     ),
     key(
+        "compression",
+        KeyKind::Word(&COMPRESSION),
+        KeyDefault::Text("none"),
+        "compression of the event files; all sizes are those before it",
+    ),
+    key(
         "apart",
         bytes(0, MAX_FILE_SIZE),
         KeyDefault::Text("64 MB"),
@@ -39,6 +45,12 @@ pub(super) const STORAGE: &[Key] = &[
 /// The words that `keep` takes.
 static KEEP: Words<Keep> = Words(&[word("all", "every event", Keep::All), word("none", "no event", Keep::None)]);
 
+/// The words for files as they are (false) or compressed (true).
+static COMPRESSION: Words<bool> = Words(&[
+    word("none", "the bytes as they are", false),
+    word("zstd", "blocks of Zstandard, each with a checksum; a builder compresses what it stores", true),
+]);
+
 /// The key of the table form of `keep`.
 const ONE_IN: Key = required("one_in", integer(1, i64::MAX), "one event in this many");
 
@@ -47,6 +59,7 @@ pub(super) fn plan(view: View<'_>) -> StoragePlan {
         keep: keep(view),
         directory: view.path("storage.directory"),
         file_size: view.quantity("storage.file_size"),
+        compresses: COMPRESSION.at(view, "storage.compression"),
         apart: view.quantity("storage.apart"),
     }
 }

@@ -48,6 +48,7 @@ impl ApartOptions {
             name: file_name(&self.plan, &run.info),
             builder: 0,
             max_file_bytes: u64::MAX,
+            compresses: storage.compresses,
             metadata: evb_events::Metadata { readout, ..metadata(&self.plan, &self.text, &run.info) },
         };
         let building = &self.plan.building;

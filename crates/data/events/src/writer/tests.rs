@@ -85,7 +85,7 @@ mod parts;
 
 fn options(max_file_bytes: u64) -> WriterOptions {
     let (directory, name) = (PathBuf::from("runs"), "run-7".into());
-    WriterOptions { directory, name, builder: 1, max_file_bytes, metadata: Metadata::default() }
+    WriterOptions { directory, name, builder: 1, max_file_bytes, compresses: false, metadata: Metadata::default() }
 }
 
 /// The payloads of event `id`: two, of different and partly odd lengths.

@@ -73,6 +73,7 @@ pub(crate) fn options(directory: &Path, builder: u16, max_file_bytes: u64) -> Wr
         name: "sample".into(),
         builder,
         max_file_bytes,
+        compresses: false,
         metadata: metadata(),
     }
 }

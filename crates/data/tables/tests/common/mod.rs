@@ -127,7 +127,8 @@ pub(crate) fn metadata() -> Metadata {
 
 pub(crate) fn writer(directory: &Path, builder: u16, metadata: Metadata) -> Writer {
     let (directory, name) = (directory.to_path_buf(), "sample".into());
-    Writer::create(WriterOptions { directory, name, builder, max_file_bytes: 4000, metadata }).expect("a new file")
+    Writer::create(WriterOptions { directory, name, builder, max_file_bytes: 4000, compresses: false, metadata })
+        .expect("a new file")
 }
 
 pub(crate) fn append(writer: &mut Writer, id: u64, fragments: &[Written]) {

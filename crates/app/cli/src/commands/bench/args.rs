@@ -82,7 +82,7 @@ pub(crate) struct BenchArgs {
     /// Seed of every random stream
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(super) seed: u64,
-    /// Write records, parameters, tables as CSV, single times and plots as SVG into this folder
+    /// Write records, parameters, tables as CSV and Parquet, single times and plots as SVG into this folder
     #[arg(long, value_name = "DIR")]
     pub(super) out: Option<PathBuf>,
     /// Fit a simulated network to the one transport, for `evb simulate --network`: ping-pong and one-way are measured for it,

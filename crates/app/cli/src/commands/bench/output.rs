@@ -2,7 +2,7 @@
 
 use crate::{
     failure::Failure,
-    folder::unwritable,
+    folder::{unwritable, write_table},
     terminal::{show, width},
 };
 use evb::bench::Measured;
@@ -55,7 +55,7 @@ impl Results {
         };
         write(RECORDS, &self.record_lines()?)?;
         write("parameters.jsonl", &self.parameter_lines()?)?;
-        write("table.csv", &evb_report::benchmark_csv(&self.records))?;
+        write_table(folder, "table", &evb_report::benchmark_csv(&self.records))?;
         let path = folder.join("samples.csv");
         self.write_samples(&path).map_err(|error| unwritable(&path, &error))?;
         for plot in evb_report::benchmark_plots(&self.records, &self.parameters, &self.samples) {

@@ -15,7 +15,7 @@ fn options(directory: &Path, most: u64) -> FileOptions {
     let metadata = evb_events::Metadata { run: 7, readout: Some(1), ..evb_events::Metadata::default() };
     let (directory, name) = (directory.to_path_buf(), "lab-7".to_owned());
     FileOptions {
-        writer: WriterOptions { directory, name, builder: 0, max_file_bytes: u64::MAX, metadata },
+        writer: WriterOptions { directory, name, builder: 0, max_file_bytes: u64::MAX, compresses: false, metadata },
         most,
         queue: 100,
         queue_bytes: 1 << 20,
