@@ -116,6 +116,16 @@ class Stored(InFolder):
         self.assertLessEqual(set(cut.event), set(evb.events.open(self.files[0]).event))
         self.assertGreater(len(cut), 50)
 
+    def test_compressed_files_are_the_same_events(self):
+        compression = 'storage.compression="zstd"'
+        evb_command("run", "small.toml", "--quiet", "--set", compression, "--set", 'storage.directory="packed"')
+        packed = evb.events.open("packed")
+        self.assertEqual(pathlib.Path(packed.files[0]).read_bytes()[8:12], b"evbz")
+        self.assertEqual(packed.event.tolist(), self.events.event.tolist())
+        self.assertFalse(packed.changed().any())
+        alike = ak.almost_equal(packed.awkward().fragments.payload, self.events.awkward().fragments.payload)
+        self.assertTrue(alike)
+
     def test_other_formats_are_written_whole_or_not_at_all(self):
         self.events.export("run.h5")
         with self.assertRaises(FileExistsError):
