@@ -1,0 +1,125 @@
+"""Events to Kafka, by librdkafka. What the broker has acknowledged counts as delivered, and nothing else."""
+
+import logging
+from typing import Any
+
+from .. import _native
+from ._schema import Raw, da00
+from ._sink import STEP, TIMEOUT, Sink
+
+# Messages that wait for the broker in memory, and their kilobytes.
+QUEUE_MESSAGES, QUEUE_KILOBYTES = 100_000, 65_536
+
+_log = logging.getLogger("evb.stream")
+_log.addHandler(logging.NullHandler())
+
+
+class KafkaSink(Sink):
+    """Sends events to a topic of Kafka.
+
+        KafkaSink("broker1:9092,broker2:9092", "detector", Ev44(decoder, id="pixel", time="time"))
+
+    `schema` is `Raw()`, an `Ev44` or an `Ad00`; histograms are always `da00`. `timeout` is the longest time in seconds without an
+    acknowledgement, `float("inf")` for no limit. With `leave_out` an event that is refused counts as failed, and the next ones go on;
+    else it is an error. `config` are settings of librdkafka, such as those of TLS. `trouble` is what librdkafka said last of a broker that
+    it cannot reach."""
+
+    _acknowledges = True
+
+    def __init__(self, brokers: str, topic: str, schema: Any = None, timeout: float = TIMEOUT, leave_out: bool = False,
+                 config: "dict | None" = None):
+        try:
+            import confluent_kafka
+        except ImportError:
+            raise _native.EvbError("Kafka needs confluent-kafka\nhint: pip install 'evb[streams]'") from None
+        super().__init__(f"kafka://{brokers}/{topic}", timeout, leave_out)
+        self.brokers, self.topic, self._schema = brokers, topic, schema or Raw()
+        self.trouble = ""
+        self._failure = confluent_kafka.KafkaException
+        settings = {
+            "bootstrap.servers": brokers,
+            # The order of the messages of a key, and no copies from repetitions within a connection.
+            "enable.idempotence": True,
+            # The sink has the limit: a message waits for its broker as long as the sink does.
+            "message.timeout.ms": 0,
+            "queue.buffering.max.messages": QUEUE_MESSAGES,
+            "queue.buffering.max.kbytes": QUEUE_KILOBYTES,
+            "linger.ms": 5,
+            "error_cb": self._note,
+            **(config or {}),
+        }
+        try:
+            self._producer = confluent_kafka.Producer(settings, logger=_log)
+        except (self._failure, ValueError, TypeError) as error:
+            raise _native.EvbError(f"{self.place}: {_reason(error)}\nhint: `config` has settings of librdkafka") from None
+
+    def _messages(self, event):
+        return self._schema.messages(event)
+
+    def _histogram_messages(self, name, histogram):
+        return [da00(name, histogram)]
+
+    def _hand_over(self, messages, done):
+        delivery = _Delivery(self, len(messages), done)
+        for message in messages:
+            self._produce(message, delivery)
+        self.poll()
+
+    def _produce(self, message, delivery):
+        while True:
+            try:
+                return self._producer.produce(self.topic, message.value, message.key, on_delivery=delivery.report)
+            except BufferError:
+                # The queue is full: the broker is slower than the events come.
+                self._wait(STEP)
+            except self._failure as error:
+                return delivery.report(error.args[0], None)
+
+    def _take_note(self, seconds):
+        self._producer.poll(seconds)
+
+    def _disconnect(self, _seconds):
+        self._producer.purge()
+        self._producer.poll(0)
+
+    def _note(self, error):
+        """Something is wrong with a broker, mostly for a while."""
+        self.trouble = _reason(error)
+
+    def _refuse(self, error):
+        self._refusal = self._refusal or (
+            f"{self.place} refuses a message: {_reason(error)}\nhint: set the limits of topic and producer, or let refused events be left out"
+        )
+
+    def _silence(self):
+        trouble = f" ({self.trouble})" if self.trouble else ""
+        return (f"{self.place} has acknowledged nothing for {self.timeout:g} s, and {self._waiting} events wait{trouble}\n"
+                "hint: is a broker there? What is stored is not lost: a stream with a kept position continues behind what was delivered")
+
+
+class _Delivery:
+    """The messages of an event that are on their way."""
+
+    __slots__ = ("sink", "waiting", "done", "is_good")
+
+    def __init__(self, sink, messages, done):
+        self.sink, self.waiting, self.done, self.is_good = sink, messages, done, True
+
+    def report(self, error, _message):
+        """A message was acknowledged, or has failed for good."""
+        sink = self.sink
+        if error is not None:
+            if sink._is_closed:
+                return
+            self.is_good = False
+            if not sink.leave_out:
+                sink._refuse(error)
+        self.waiting -= 1
+        if not self.waiting:
+            # The position stays before an event that is not to be left out.
+            sink._end(self.done if self.is_good or sink.leave_out else None, self.is_good)
+
+
+def _reason(error):
+    error = error.args[0] if isinstance(error, Exception) and error.args else error
+    return error.str() if hasattr(error, "str") else str(error)
