@@ -48,7 +48,7 @@ class Follower:
     """Files that are read while they are written. `follow` makes it."""
 
     def __init__(self, files, positions=None):
-        self._given, self._ends = files, dict(positions or {})
+        self._given, self._ends, self._sizes = files, dict(positions or {}), {}
 
     @property
     def positions(self) -> "dict[str, int]":
@@ -60,11 +60,13 @@ class Follower:
         copies. There may be none."""
         try:
             # A folder or a file may come later.
-            paths = [path for path in paths_of(self._given) if os.path.isfile(path)]
+            sizes = {path: os.path.getsize(path) for path in paths_of(self._given) if os.path.isfile(path)}
         except FileNotFoundError:
-            paths = []
+            sizes = {}
+        paths = [path for path, size in sizes.items() if size != self._sizes.get(path)]
         native, ends = _native.read_events_behind([(path, self._ends.get(path, 0)) for path in paths])
         self._ends.update(zip(paths, ends))
+        self._sizes.update(sizes)
         events = Events(paths, native)
         return events[np.argsort(events.event, kind="stable")]
 

@@ -7,7 +7,7 @@ import time
 
 from .. import EvbError
 from . import forward, sink_of
-from ._sink import TIMEOUT
+from ._sink import PATIENCE, TIMEOUT
 
 # Seconds between two lines of progress.
 EVERY = 10.0
@@ -35,7 +35,8 @@ def main() -> int:
     except (EvbError, ValueError, OSError, ImportError) as error:
         print(f"error: {error}", file=sys.stderr)
         failed = True
-    counts = sink.close()
+    # What still waits had its time.
+    counts = sink.close(0 if sink.counts.waiting else PATIENCE)
     print(counts)
     return 2 if failed else int(counts.waiting + counts.failed > 0)
 

@@ -125,11 +125,15 @@ class State:
         if not is_known:
             raise _native.EvbError(f"{self.path}: this version does not know format {kept['format']} of positions")
         if place != self.place:
-            raise _native.EvbError(f"{self.path}: the position is that of the stream to {place}\nhint: each stream has a file of its own")
+            raise _native.EvbError(f"{self.path}: the position is that of the stream to {place}\n"
+                                   "hint: each stream has a file of its own; a place that only has another name is changed in it")
         return files
 
     def save(self, files: "dict[str, Any]") -> None:
         """Keeps the position: the file is always whole."""
         part = self.path.with_name(self.path.name + ".part")
-        part.write_text(json.dumps({"format": self.FORMAT, "to": self.place, "files": files}, indent=1) + "\n")
+        with part.open("w") as file:
+            file.write(json.dumps({"format": self.FORMAT, "to": self.place, "files": files}, indent=1) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
         part.replace(self.path)

@@ -27,7 +27,7 @@ def forward(files: "str | os.PathLike | Iterable[str | os.PathLike]", sink: Sink
         while follow and not sink.is_stopping:
             sink.poll(STEP)
             if not sink.counts.waiting:
-                sink._stopping.wait(STEP)
+                time.sleep(STEP)
             work.send_stored()
         sink.flush()
     except Stopped:

@@ -9,6 +9,8 @@ from ._sink import STEP, TIMEOUT, Sink
 
 # Messages that wait for the broker in memory, and their kilobytes.
 QUEUE_MESSAGES, QUEUE_KILOBYTES = 100_000, 65_536
+# Errors of a broker, or of librdkafka, about one message.
+OF_A_MESSAGE = {"MSG_SIZE_TOO_LARGE", "RECORD_LIST_TOO_LARGE", "INVALID_MSG", "INVALID_RECORD", "POLICY_VIOLATION"}
 
 _log = logging.getLogger("evb.stream")
 _log.addHandler(logging.NullHandler())
@@ -20,8 +22,8 @@ class KafkaSink(Sink):
         KafkaSink("broker1:9092,broker2:9092", "detector", Ev44(decoder, id="pixel", time="time"))
 
     `schema` is `Raw()`, an `Ev44` or an `Ad00`; histograms are always `da00`. `timeout` is the longest time in seconds without an
-    acknowledgement, `float("inf")` for no limit. With `leave_out` an event that is refused counts as failed, and the next ones go on;
-    else it is an error. `config` are settings of librdkafka, such as those of TLS. `trouble` is what librdkafka said last of a broker that
+    acknowledgement, `float("inf")` for no limit. With `leave_out` an event that is too large or not valid counts as failed, and the next ones go
+    on; else it is an error. `config` are settings of librdkafka, such as those of TLS. `trouble` is what librdkafka said last of a broker that
     it cannot reach."""
 
     _acknowledges = True
@@ -86,6 +88,10 @@ class KafkaSink(Sink):
         """Something is wrong with a broker, mostly for a while."""
         self.trouble = _reason(error)
 
+    def _leaves_out(self, error):
+        """True for what is wrong with one message and not with the stream, if such events are to be left out."""
+        return self.leave_out and error.name() in OF_A_MESSAGE
+
     def _refuse(self, error):
         self._refusal = self._refusal or (
             f"{self.place} refuses a message: {_reason(error)}\nhint: set the limits of topic and producer, or let refused events be left out"
@@ -112,12 +118,12 @@ class _Delivery:
             if sink._is_closed:
                 return
             self.is_good = False
-            if not sink.leave_out:
+            if not sink._leaves_out(error):
                 sink._refuse(error)
         self.waiting -= 1
         if not self.waiting:
             # The position stays before an event that is not to be left out.
-            sink._end(self.done if self.is_good or sink.leave_out else None, self.is_good)
+            sink._end(None if sink._refusal else self.done, self.is_good)
 
 
 def _reason(error):

@@ -1,6 +1,5 @@
 """What the sinks of all kinds share: counts, waiting with a limit, and the end."""
 
-import threading
 import time
 from typing import Any, Callable, NamedTuple
 
@@ -45,7 +44,7 @@ class Sink:
     def __init__(self, place: str, timeout: float, leave_out: bool):
         self.place, self.timeout, self.leave_out = place, timeout, leave_out
         self._sent = self._waiting = self._ended = self._failed = self._empty = 0
-        self._stopping = threading.Event()
+        self._is_stopping = False
         self._is_closed, self._refusal = False, None
         self._progress = time.monotonic()
 
@@ -95,12 +94,13 @@ class Sink:
 
     def stop(self) -> None:
         """Ends all waiting, from another thread or a signal handler too; `forward` returns then."""
-        self._stopping.set()
+        # Not an Event of threads: a signal may come while its lock is held.
+        self._is_stopping = True
 
     @property
     def is_stopping(self) -> bool:
         """True after `stop`."""
-        return self._stopping.is_set()
+        return self._is_stopping
 
     def drain(self, patience: float = PATIENCE) -> Counts:
         """Waits up to so many seconds for what is on its way, also after `stop`. Returns the counts."""
