@@ -180,6 +180,25 @@ class Kafka(Streams):
                 self.assertEqual((message.reference_time.tolist(), message.reference_time_index.tolist()), ([event.triggered], [0]))
         self.assertEqual(len(found), expected)
 
+    def test_ev44_has_the_hits_of_several_events(self):
+        sink = self.kafka(self.broker, stream.Ev44(HITS, "pixel", "time", sources=["ru1", 1], events=7))
+        self.assertEqual(stream.forward("data", sink, state="state"), (300, 300, 0, 0, 0))
+        self.assert_all_delivered("state")
+        messages = [deserialise_ev44(message.value()) for message in self.broker.read("topic")]
+        for name, index in (("ru1", 2), ("ru0/1", 1)):
+            of_source = [message for message in messages if message.source_name == name]
+            self.assertEqual({len(message.reference_time) for message in of_source[:-1]}, {7})
+            found = {}
+            for message in of_source:
+                parts = zip(*(np.split(column, message.reference_time_index[1:]) for column in (message.pixel_id, message.time_of_flight)))
+                for reference, (pixels, times) in zip(message.reference_time.tolist(), parts, strict=True):
+                    found.setdefault(reference, []).append((pixels.tolist(), times.tolist()))
+            expected = {}
+            for event, decoded in zip(self.events, self.events.decode(index, HITS)):
+                if decoded is not None:
+                    expected.setdefault(event.triggered, []).append((decoded["items"].pixel.to_list(), decoded["items"].time.to_list()))
+            self.assertEqual({time: sorted(hits) for time, hits in found.items()}, {time: sorted(hits) for time, hits in expected.items()})
+
     def test_events_without_the_source_are_empty(self):
         lost = int((self.events.fragments.is_missing & (self.events.fragments.source == 1)).sum())
         self.assertGreater(lost, 0)
@@ -260,6 +279,23 @@ class Kafka(Streams):
         counts = stream.forward("data", self.kafka(self.broker, config=small, leave_out=True), state="state")
         self.assertEqual(counts, (300, 0, 0, 300, 0))
         self.assert_all_delivered("state")
+
+    def test_a_message_that_is_larger_than_the_queue_is_refused(self):
+        payload = bytes(70 << 20)
+        fragment = stream.Fragment("ru0", 0, "good", None, None, len(payload), payload)
+        sink = self.kafka(self.broker, config={"message.max.bytes": 100_000_000})
+        with self.assertRaisesRegex(evb.EvbError, "too large"):
+            sink.send(stream.Event(1, 1, True, None, None, [fragment]))
+
+    def test_hits_are_gathered_up_to_the_limit_of_a_message(self):
+        payload = np.zeros(60_000, [("id", "<u2"), ("time", "<u2")])
+        fragment = stream.Fragment("ru0", 0, "good", None, None, payload.nbytes, payload.tobytes())
+        sink = self.kafka(self.broker, stream.Ev44(payload.dtype, events=5))
+        for number in range(3):
+            sink.send(stream.Event(1, number, True, number, None, [fragment]))
+        sink.flush()
+        self.assertEqual(sink.counts, (3, 3, 0, 0, 0))
+        self.assertEqual([deserialise_ev44(m.value()).message_id for m in self.broker.read("topic")], [0, 1, 2])
 
     def test_a_payload_that_does_not_fit_is_named_or_left_out(self):
         wrong = stream.Ev44(Decoder(items=HITS.items, header="u1"), "pixel", "time")

@@ -59,6 +59,7 @@ _READERS = {
     "sources": lambda text: text.split(","),
     "shape": lambda text: tuple(map(int, text.split("x"))),
     "tick_ns": float,
+    "events": int,
 }
 
 

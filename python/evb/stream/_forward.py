@@ -55,6 +55,7 @@ class _Work:
                 raise Stopped
             self.sink.send(event, delivered)
             self.tell()
+        self.sink._send_gathered()
         self.tell()
 
     def tell(self):

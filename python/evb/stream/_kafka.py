@@ -9,6 +9,8 @@ from ._sink import STEP, TIMEOUT, Sink
 
 # Messages that wait for the broker in memory, and their kilobytes.
 QUEUE_MESSAGES, QUEUE_KILOBYTES = 100_000, 65_536
+# Hits in a message of several events, of 8 bytes each: below the usual limit of a message, 1 MB.
+GATHERED_HITS = 100_000
 # Errors of a broker, or of librdkafka, about one message.
 OF_A_MESSAGE = {"MSG_SIZE_TOO_LARGE", "RECORD_LIST_TOO_LARGE", "INVALID_MSG", "INVALID_RECORD", "POLICY_VIOLATION"}
 
@@ -36,8 +38,9 @@ class KafkaSink(Sink):
             raise _native.EvbError("Kafka needs confluent-kafka\nhint: pip install 'evb[streams]'") from None
         super().__init__(f"kafka://{brokers}/{topic}", timeout, leave_out)
         self.brokers, self.topic, self._schema = brokers, topic, schema or Raw()
-        self.trouble = ""
+        self.trouble, self._gathered = "", {}
         self._failure = confluent_kafka.KafkaException
+        self._too_large = confluent_kafka.KafkaError(confluent_kafka.KafkaError.MSG_SIZE_TOO_LARGE)
         settings = {
             "bootstrap.servers": brokers,
             # The order of the messages of a key, and no copies from repetitions within a connection.
@@ -64,18 +67,46 @@ class KafkaSink(Sink):
     def _hand_over(self, messages, done):
         delivery = _Delivery(self, len(messages), done)
         for message in messages:
-            self._produce(message, delivery)
+            if isinstance(message.value, bytes):
+                self._produce(message, delivery.report)
+            else:
+                self._gather(message, delivery)
         self.poll()
 
-    def _produce(self, message, delivery):
+    def _gather(self, message, delivery):
+        """Keeps a part of a message that has those of several events."""
+        hits = sum(len(part.ids) for part, _ in self._gathered.get(message.key, []))
+        if hits and hits + len(message.value.ids) > GATHERED_HITS:
+            self._send_parts(message.key)
+        parts = self._gathered.setdefault(message.key, [])
+        parts.append((message.value, delivery))
+        if len(parts) == self._schema.events:
+            self._send_parts(message.key)
+
+    def _send_gathered(self):
+        for key in list(self._gathered):
+            self._send_parts(key)
+
+    def _send_parts(self, key):
+        parts, deliveries = zip(*self._gathered.pop(key))
+
+        def report(error, message):
+            for delivery in deliveries:
+                delivery.report(error, message)
+
+        self._produce(self._schema.joined(key, parts), report)
+
+    def _produce(self, message, report):
         while True:
             try:
-                return self._producer.produce(self.topic, message.value, message.key, on_delivery=delivery.report)
+                return self._producer.produce(self.topic, message.value, message.key, on_delivery=report)
             except BufferError:
-                # The queue is full: the broker is slower than the events come.
+                # The queue is full: the broker is slower than the events come, or the message is larger than all of the queue.
+                if not len(self._producer):
+                    return report(self._too_large, None)
                 self._wait(STEP)
             except self._failure as error:
-                return delivery.report(error.args[0], None)
+                return report(error.args[0], None)
 
     def _take_note(self, seconds):
         self._producer.poll(seconds)
@@ -119,11 +150,12 @@ class _Delivery:
                 return
             self.is_good = False
             if not sink._leaves_out(error):
+                # The position stays before this event.
                 sink._refuse(error)
+                self.done = None
         self.waiting -= 1
         if not self.waiting:
-            # The position stays before an event that is not to be left out.
-            sink._end(None if sink._refusal else self.done, self.is_good)
+            sink._end(self.done, self.is_good)
 
 
 def _reason(error):

@@ -5,7 +5,7 @@ import collections
 import json
 import struct
 import time
-from typing import Any, Iterator, NamedTuple
+from typing import Any, Iterator, NamedTuple, Sequence
 
 import numpy as np
 
@@ -19,10 +19,10 @@ INT32 = np.iinfo(np.int32)
 
 
 class Message(NamedTuple):
-    """A message: those of one key stay in order."""
+    """A message: those of one key stay in order. A value that is not bytes is a part of one, which its schema joins with others."""
 
     key: "bytes | None"
-    value: bytes
+    value: "bytes | Hits"
 
 
 class Raw:
@@ -90,21 +90,26 @@ class Ev44(_Decoded):
 
     `id` and `time` are fields of the items. `tick_ns` is the unit of the time in nanoseconds. The number of the
     message is that of the event. The reference time is `reference` of the event: `triggered`, or
-    `source_time` where the clock of the sources counts nanoseconds since 1970."""
+    `source_time` where the clock of the sources counts nanoseconds since 1970.
+
+    With `events` a message has the hits of so many events of a source, each behind its reference time, and the number of the first one:
+    small events are much faster so. What is gathered is sent when it is complete, when the stream has sent all that is stored, and
+    by `flush`."""
 
     def __init__(self, decoder: Any, id: str = "id", time: str = "time", sources: "list | None" = None, tick_ns: float = 1,
-                 reference: str = "triggered"):
+                 reference: str = "triggered", events: int = 1):
         super().__init__(decoder, sources)
         self._id, self._time, self._tick, self._reference = id, time, tick_ns, reference
         fields = self._parts.items.names or ()
         if missing := {id, time} - set(fields):
             raise _native.EvbError(f"the items of the decoder have no field {min(missing)!r}\nhint: they have: {', '.join(fields) or 'none'}")
+        self.events = events
+        if events < 1:
+            raise _native.EvbError(f"a message has the hits of {events} events\nhint: at least 1")
         if reference not in ("triggered", "source_time"):
             raise _native.EvbError(f"{reference!r} is no time of an event\nhint: triggered or source_time")
 
     def _message(self, event, fragment, name, items):
-        from streaming_data_types import serialise_ev44
-
         reference = getattr(event, self._reference)
         if reference is None:
             raise _native.EvbError(f"event {event.number} has no {self._reference} time, and ev44 needs one")
@@ -115,7 +120,29 @@ class Ev44(_Decoded):
         for values, field in ((ids, self._id), (times, self._time)):
             if len(values) and not (INT32.min <= values.min() and values.max() <= INT32.max):
                 raise _native.EvbError(f"event {event.number}, source {fragment.source}: a {field} is too large for ev44, which has 32 bits")
-        return serialise_ev44(name, event.number, [reference], [0], times, ids)
+        hits = Hits(event.number, reference, times, ids)
+        return _ev44(name, [hits]) if self.events == 1 else hits
+
+    def joined(self, key: bytes, parts: "Sequence[Hits]") -> Message:
+        """The message with the hits of several events of one source."""
+        return Message(key, _ev44(key.decode(), parts))
+
+
+class Hits(NamedTuple):
+    """The hits of a source in an event."""
+
+    number: int
+    reference: int
+    times: np.ndarray
+    ids: np.ndarray
+
+
+def _ev44(name, parts):
+    from streaming_data_types import serialise_ev44
+
+    firsts = np.cumsum([0] + [len(part.ids) for part in parts[:-1]])
+    times, ids = (np.concatenate([part[field] for part in parts]) for field in (2, 3))
+    return serialise_ev44(name, parts[0].number, [part.reference for part in parts], firsts, times, ids)
 
 
 class Ad00(_Decoded):

@@ -1,5 +1,6 @@
 """What the sinks of all kinds share: counts, waiting with a limit, and the end."""
 
+import contextlib
 import time
 from typing import Any, Callable, NamedTuple
 
@@ -89,6 +90,7 @@ class Sink:
 
     def flush(self) -> None:
         """Waits until everything is delivered. EvbError as in `send`."""
+        self._send_gathered()
         while self._waiting:
             self._wait(STEP)
 
@@ -105,6 +107,8 @@ class Sink:
     def drain(self, patience: float = PATIENCE) -> Counts:
         """Waits up to so many seconds for what is on its way, also after `stop`. Returns the counts."""
         end = time.monotonic() + patience
+        with contextlib.suppress(Stopped):
+            self._send_gathered()
         while self._waiting and (left := end - time.monotonic()) > 0:
             self._take_note(min(left, STEP))
         return self.counts
@@ -124,6 +128,9 @@ class Sink:
         return Counts(self._sent, self._ended if self._acknowledges else None, self._waiting, self._failed, self._empty)
 
     _acknowledges = False
+
+    def _send_gathered(self):
+        """Sends what waits for more of its kind, if the sink gathers anything."""
 
     def _check_open(self):
         if self._is_closed:
