@@ -9,6 +9,8 @@ import subprocess
 import sys
 import threading
 import time
+import unittest
+import unittest.mock
 
 import numpy as np
 import zmq
@@ -297,6 +299,11 @@ class Kafka(Streams):
         self.assertEqual(sink.counts, (3, 3, 0, 0, 0))
         self.assertEqual([deserialise_ev44(m.value()).message_id for m in self.broker.read("topic")], [0, 1, 2])
 
+    def test_what_is_gathered_does_not_hold_the_position(self):
+        sink = self.kafka(self.broker, stream.Ev44(HITS, "pixel", "time", sources=["ru1"], events=1000))
+        with unittest.mock.patch("evb.stream._forward.MOST_ON_THE_WAY", 10):
+            self.assertEqual(stream.forward("data", sink), (300, 300, 0, 0, 0))
+
     def test_a_payload_that_does_not_fit_is_named_or_left_out(self):
         wrong = stream.Ev44(Decoder(items=HITS.items, header="u1"), "pixel", "time")
         with self.assertRaisesRegex(evb.EvbError, "source ru0: a payload of 404 bytes does not fit"):
@@ -506,6 +513,4 @@ class Addresses(InFolder):
 
 
 if __name__ == "__main__":
-    import unittest
-
     unittest.main()

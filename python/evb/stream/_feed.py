@@ -84,22 +84,21 @@ class Position:
     def __init__(self, files: "dict[str, int]"):
         self.files = dict(files)
         self._on_the_way: "dict[str, collections.deque]" = collections.defaultdict(collections.deque)
-
-    @property
-    def on_the_way(self) -> int:
+        self.on_the_way = 0
         """Events behind the position that have begun."""
-        return sum(map(len, self._on_the_way.values()))
 
     def begin(self, file: str, behind: int) -> "Callable[[], None]":
         """An event of this file is on its way. Call the result when it is delivered."""
         entry = [behind, False]
         entries = self._on_the_way[file]
         entries.append(entry)
+        self.on_the_way += 1
 
         def delivered():
             entry[1] = True
             while entries and entries[0][1]:
                 self.files[file] = entries.popleft()[0]
+                self.on_the_way -= 1
 
         return delivered
 

@@ -49,14 +49,20 @@ class _Work:
     def send_stored(self):
         """Sends what was stored since the last call."""
         for event, delivered in self.feed.read():
-            while self.feed.position.on_the_way > MOST_ON_THE_WAY:
-                self.sink._wait(STEP)
-            if self.sink.is_stopping:
-                raise Stopped
+            self.make_room()
             self.sink.send(event, delivered)
             self.tell()
         self.sink._send_gathered()
         self.tell()
+
+    def make_room(self):
+        """Waits while too many events are on their way."""
+        if self.sink.is_stopping:
+            raise Stopped
+        if self.feed.position.on_the_way > MOST_ON_THE_WAY:
+            self.sink._send_gathered()
+        while self.feed.position.on_the_way > MOST_ON_THE_WAY:
+            self.sink._wait(STEP)
 
     def tell(self):
         if time.monotonic() - self.told >= EVERY:
