@@ -17,6 +17,7 @@
 | say what limits a run, or compare runs | `Record.explain`, `compare` |
 | benchmark this machine, reproduce papers | `bench`, `paper` |
 | send fragments, decide about events, watch live events | `Source`, `filter`, `monitor` |
+| send events and histograms to Kafka or ZeroMQ | `stream` |
 """
 
 import importlib
@@ -35,7 +36,7 @@ _PLACES = {
     "Client": ".client",
     "Source": "._source",
 }
-_MODULES = ("client", "events", "filter", "monitor")
+_MODULES = ("client", "events", "filter", "monitor", "stream")
 
 __all__ = ["EvbError", "ExperimentError", "__version__", *_PLACES, *_MODULES]
 

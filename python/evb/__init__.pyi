@@ -2,6 +2,7 @@ from . import client as client
 from . import events as events
 from . import filter as filter
 from . import monitor as monitor
+from . import stream as stream
 from ._experiment import Experiment as Experiment
 from ._experiment import Problem as Problem
 from ._experiment import check as check

@@ -1,4 +1,4 @@
-"""The programs of the guide, run as they stand, with the output that it shows."""
+"""The programs of the guides, run as they stand, with the output that they show."""
 
 import contextlib
 import io
@@ -7,19 +7,26 @@ import unittest
 
 from support import InFolder, ROOT
 
-GUIDE = ROOT / "docs/guides/python.md"
+GUIDES = ROOT / "docs/guides"
 
 
 class Guide(InFolder):
-    def test_every_program_prints_what_the_page_shows(self):
-        blocks = re.findall(r"```(python|text)\n(.*?)```", GUIDE.read_text(), re.DOTALL)
-        self.assertGreater(len(blocks), 10)
+    def test_python(self):
+        self.run_page("python.md", 10)
+
+    def test_streams(self):
+        self.run_page("streams.md", 3)
+
+    def run_page(self, page, least):
+        """Every program of the page prints what the page shows. It has more than so many blocks."""
+        blocks = re.findall(r"```(python|text)\n(.*?)```", (GUIDES / page).read_text(), re.DOTALL)
+        self.assertGreater(len(blocks), least)
         names, printed = {"__name__": "guide"}, ""
         for kind, text in blocks:
             if kind == "python":
                 output = io.StringIO()
                 with contextlib.redirect_stdout(output):
-                    exec(compile(text, str(GUIDE), "exec"), names)
+                    exec(compile(text, page, "exec"), names)
                 printed = output.getvalue()
             else:
                 pattern = re.escape(text.strip()).replace(r"\.\.\.", ".*")

@@ -6,6 +6,7 @@ mod editors;
 mod examples;
 mod faults;
 mod kit;
+mod packages;
 mod papers;
 mod python;
 mod soak;
@@ -45,6 +46,10 @@ enum Task {
     Site,
     /// Build the wheel of the Python package, with the `evb` program in it
     Wheel,
+    /// Build the archive of the program, its manual pages and completions
+    Archive,
+    /// Build the Debian package of the same files; needs Debian's dpkg-dev
+    Deb,
     /// Check, prove and measure the hardware of the message engine
     #[command(disable_help_flag = true)]
     Hw {
@@ -64,6 +69,8 @@ fn main() -> ExitCode {
         Task::Python => steps::python(),
         Task::Site => python::site(),
         Task::Wheel => python::wheel(),
+        Task::Archive => packages::archive(),
+        Task::Deb => packages::deb(),
         Task::Hw { arguments } => steps::hardware(&arguments),
     };
     xtask::exit("xtask", result)

@@ -1,6 +1,6 @@
 //! The Python package: its wheel, its tests as a user has it, installed from the wheel; and the site, whose notebooks use it.
 
-use crate::tools;
+use crate::{packages, tools};
 use std::{fs, path::PathBuf, process::Command, time::Duration};
 use xtask::{
     processes::Limited,
@@ -17,7 +17,7 @@ pub(crate) fn test(workspace: &Workspace) -> Result<(), String> {
     if !is_installed("python3") {
         return tools::skip_without("python3");
     }
-    let Some(environment) = Environment::prepare(workspace)? else {
+    let Some(environment) = Environment::prepare(workspace, Packages::All)? else {
         return tools::skip_without("a Python environment with the packages of python/requirements-test.txt");
     };
     environment.install_package(workspace)?;
@@ -28,17 +28,39 @@ pub(crate) fn test(workspace: &Workspace) -> Result<(), String> {
 /// Builds the wheel for users, and says where it is.
 pub(crate) fn wheel() -> Result<(), String> {
     let workspace = Workspace::with_evb()?;
-    println!("{}", Environment::required(&workspace)?.build_wheel(&workspace)?.display());
+    println!("{}", Environment::required(&workspace, Packages::Build)?.build_wheel(&workspace)?.display());
     Ok(())
 }
 
 /// Builds the site of all pages, and says where it is.
 pub(crate) fn site() -> Result<(), String> {
     let workspace = Workspace::with_evb()?;
-    let environment = Environment::required(&workspace)?;
+    let environment = Environment::required(&workspace, Packages::All)?;
     environment.install_package(&workspace)?;
     println!("{}", environment.build_site(&workspace)?.join("index.html").display());
     Ok(())
+}
+
+/// Which of the required packages an environment has.
+#[derive(Clone, Copy)]
+enum Packages {
+    All,
+    /// What builds the wheel.
+    Build,
+}
+
+impl Packages {
+    const fn folder(self) -> &'static str {
+        match self {
+            Self::All => "python/environment",
+            Self::Build => "python/build-environment",
+        }
+    }
+
+    fn of(self, requirements: &str) -> String {
+        let is_wanted = |line: &&str| matches!(self, Self::All) || line.starts_with("maturin==");
+        requirements.lines().filter(is_wanted).map(|line| format!("{line}\n")).collect()
+    }
 }
 
 /// A virtual environment of Python.
@@ -47,11 +69,11 @@ struct Environment {
 }
 
 impl Environment {
-    /// The environment with what the tests need; none if there is no way to install it.
-    fn prepare(workspace: &Workspace) -> Result<Option<Self>, String> {
-        let environment = Self { folder: workspace.target.join("python/environment") };
-        let requirements = workspace.root.join(REQUIREMENTS);
-        let wanted = fs::read_to_string(&requirements).map_err(|error| format!("{REQUIREMENTS}: {error}"))?;
+    /// The environment with these packages; none if there is no way to install them.
+    fn prepare(workspace: &Workspace, packages: Packages) -> Result<Option<Self>, String> {
+        let environment = Self { folder: workspace.target.join(packages.folder()) };
+        let required = fs::read_to_string(workspace.root.join(REQUIREMENTS));
+        let wanted = packages.of(&required.map_err(|error| format!("{REQUIREMENTS}: {error}"))?);
         let installed = environment.folder.join("installed.txt");
         if fs::read_to_string(&installed).is_ok_and(|text| text == wanted) {
             return Ok(Some(environment));
@@ -60,9 +82,8 @@ impl Environment {
         let mut create = Command::new("python3");
         create.args(["-m", "venv"]).arg(&environment.folder);
         let mut install = environment.python();
-        install
-            .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--requirement"])
-            .arg(requirements);
+        install.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
+        install.args(wanted.lines().filter(|line| !line.starts_with('#')));
         if let Err(error) = limited(&mut create).and_then(|()| limited(&mut install)) {
             eprintln!("{error}");
             return Ok(None);
@@ -71,8 +92,8 @@ impl Environment {
         Ok(Some(environment))
     }
 
-    fn required(workspace: &Workspace) -> Result<Self, String> {
-        Self::prepare(workspace)?.ok_or_else(|| format!("the packages of {REQUIREMENTS} cannot be installed"))
+    fn required(workspace: &Workspace, packages: Packages) -> Result<Self, String> {
+        Self::prepare(workspace, packages)?.ok_or_else(|| format!("the packages of {REQUIREMENTS} cannot be installed"))
     }
 
     /// Python with the packages of this environment and no others.
@@ -134,15 +155,11 @@ impl Environment {
     }
 }
 
-/// Puts the program to where the wheel takes it from, without what only debuggers read.
+/// Puts the program to where the wheel takes it from.
 fn put_program(workspace: &Workspace) -> Result<(), String> {
     let folder = workspace.root.join("python/evb.data/scripts");
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    let program = folder.join("evb");
-    if is_installed("strip") {
-        return run(Command::new("strip").arg("-o").arg(&program).arg(workspace.evb()));
-    }
-    fs::copy(workspace.evb(), &program).map(drop).map_err(|error| format!("{}: {error}", program.display()))
+    packages::copy_stripped(&workspace.evb(), &folder.join("evb"))
 }
 
 fn limited(command: &mut Command) -> Result<(), String> {

@@ -1,6 +1,6 @@
 //! The steps of `cargo xtask test` and of `cargo xtask check`, the quickest first.
 
-use crate::{deployment, editors, examples, kit, papers, python, soak, tools};
+use crate::{deployment, editors, examples, kit, packages, papers, python, soak, tools};
 use std::time::Instant;
 use xtask::workspace::{Profile, Workspace, cargo, is_installed, run};
 
@@ -50,6 +50,7 @@ const TEST: &[Step] = &[
     ("examples", |workspace, _| examples::run_all(workspace)),
     ("front-end kit", |workspace, _| kit::run(workspace)),
     PYTHON,
+    ("packages", |workspace, _| packages::test(workspace)),
     ("editors", |workspace, _| editors::run(workspace)),
     ("papers", papers::run),
     ("soak", soak::run),

@@ -24,6 +24,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("openssl", &["openssl"]),
     ("ip", &["iproute2"]),
     ("taskset", &["util-linux"]),
+    ("dpkg-shlibdeps", &["dpkg-dev"]),
     ("prometheus", &["prometheus"]),
     ("chromium", &["chromium"]),
     ("verilator", &["verilator"]),

@@ -63,7 +63,7 @@ def decode(events, source, decoder, strict):
 
     from ._awkward import masked
 
-    parts = _parts(decoder)
+    parts = parts_of(decoder)
     head, tail = (0 if part is None else part.itemsize for part in (parts.header, parts.trailer))
     fragments, lengths = _of_source(events, events._index_of(source))
     rest = lengths - head - tail
@@ -87,8 +87,17 @@ class _Types(NamedTuple):
     items: Any
     trailer: Any
 
+    def items_of(self, payload: Any) -> "np.ndarray | None":
+        """The items of one payload, in place; None if its bytes do not fit."""
+        head, tail = (0 if part is None else part.itemsize for part in (self.header, self.trailer))
+        rest = len(payload) - head - tail
+        if rest < 0 or rest % self.items.itemsize:
+            return None
+        return np.frombuffer(payload, "u1")[head : head + rest].view(self.items)
 
-def _parts(decoder):
+
+def parts_of(decoder: Any) -> _Types:
+    """The types of a decoder, of a TOML file of one, or of what NumPy makes a type from."""
     if isinstance(decoder, (str, os.PathLike)) and os.fspath(decoder).endswith(".toml"):
         decoder = read_decoder(decoder)
     if not isinstance(decoder, Decoder):

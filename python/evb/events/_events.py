@@ -6,7 +6,7 @@ import glob
 import json
 import os
 import pathlib
-from typing import Any, Iterable, Iterator
+from typing import Any, Iterable, Iterator, Mapping
 
 import numpy as np
 
@@ -35,36 +35,43 @@ def open(files: "str | os.PathLike | Iterable[str | os.PathLike]") -> "Events":
     """Opens event files: a file, a pattern such as `evb-data/*.evb`, a folder, or a list of them. Give all files of a run together.
 
     Files of a run that goes on can be opened, too: they give what is stored so far. `follow` gives more as it comes."""
-    return Events(_paths(files))
+    return Events(paths_of(files))
 
 
-def follow(files: "str | os.PathLike | Iterable[str | os.PathLike]") -> "Follower":
+def follow(files: "str | os.PathLike | Iterable[str | os.PathLike]", positions: "Mapping[str, int] | None" = None) -> "Follower":
     """Follows the files of a run that goes on: each `read` gives the events that were stored since the last one. New files of a pattern
-    or of a folder are followed, too."""
-    return Follower(files)
+    or of a folder are followed, too. `positions` of an earlier follower continue there."""
+    return Follower(files, positions)
 
 
 class Follower:
     """Files that are read while they are written. `follow` makes it."""
 
-    def __init__(self, files):
-        self._given, self._ends = files, {}
+    def __init__(self, files, positions=None):
+        self._given, self._ends, self._sizes = files, dict(positions or {}), {}
+
+    @property
+    def positions(self) -> "dict[str, int]":
+        """Up to where each file was read: its path, and bytes from its beginning."""
+        return dict(self._ends)
 
     def read(self) -> "Events":
         """The events that were stored since the last call, in the order of their numbers; of an event that is stored twice both
         copies. There may be none."""
         try:
             # A folder or a file may come later.
-            paths = [path for path in _paths(self._given) if os.path.isfile(path)]
+            sizes = {path: os.path.getsize(path) for path in paths_of(self._given) if os.path.isfile(path)}
         except FileNotFoundError:
-            paths = []
+            sizes = {}
+        paths = [path for path, size in sizes.items() if size != self._sizes.get(path)]
         native, ends = _native.read_events_behind([(path, self._ends.get(path, 0)) for path in paths])
         self._ends.update(zip(paths, ends))
+        self._sizes.update(sizes)
         events = Events(paths, native)
         return events[np.argsort(events.event, kind="stable")]
 
 
-def _paths(files):
+def paths_of(files):
     given = [files] if isinstance(files, (str, os.PathLike)) else list(files)
     found = []
     for item in map(os.fspath, given):
