@@ -53,7 +53,7 @@ pub struct Histogram {
 }
 
 /// The channels of a histogram that stand out.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct OddChannels {
     /// Channels with far more entries than the others.
     pub noisy: Vec<i64>,
