@@ -115,7 +115,8 @@ function bar(x, y, area, edges, number, index) {
 function across(plot, area) {
   const { edges } = plot.shown;
   const [low, high] = [edges[0], edges[edges.length - 1]];
-  const byFactors = low > 0 && high / low > 8 && edges[2] - edges[1] > 1.01 * (edges[1] - low);
+  const grows = high - edges[edges.length - 2] > 1.5 * (edges[1] - low);
+  const byFactors = low > 0 && high / low > 8 && grows;
   const place = byFactors
     ? (value) => Math.log(value / low) / Math.log(high / low)
     : (value) => (value - low) / (high - low);

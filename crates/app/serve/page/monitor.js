@@ -46,8 +46,8 @@ function edges({ range: [low, high], bins }) {
   return Array.from({ length: bins.length + 1 }, (_, index) => low + ((high - low) * index) / bins.length);
 }
 
-/** What is said above the bars: the mean. */
-const words = ({ mean }, unit) => (known(mean) ? `mean ${si(mean, unit)}` : "");
+/** What is said above the bars: the mean. A value without a unit has no prefix. */
+const words = ({ mean }, unit) => (known(mean) ? `mean ${unit ? si(mean, unit) : Number(mean.toPrecision(4))}` : "");
 
 /** How much was counted, and what was not. */
 function outside({ entries, underflow, overflow, unfit, missing, one_in: oneIn }) {

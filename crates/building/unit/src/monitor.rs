@@ -8,6 +8,7 @@ use evb_core::{EventId, SourceId};
 use evb_experiment::{HistogramPlan, PayloadLayout, PayloadPart, Plan, Quantity};
 use evb_protocol::{Built, Fragment, FragmentStatus};
 use evb_record::Histogram;
+use std::collections::BTreeSet;
 use tally::Tally;
 
 mod numbers;
@@ -18,6 +19,8 @@ pub(crate) struct Monitor {
     fillers: Vec<Filler>,
     /// The places of the histograms of each source, by its number.
     of_source: Vec<Vec<usize>>,
+    /// Each interval between events that some histogram looks at.
+    intervals: BTreeSet<u64>,
 }
 
 /// A histogram that is being filled.
@@ -41,12 +44,13 @@ impl Monitor {
             of_source.resize_with(of_source.len().max(source + 1), Vec::new);
             of_source[source].push(place);
         }
-        Some(Box::new(Self { fillers: plan.histograms.iter().map(Filler::new).collect(), of_source }))
+        let intervals = plan.histograms.iter().map(|histogram| histogram.one_in).collect();
+        Some(Box::new(Self { fillers: plan.histograms.iter().map(Filler::new).collect(), of_source, intervals }))
     }
 
     /// True if any histogram looks at this event.
     pub(crate) fn wants(&self, event: EventId) -> bool {
-        self.fillers.iter().any(|filler| filler.wants(event))
+        self.intervals.iter().any(|interval| event.0.is_multiple_of(*interval))
     }
 
     /// Counts the values of an event.

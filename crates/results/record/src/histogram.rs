@@ -63,13 +63,13 @@ pub struct OddChannels {
 
 impl Histogram {
     /// Values inside the range.
-    pub fn inside(&self) -> u64 {
-        self.entries - self.underflow - self.overflow
+    pub const fn inside(&self) -> u64 {
+        self.entries.saturating_sub(self.outside())
     }
 
     /// Values outside the range.
     pub const fn outside(&self) -> u64 {
-        self.underflow + self.overflow
+        self.underflow.saturating_add(self.overflow)
     }
 
     /// The number of the first channel.
