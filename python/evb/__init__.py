@@ -29,6 +29,7 @@ from ._native import EvbError, ExperimentError
 _PLACES = {
     "Experiment": "._experiment", "Problem": "._experiment", "check": "._experiment", "load": "._experiment",
     "parse": "._experiment", "schema": "._experiment",
+    "Histogram": "._histogram",
     "Record": "._record", "Records": "._record", "compare": "._record", "read_records": "._record",
     "simulate": "._simulation", "sweep": "._simulation",
     "Run": "._run", "run": "._run",

@@ -9,6 +9,7 @@ from ._experiment import check as check
 from ._experiment import load as load
 from ._experiment import parse as parse
 from ._experiment import schema as schema
+from ._histogram import Histogram as Histogram
 from ._native import EvbError as EvbError
 from ._native import ExperimentError as ExperimentError
 from ._program import bench as bench

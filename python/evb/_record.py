@@ -2,9 +2,12 @@
 
 import json
 import os
-from typing import Iterable
+from typing import TYPE_CHECKING, Iterable
 
 from . import _native
+
+if TYPE_CHECKING:
+    from ._histogram import Histogram
 
 WIDTH = 88
 
@@ -89,6 +92,13 @@ class Record(_Part):
     def outcome(self) -> str:
         """`good`, `not good`, or `cannot tell`."""
         return _native.outcome(self.to_json())
+
+    @property
+    def histograms(self) -> "dict[str, Histogram]":
+        """The histograms of `[[monitor]]` by name."""
+        from ._histogram import by_name
+
+        return by_name(self._values.get("histograms", []))
 
     def summary(self, width: int = WIDTH) -> str:
         """What `evb run` or `evb simulate` prints."""

@@ -6,6 +6,7 @@ from typing import Any, Iterator, Mapping, NamedTuple
 
 from . import _native
 from ._experiment import Experiment, given
+from ._histogram import Histogram, by_name
 from ._record import Record
 from .monitor import Event, event_from
 
@@ -57,6 +58,12 @@ class Run:
         """The sampled events since the last call, at most the 1000 latest. `run.samples` of the experiment says how many are
         taken per second."""
         return [event_from(json.loads(text)) for text in self._native.samples()]
+
+    @property
+    def histograms(self) -> "dict[str, Histogram]":
+        """The histograms of `[[monitor]]` by name: of the run so far, at most a second old, or of its record. Empty in its first
+        second. A run in two stages has them at its end."""
+        return by_name(json.loads(self._native.histograms()))
 
     def notes(self) -> "list[str]":
         """What the run had to say since the last call."""

@@ -8,6 +8,7 @@ import urllib.request
 from typing import Any, Iterator
 
 from . import monitor
+from ._histogram import Histogram, by_name
 from ._native import EvbError
 
 
@@ -76,6 +77,11 @@ class Client:
     def distributions(self) -> Any:
         """The distributions of latencies and sizes."""
         return self.request("GET", "/api/distributions")
+
+    def histograms(self) -> "dict[str, Histogram]":
+        """The histograms of the run so far, or of the last run, by name. `noisy` and `silent` of each are the channels that stand
+        out."""
+        return by_name(self.request("GET", "/api/histograms")["histograms"])
 
     def events(self, timeout: float = 60.0) -> "Iterator[monitor.Event]":
         """Copies of events while they are built. `timeout` is the longest silence in seconds."""

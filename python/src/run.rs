@@ -6,6 +6,7 @@ use crate::{
     report::json,
 };
 use evb::{Command, NodeId, Observer, Plan, Progress, Record, RunError, RunState, Sample, check_runnable};
+use evb_record::Histogram;
 use pyo3::prelude::*;
 use std::{
     collections::VecDeque,
@@ -28,6 +29,8 @@ struct Shared {
     state: Option<RunState>,
     notes: VecDeque<String>,
     samples: VecDeque<Sample>,
+    /// The latest histograms.
+    histograms: Vec<Histogram>,
     commands: VecDeque<Command>,
     result: Option<Result<Record, RunError>>,
 }
@@ -69,6 +72,10 @@ impl Observer for Watcher<'_> {
 
     fn sample(&mut self, _builder: NodeId, sample: &Sample) {
         self.0.change(|shared| push(&mut shared.samples, sample.clone(), MOST_SAMPLES));
+    }
+
+    fn histograms(&mut self, histograms: &[Histogram]) {
+        self.0.change(|shared| shared.histograms = histograms.to_vec());
     }
 
     fn command(&mut self) -> Option<Command> {
@@ -137,6 +144,15 @@ impl Run {
     fn samples(&self) -> PyResult<Vec<String>> {
         let samples: Vec<_> = self.board.lock().samples.drain(..).collect();
         samples.iter().map(json).collect()
+    }
+
+    /// The histograms of the run so far, or of its record, as JSON.
+    fn histograms(&self) -> PyResult<String> {
+        let shared = self.board.lock();
+        match &shared.result {
+            Some(Ok(record)) => json(&record.histograms),
+            _ => json(&shared.histograms),
+        }
     }
 
     /// Waits until the run has ended, for at most this many seconds; returns false if it goes on.

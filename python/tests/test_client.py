@@ -9,10 +9,13 @@ import evb
 from support import InFolder, evb_command, experiment, program
 
 
+SIZES = '[[monitor]]\nfield = "size"\nbins = 20\nrange = [0, 5000]\n'
+
+
 class Services(InFolder):
     def setUp(self):
         super().setUp()
-        (self.folder / "small.toml").write_text(experiment(events=100, extra="[run]\nsamples = 10"))
+        (self.folder / "small.toml").write_text(experiment(events=100, extra="[run]\nsamples = 10\n" + SIZES))
         words = [program(), "serve", "small.toml", "--http", "127.0.0.1:0"]
         service = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, stdin=subprocess.PIPE, text=True)
         self.addCleanup(service.communicate)
@@ -36,6 +39,9 @@ class Services(InFolder):
         self.assertEqual((run["type"], run["comment"]), ("cosmics", "from Python"))
         self.assertEqual(run["record"]["events"]["built"], 100)
         self.assertEqual(evb.events.open("data").metadata["comment"], "from Python")
+        sizes = self.service.histograms()
+        self.assertEqual(sizes["size of ru2"].fragments, 100)
+        self.assertEqual(sizes["size of ru0"].counts.tolist(), run["record"]["histograms"][0]["bins"])
 
     def test_refusals_have_reason_and_hint(self):
         with self.assertRaisesRegex(evb.EvbError, "(?s).+"):

@@ -2,6 +2,8 @@
 
 import unittest
 
+import numpy as np
+
 import evb
 from support import InFolder, experiment
 
@@ -41,6 +43,21 @@ class Runs(InFolder):
             event = stored[sample.number]
             self.assertEqual([fragment.payload for fragment in sample.fragments], [bytes(f.payload) for f in event.fragments])
             self.assertEqual(sample.size, sum(len(fragment) for fragment in event.fragments))
+
+    def test_histograms_are_those_of_the_stored_bytes(self):
+        monitor = '[[monitor]]\nfield = "byte"\ndecoder = { items = [{ name = "byte", type = "u1" }] }\nbins = 10\nrange = [20, 220]\n'
+        slow = experiment(events=1500, extra=monitor).replace("events", 'type = "rate"\nrate = "1 kHz"\nevents', 1)
+        with evb.run(evb.parse(slow)) as run:
+            self.assertTrue(any(run.histograms for _ in run.watch(0.02)))
+        for name, histogram in run.record.histograms.items():
+            stored = np.concatenate([event[histogram.source] for event in evb.events.open("data")])
+            # The last bin of NumPy has its upper end, too.
+            counts, edges = np.histogram(stored[stored < 220], bins=10, range=(20, 220))
+            self.assertEqual(histogram.counts.tolist(), counts.tolist())
+            self.assertEqual(histogram.edges.tolist(), edges.tolist())
+            self.assertEqual((histogram.underflow, histogram.overflow), ((stored < 20).sum(), (stored >= 220).sum()))
+            self.assertEqual(histogram.to_hist().values(flow=True).tolist(), [histogram.underflow, *counts, histogram.overflow])
+            self.assertEqual(run.histograms[name], histogram)
 
     def test_pause_and_resume(self):
         with evb.run(evb.parse(experiment(events=2_000_000_000))) as run:

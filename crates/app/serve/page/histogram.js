@@ -1,4 +1,4 @@
-// A histogram: bars between edges, on linear or logarithmic axes, with the middle and the tail in words.
+// A histogram: bars between edges, on linear or logarithmic axes, with what matters most in words.
 
 import { el, svg, attr, attrs, text, tip } from "./dom.js";
 import { count, percent, si } from "./units.js";
@@ -7,13 +7,18 @@ import { ticks, powers, labels, drawTicks } from "./axis.js";
 const HEIGHT = 150;
 const EDGE = { left: 44, right: 10, top: 8, bottom: 22 };
 
-/** A histogram of one quantity. `scale` is the size of its unit in `unit`: 1e-6 for microseconds shown in seconds. */
-export function histogram({ title, unit, scale = 1 }) {
-  const plot = { unit, scale, at: -1 };
+/**
+ * A histogram of one quantity. `scale` is the size of its unit in `unit`: 1e-6 for microseconds shown in seconds. `words` says
+ * what stands above the bars; by default the middle and the tail. Bars of `channels` are shown with the empty ones at both ends, and
+ * those with an index in `odd` in another colour.
+ */
+export function histogram({ title, unit, scale = 1, words: say = quantiles }) {
+  const plot = { unit, scale, say, at: -1 };
   plot.words = el("span", { class: "when below" });
   plot.grid = svg("g", { "aria-hidden": "true" });
   plot.values = svg("g", { "aria-hidden": "true" });
   plot.bars = svg("path", { class: "bars" });
+  plot.odd = svg("path", { class: "bars odd" });
   plot.mark = svg("rect", { class: "chosen", visibility: "hidden" });
   plot.empty = svg("text", { class: "tick", "text-anchor": "middle" });
   plot.svg = svg(
@@ -28,6 +33,7 @@ export function histogram({ title, unit, scale = 1 }) {
     plot.grid,
     plot.values,
     plot.bars,
+    plot.odd,
     plot.mark,
     plot.empty,
   );
@@ -53,6 +59,9 @@ function quantile({ edges, counts }, part) {
   return edges[edges.length - 1];
 }
 
+const quantiles = (shown, unit) =>
+  `half below ${si(quantile(shown, 0.5), unit)}, 99 % below ${si(quantile(shown, 0.99), unit)}`;
+
 /** The part of the axis in which there are entries, with one empty bar on each side. */
 function busy({ edges, counts }) {
   const first = counts.findIndex((number) => number > 0);
@@ -76,24 +85,23 @@ function draw(plot, data, log) {
     text(plot.empty, "Nothing was measured yet.");
     text(plot.words, "");
     attr(plot.bars, "d", null);
+    attr(plot.odd, "d", null);
     drawTicks(plot.grid, [], "left", [0, 0]);
     drawTicks(plot.values, [], "bottom", [0, 0]);
     return;
   }
   text(plot.empty, "");
-  plot.shown = busy({ edges: data.edges.map((edge) => edge * plot.scale), counts: data.counts });
-  text(
-    plot.words,
-    `half below ${si(quantile(plot.shown, 0.5), plot.unit)}, 99 % below ${si(quantile(plot.shown, 0.99), plot.unit)}`,
-  );
+  plot.channels = data.channels;
+  const all = { edges: data.edges.map((edge) => edge * plot.scale), counts: data.counts };
+  plot.shown = data.channels ? all : busy(all);
+  text(plot.words, plot.say({ ...plot.shown, mean: data.mean }, plot.unit));
   const x = across(plot, area);
   const y = up(plot, area, log);
   plot.x = x;
-  attr(
-    plot.bars,
-    "d",
-    plot.shown.counts.map((number, index) => bar(x, y, area, plot.shown.edges, number, index)).join("") || null,
-  );
+  const bars = plot.shown.counts.map((number, index) => bar(x, y, area, plot.shown.edges, number, index));
+  const odd = data.odd ?? [];
+  attr(plot.bars, "d", bars.filter((_, index) => !odd.includes(index)).join("") || null);
+  attr(plot.odd, "d", odd.map((index) => bars[index]).join("") || null);
   choose(plot, Math.min(plot.at, plot.shown.counts.length - 1), false);
 }
 
@@ -107,17 +115,26 @@ function bar(x, y, area, edges, number, index) {
 function across(plot, area) {
   const { edges } = plot.shown;
   const [low, high] = [edges[0], edges[edges.length - 1]];
-  const byFactors = low > 0 && high / low > 8;
+  const grows = high - edges[edges.length - 2] > 1.5 * (edges[1] - low);
+  const byFactors = low > 0 && high / low > 8 && grows;
   const place = byFactors
     ? (value) => Math.log(value / low) / Math.log(high / low)
     : (value) => (value - low) / (high - low);
   const x = (value) => area.x0 + place(value) * (area.x1 - area.x0);
-  let values = byFactors ? powers(low, high) : ticks(high, 4).filter((one) => one >= low && one <= high);
+  let values = byFactors ? powers(low, high) : between(low, high);
   const room = Math.max(2, Math.floor((area.x1 - area.x0) / 62));
   while (values.length > room) values = values.filter((_, index) => index % 2 === 0);
   const marks = values.map((value) => ({ at: x(value), label: value === 0 ? "0" : short(value, plot.unit) }));
   drawTicks(plot.values, marks, "bottom", [area.y0, area.y1]);
   return x;
+}
+
+/** Round numbers between two values, which may be negative. */
+function between(low, high) {
+  const step = ticks(high - low, 4)[1];
+  const first = Math.ceil(low / step - 1e-9);
+  const number = Math.max(0, Math.floor(high / step + 1e-9) - first + 1);
+  return Array.from({ length: number }, (_, index) => (first + index) * step);
 }
 
 /** A tick without needless digits: `10 µs`, not `10.0 µs`. */
@@ -164,7 +181,10 @@ function tens(high) {
 function words(plot, index) {
   const { edges, counts } = plot.shown;
   const all = counts.reduce((a, b) => a + b, 0);
-  return `${si(edges[index], plot.unit)} to ${si(edges[index + 1], plot.unit)}\n${count(counts[index])} (${percent(counts[index] / all)})`;
+  const place = plot.channels
+    ? `channel ${edges[index]}`
+    : `${si(edges[index], plot.unit)} to ${si(edges[index + 1], plot.unit)}`;
+  return `${place}\n${count(counts[index])} (${percent(counts[index] / all)})`;
 }
 
 function choose(plot, index, speak) {

@@ -5,6 +5,7 @@ import { get } from "./api.js";
 import { inRun } from "./states.js";
 import { timePlot, cursorAt } from "./plot.js";
 import { histogram } from "./histogram.js";
+import { makeMonitor } from "./monitor.js";
 import { makeTiles, makeChain } from "./tiles.js";
 import { makeSources } from "./sources.js";
 import { faultsBySource, FAULT_ORDER, SERIOUS, faultWords } from "./nodes.js";
@@ -29,6 +30,7 @@ export function makeOverview(app) {
     event_bytes: histogram({ title: "Size of events", unit: "B" }),
     fragment_bytes: histogram({ title: "Size of fragments", unit: "B" }),
   };
+  view.monitor = makeMonitor();
   view.faults = faultTable();
   view.findings = findings();
   const logs = el("input", { type: "checkbox", onchange: () => drawDistributions(view, (view.log = logs.checked)) });
@@ -47,6 +49,7 @@ export function makeOverview(app) {
       el("label", { class: "check" }, logs, "logarithmic counts"),
     ),
     el("div", { class: "three" }, ...Object.values(view.histograms).map((one) => one.node)),
+    view.monitor.node,
     view.findings.node,
     view.faults.node,
   );
@@ -113,14 +116,17 @@ function draw(view) {
 }
 
 async function fetchDistributions(view) {
-  const found = await get("api/distributions").catch(() => null);
-  if (!found) return;
-  view.distributions = found;
+  const [found, monitored] = await Promise.all(
+    ["api/distributions", "api/histograms"].map((path) => get(path).catch(() => null)),
+  );
+  if (found) view.distributions = found;
+  if (monitored) view.monitored = monitored.histograms;
   drawDistributions(view);
 }
 
 function drawDistributions(view) {
   for (const [name, plot] of Object.entries(view.histograms)) plot.draw(view.distributions?.[name] ?? null, view.log);
+  view.monitor.draw(view.monitored ?? [], view.log);
 }
 
 function shown(view) {

@@ -16,7 +16,7 @@ use evb::{
     Command, Keep, Live, NodeError, NodeId, NodeMachine, NodePresence, Observer, Plan, Progress, RunError, RunState,
     Sample, Session, Turn,
 };
-use evb_record::Record;
+use evb_record::{Histogram, Record};
 use evb_report::explain_running;
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -121,7 +121,9 @@ struct CurrentRun {
 /// The run before.
 struct LastRun {
     status: RunStatus,
+    /// Its record without the histograms.
     record: Arc<Record>,
+    histograms: Arc<Vec<Histogram>>,
 }
 
 /// What the session tells in a turn.
@@ -473,12 +475,12 @@ impl<'a> Service<'a> {
         );
         let end = Ended { state, ended: now(), comment: run.stop_comment, record };
         self.start_after_hook(number, &end);
-        let record = Arc::new(end.record.clone());
+        let (record, histograms) = parted(end.record.clone());
         if let Some(begun) = run.noted {
             self.backlog.end(begun, end);
         }
         let RunStatus { run_type, comment, .. } = run.status.clone();
-        self.last = Some(LastRun { status: run.status, record });
+        self.last = Some(LastRun { status: run.status, record, histograms });
         self.looks.clear();
         if session.state().is_active() || session.state() == RunState::Configuring {
             self.follow(session, (run_type, comment), run.is_stopped);
@@ -581,6 +583,8 @@ impl<'a> Service<'a> {
         let run = current.map(|run| RunStatus { seconds: run.started.elapsed().as_secs_f64(), ..run.status.clone() });
         let live = self.live().filter(|_| run.is_some());
         let stored = rates.as_ref().map_or(0.0, |rates| rates.stored_bytes_per_s);
+        let last = || self.last.as_ref().map(|last| (last.record.clone(), last.histograms.clone()));
+        let (record, histograms) = live.map(|live| parted(live.record.clone())).or_else(last).unzip();
         Status {
             now: now(),
             state: if self.start.is_some() { RunState::Configuring.name() } else { state.name() },
@@ -592,10 +596,8 @@ impl<'a> Service<'a> {
             waiting: live.map(|live| live.waiting.clone()).unwrap_or_default(),
             slowest: live.and_then(|live| slowest(live)),
             limit: live.and_then(|live| explain_running(&live.record).into_iter().next()),
-            record: match live {
-                Some(live) => Some(Arc::new(live.record.clone())),
-                None => self.last.as_ref().map(|last| last.record.clone()),
-            },
+            record,
+            histograms: histograms.unwrap_or_default(),
             run: run.or_else(|| self.last.as_ref().map(|last| last.status.clone())),
             nodes,
             now_rates: rates,
@@ -623,6 +625,12 @@ impl<'a> Service<'a> {
         self.looks.push_back((at, Arc::new(live)));
         rates
     }
+}
+
+/// A record without its histograms, and these.
+fn parted(mut record: Record) -> (Arc<Record>, Arc<Vec<Histogram>>) {
+    let histograms = std::mem::take(&mut record.histograms);
+    (Arc::new(record), Arc::new(histograms))
 }
 
 fn problem(error: NodeError) -> Problem {

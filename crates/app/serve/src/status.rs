@@ -2,7 +2,7 @@
 
 use crate::rates::Rates;
 use evb::NodePresence;
-use evb_record::{Record, WaitingSource};
+use evb_record::{Histogram, Record, WaitingSource};
 use evb_report::Limit;
 use serde::Serialize;
 use std::sync::Arc;
@@ -38,8 +38,11 @@ pub(crate) struct Status {
     pub(crate) limit: Option<Limit>,
     /// The disk of the event files; `None` if nothing is stored.
     pub(crate) disk: Option<Disk>,
-    /// The record of the run so far, or of the last run.
+    /// The record of the run so far, or of the last run, without its histograms.
     pub(crate) record: Option<Arc<Record>>,
+    /// Its histograms, which are asked for by themselves: they are large, and a status goes to every page.
+    #[serde(skip)]
+    pub(crate) histograms: Arc<Vec<Histogram>>,
     /// The reason why the last configuration failed, or why the registry of runs cannot be written.
     pub(crate) error: Option<Problem>,
 }

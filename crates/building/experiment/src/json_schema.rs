@@ -72,6 +72,7 @@ impl Parts {
             KeyKind::Integers { min, max, most } => {
                 json!({ "type": "array", "items": integer(*min, *max), "maxItems": most })
             }
+            KeyKind::Range => json!({ "type": "array", "items": { "type": "number" }, "minItems": 2, "maxItems": 2 }),
             KeyKind::Names { least, most } => json!({
                 "type": "array", "items": { "type": "string", "minLength": 1 }, "minItems": least, "maxItems": most,
             }),

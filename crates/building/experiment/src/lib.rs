@@ -37,7 +37,8 @@ pub use experiment::{Experiment, Other};
 pub use fuzz::fuzz_parse;
 pub use json_schema::json_schema;
 pub use plan::{
-    Cores, FaultAction, FaultSpec, Keep, Load, Needs, NetworkPlan, Placement, Plan, Rejoin, RunPlan, StageLink, Stages,
-    StoragePlan, TrafficPlan, TriggerPlan, Workload,
+    Cores, FaultAction, FaultSpec, FieldLayout, HistogramPlan, Keep, Load, Needs, NetworkPlan, NumberType,
+    PayloadLayout, PayloadPart, Placement, Plan, Quantity, Rejoin, RunPlan, StageLink, Stages, StoragePlan,
+    TrafficPlan, TriggerPlan, Workload,
 };
 pub use reference::reference;

@@ -90,6 +90,19 @@ pub const MAX_WORKERS: i64 = 1_024;
 /// Most faults brought about on purpose.
 pub const MAX_FAULTS: usize = 1_000;
 
+/// Most tables `[[monitor]]`.
+pub const MAX_MONITORS: usize = 256;
+/// Most histograms of all these tables.
+pub const MAX_HISTOGRAMS: usize = 1_024;
+/// Most bins of a histogram.
+pub const MAX_BINS: i64 = 4_096;
+/// Most bins of all histograms together. A report of a builder stays well below the longest line of a control connection.
+pub const MAX_ALL_BINS: u64 = 16_384;
+/// Most fields of a part of a decoder.
+pub const MAX_FIELDS: usize = 256;
+/// Most numbers of a field that is an array, and most bytes of one without a meaning.
+pub const MAX_IN_FIELD: i64 = 65_536;
+
 /// Most hosts, switches of one kind, and links between two switches: what 16 bits hold.
 pub const MAX_COUNT: i64 = 65_535;
 /// Most ports of a network interface.

@@ -11,9 +11,11 @@ use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
 mod fault;
+mod histogram;
 mod workload;
 
 pub use fault::{FaultAction, FaultSpec};
+pub use histogram::{FieldLayout, HistogramPlan, NumberType, PayloadLayout, PayloadPart, Quantity};
 pub use workload::{Load, TrafficPlan, Workload};
 
 /// One event builder or one traffic pattern, fully described. A sweep makes several.
@@ -45,6 +47,9 @@ pub struct Plan {
     pub control: Option<TransportChoice>,
     /// Events that are kept, and their folder.
     pub storage: StoragePlan,
+    /// Histograms that the builder units fill.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub histograms: Vec<HistogramPlan>,
     /// Seed and limits.
     pub run: RunPlan,
     /// Faults that are brought about on purpose.

@@ -150,6 +150,7 @@ fn value(kind: &KeyKind) -> String {
         KeyKind::Flag => "`true` or `false`".to_owned(),
         KeyKind::Preset => preset_names().map(|name| format!("`{name:?}`")).collect::<Vec<_>>().join(" or "),
         KeyKind::Integers { min, max, .. } => format!("list of whole numbers, each {min} to {max}"),
+        KeyKind::Range => "list of two numbers, the lower one first".to_owned(),
         KeyKind::Names { least: 2, most: 2 } => "list of two names".to_owned(),
         KeyKind::Names { .. } => "list of names".to_owned(),
         KeyKind::Word(words) => {

@@ -24,6 +24,7 @@ pub(crate) fn check(key: &Key, node: &Node, path: &str) -> Option<Problem> {
         (KeyKind::Flag, Value::Flag(_)) => Ok(()),
         (KeyKind::Preset, Value::Text(text)) => one_of(text, preset_names()),
         (KeyKind::Integers { min, max, most }, Value::List(items)) => integers(items, *min, *max, *most),
+        (KeyKind::Range, Value::List(items)) => range(items),
         (KeyKind::Names { least, most }, Value::List(items)) => names(items, *least, *most),
         (KeyKind::Word(words), Value::Text(text)) => one_of(text, words.all().into_iter().map(|(name, _)| name)),
         (KeyKind::Name, Value::Text(text)) => name(text),
@@ -145,6 +146,22 @@ fn integers(items: &[Node], min: i64, max: i64, most: usize) -> Result<(), Fault
         }
     }
     Ok(())
+}
+
+/// Two finite numbers whose distance is finite, too, the lower one first.
+fn range(items: &[Node]) -> Result<(), Fault> {
+    has_length(items, 2, 2)?;
+    let number = |(index, item): (usize, &Node)| match item.value {
+        Value::Integer(number) => Ok(number as f64),
+        Value::Number(number) => Ok(number),
+        _ => Err(not_an_item(index, "a number", "[0, 100]")),
+    };
+    let ends: Vec<f64> = items.iter().enumerate().map(number).collect::<Result<_, _>>()?;
+    let width = ends[1] - ends[0];
+    match width > 0.0 && width.is_finite() {
+        true => Ok(()),
+        false => Err(fault("is not a range", "no range", "write the lower end first, and finite numbers: [0, 100]")),
+    }
 }
 
 fn names(items: &[Node], least: usize, most: usize) -> Result<(), Fault> {

@@ -71,6 +71,8 @@ pub(crate) enum KeyKind {
         max: i64,
         most: usize,
     },
+    /// A list of two numbers, the lower one first.
+    Range,
     /// A list of names.
     Names {
         least: usize,
@@ -168,6 +170,7 @@ impl KeyKind {
             Self::Word(_) => "a word",
             Self::Preset => "the name of a preset",
             Self::Integers { .. } => "a list of whole numbers",
+            Self::Range => "a list of two numbers",
             Self::Names { least: 2, most: 2 } => "a list of two names",
             Self::Names { .. } => "a list of names",
             Self::Keep { .. } => "\"all\", \"none\" or { one_in = 10 }",
@@ -194,6 +197,7 @@ impl KeyKind {
             Self::Flag => "true".to_owned(),
             Self::Preset => "\"ideal\"".to_owned(),
             Self::Integers { .. } => "[0, 1]".to_owned(),
+            Self::Range => "[0, 100]".to_owned(),
             Self::Names { .. } => "[\"a\", \"b\"]".to_owned(),
             Self::Word(words) => format!("{:?}", words.all().first().map_or("", |(name, _)| *name)),
             Self::Keep { .. } => "\"all\"".to_owned(),

@@ -3,7 +3,7 @@
 
 use crate::{
     diagnostics::Problem,
-    limits::{MAX_FAULTS, MAX_FOUND, MAX_NAME},
+    limits::{MAX_FAULTS, MAX_FOUND, MAX_MONITORS, MAX_NAME},
     plan::{Plan, StageLink},
     schema::{Key, KeyDefault, KeyKind, key, optional},
     tree::{Node, Value, put_default},
@@ -26,6 +26,7 @@ mod first_stage;
 mod framing;
 mod front_end_control;
 mod links;
+mod monitor;
 pub(crate) mod network;
 mod protocol;
 mod readout;
@@ -72,6 +73,7 @@ pub(crate) const ROOT: &[Key] = &[
     optional("control", KeyKind::Section(control::CONTROL), control::DOC),
     optional("filter", KeyKind::Section(filter::FILTER), filter::DOC),
     optional("storage", KeyKind::Section(storage::STORAGE), "The events that are written, and their folder."),
+    optional("monitor", KeyKind::List { item: &monitor::TABLE, most: MAX_MONITORS }, monitor::DOC),
     optional("network", KeyKind::Section(network::NETWORK), network::DOC),
     optional("workload", KeyKind::Choice(&workload::WORKLOAD), workload::DOC),
     optional("run", KeyKind::Section(run::RUN), "Seed and limits."),
@@ -117,11 +119,15 @@ pub(crate) fn check(root: &Node, network: &mut Option<Network>) -> Result<(), Ve
     // The rules below go through all units, so their number must be good.
     if problems.is_empty() {
         match is_traffic {
-            true => problems.extend(workload::rules::check(view)),
+            true => {
+                problems.extend(workload::rules::check(view));
+                problems.extend(monitor::not_in_traffic(view));
+            }
             false => {
                 problems.extend(trigger::fits_sources(view));
                 problems.extend(coincidence::check(view));
                 problems.extend(bundle::check(view));
+                problems.extend(monitor::check(view));
             }
         }
         problems.extend(source::check(view));
@@ -150,6 +156,7 @@ pub(crate) fn plan(root: &Node, sweep: Vec<(String, String)>) -> Plan {
         transport: transport::choice_of(view.below("transport")),
         control: control::plan(view),
         storage: storage::plan(view),
+        histograms: if workload::is_traffic(view) { Vec::new() } else { monitor::plan(view) },
         run: run::plan(view),
         faults: view.list("fault").iter().filter_map(|node| fault::plan(View(node), &building)).collect(),
         network: network::plan(view),

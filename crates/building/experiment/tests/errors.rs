@@ -35,6 +35,11 @@ fn with(section: &str) -> String {
     sections.join("\n")
 }
 
+/// A histogram of a field, with a decoder of these items.
+fn monitored(field: &str, items: &str, more: &str) -> String {
+    format!("[[monitor]]\nfield = \"{field}\"\ndecoder = {{ items = [{items}] }}\n{more}\n")
+}
+
 macro_rules! cases {
     ($($name:ident: $text:expr $(, set $overrides:expr)?;)*) => {$(
         #[test]
@@ -338,6 +343,25 @@ cases! {
     gather_more_than_senders: with("[workload]\ntype = \"gather\"\nmessages = 1\nleast = 1\nmost = 3\n");
     gather_more_than_receivers: with("[workload]\ntype = \"gather\"\nmessages = 1\nleast = 1\nmost = 2\nprocessors = 3\n");
     gather_ask_not_a_flag: with("[workload]\ntype = \"gather\"\nmessages = 1\nleast = 1\nmost = 2\nask = \"yes\"\n");
+    monitor_without_range: with("[[monitor]]\nfield = \"size\"\n");
+    monitor_with_channels_and_bins: with("[[monitor]]\nfield = \"size\"\nchannels = 4\nbins = 5\n");
+    monitor_range_reversed: with("[[monitor]]\nfield = \"size\"\nrange = [9, 1]\n");
+    monitor_range_of_texts: with("[[monitor]]\nfield = \"size\"\nrange = [0, \"1 kB\"]\n");
+    monitor_without_decoder: with("[[monitor]]\nfield = \"charge\"\nrange = [0, 9]\n");
+    monitor_field_unknown: with(&monitored("charg", "{ name = \"charge\", type = \"u2\" }", "range = [0, 9]"));
+    monitor_field_twice: with(&monitored("a", "{ name = \"a\", type = \"u2\" }", "range = [0, 9]").replace("items", "header = [{ name = \"a\", type = \"u1\" }], items"));
+    monitor_field_of_bytes: with(&monitored("magic", "{ name = \"magic\", type = \"S4\" }", "range = [0, 9]"));
+    monitor_type_unknown: with(&monitored("charge", "{ name = \"charge\", type = \"u3\" }", "range = [0, 9]"));
+    monitor_items_empty: with(&monitored("hits", "", "range = [0, 9]"));
+    monitor_channels_with_fraction: with(&monitored("time", "{ name = \"time\", type = \"f4\" }", "channels = 9"));
+    monitor_bits_too_high: with(&monitored("charge", "{ name = \"charge\", type = \"u2\" }", "range = [0, 9]\nbits = [8, 16]"));
+    monitor_bits_of_signed: with(&monitored("charge", "{ name = \"charge\", type = \"i2\" }", "range = [0, 9]\nbits = [8, 9]"));
+    monitor_bits_of_size: with("[[monitor]]\nfield = \"size\"\nrange = [0, 9]\nbits = [1, 2]\n");
+    monitor_source_unknown: with("[[monitor]]\nfield = \"size\"\nrange = [0, 9]\nsources = [\"ru2\"]\n");
+    monitor_source_masked: with("[[monitor]]\nfield = \"size\"\nrange = [0, 9]\nsources = [\"ru1\"]\n"), set ["readout.masked=[1]"];
+    monitor_same_name: with("[[monitor]]\nfield = \"size\"\nrange = [0, 9]\n[[monitor]]\nfield = \"size\"\nrange = [0, 99]\n");
+    monitor_too_many_bins: with("[[monitor]]\nfield = \"size\"\nbins = 4096\nrange = [0, 9]\n"), set ["readout.units=5"];
+    monitor_of_traffic: with("[workload]\ntype = \"random\"\nmessages = 1\n") + "[[monitor]]\nfield = \"size\"\nrange = [0, 9]\n";
     several: with("[builder]\nunits = 0\nslotts = 4\npatience = 7\n"), set ["run.seed=-1"];
 }
 

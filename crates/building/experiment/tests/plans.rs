@@ -2,8 +2,9 @@
 
 use evb_core::{Bandwidth, ByteCount, EventCounter, FirstCounter, Frequency, MarkComparison, NodeId, SourceId, Span};
 use evb_experiment::{
-    Bundling, Cores, Experiment, FaultAction, FaultSpec, Keep, Needs, Placement, Plan, Rejoin, RunPlan, StageLink,
-    StoragePlan, TriggerPlan, Workload,
+    Bundling, Cores, Experiment, FaultAction, FaultSpec, FieldLayout, HistogramPlan, Keep, Needs, NumberType,
+    PayloadLayout, PayloadPart, Placement, Plan, Quantity, Rejoin, RunPlan, StageLink, StoragePlan, TriggerPlan,
+    Workload,
 };
 use evb_fabric::{
     Arbitration, Control, Dma, Flow, HostConfig, Jitter, JitterPer, JitterSpread, LinkConfig, NetworkConfig,
@@ -71,6 +72,7 @@ fn a_short_file_gets_every_default() {
             compresses: false,
             apart: ByteCount(64_000_000),
         },
+        histograms: vec![],
         run: RunPlan {
             needs: Needs::default(),
             samples: 0,
@@ -179,6 +181,9 @@ fn a_full_file_says_everything() {
     assert_eq!(plan.transport.info().name, "tcp");
     assert_eq!(plan.filter, full_selection(plan.run.seed));
     assert_eq!(plan.storage.keep, Keep::OneIn(10));
+    assert_eq!((plan.histograms.len(), &plan.histograms[0]), (15, &full_histogram()));
+    let of_sizes = &plan.histograms[14];
+    assert_eq!((of_sizes.name.as_str(), of_sizes.bins, of_sizes.range), ("size of ru13", 50, [-0.5, 1e6]));
     assert_eq!(plan.run.workers, Some(2));
     assert_eq!(plan.trigger.duration, Some(Span::from_secs(60)));
     assert_eq!(plan.run.warmup, Some(Span::from_millis(10)));
@@ -236,6 +241,46 @@ fn full_selection(seed: u64) -> Selection {
         }),
         streams: ["physics", "calibration", "monitor", "quarantine", "display"].map(str::to_owned).into(),
     }
+}
+
+fn full_histogram() -> HistogramPlan {
+    let layout = PayloadLayout { header: 8, item: 14, trailer: 1 };
+    let field = FieldLayout {
+        part: PayloadPart::Items,
+        at: 8,
+        count: 3,
+        number: NumberType::U2,
+        big_endian: true,
+        bits: Some((4, 11)),
+    };
+    HistogramPlan {
+        name: "strips of ru1".into(),
+        source: SourceId(1),
+        source_name: "ru1".into(),
+        field: "items.word".into(),
+        quantity: Quantity::Field(layout, field),
+        bins: 200,
+        range: [0.0, 200.0],
+        channels: true,
+        one_in: 5,
+    }
+}
+
+#[test]
+fn each_source_has_a_histogram_and_a_name() {
+    let names = |text: &str| plan(text, &[]).histograms.into_iter().map(|plan| plan.name).collect::<Vec<_>>();
+    let monitor = "[[monitor]]\nfield = 'size'\nrange = [0, 100]\n";
+    assert_eq!(names(&format!("{SHORT}{monitor}")), ["size of ru0", "size of ru1"]);
+    assert_eq!(names(&format!("{SHORT}{monitor}name = 'n'\n")), ["n of ru0", "n of ru1"]);
+    assert_eq!(names(&format!("{SHORT}{monitor}name = 'n'\nsources = ['ru1']\n")), ["n"]);
+    let several = format!("{SHORT}sources = 4\nmasked = [1]\n{monitor}");
+    assert_eq!(names(&several), ["size of source 0", "size of source 2", "size of source 3"]);
+    assert_eq!(names(&format!("{several}sources = ['ru1', 'source 0', 'source 2']\n")).len(), 3, "each one once");
+    // In two stages the builders of the second one see all fragments.
+    let text = format!("{SHORT}sources = 4\n[first_stage]\nslices = 2\n{monitor}");
+    let stages = plan(&text, &[]).stages.expect("two stages");
+    assert!(stages.slices.iter().all(|slice| slice.histograms.len() == 4));
+    assert!(stages.groups.iter().all(|group| group.histograms.is_empty()));
 }
 
 fn full_network() -> NetworkConfig {

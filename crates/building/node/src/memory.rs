@@ -57,7 +57,10 @@ impl MemoryBound {
                     + live(plan),
             ),
             builder_unit: node(
-                under_construction(plan).saturating_add(writer(plan)).saturating_add(filter_units(plan)),
+                under_construction(plan)
+                    .saturating_add(writer(plan))
+                    .saturating_add(filter_units(plan))
+                    .saturating_add(histograms(plan)),
             ),
             readout_units: config.readout_units.into(),
             builder_units: config.builder_units.into(),
@@ -107,6 +110,11 @@ fn under_construction(plan: &Plan) -> u64 {
         }
     };
     of_units.saturating_add(split.saturating_mul(size_of::<Option<Fragment<Bytes>>>() as u64))
+}
+
+/// The histograms that are filled, and those in the last report.
+fn histograms(plan: &Plan) -> u64 {
+    plan.histograms.iter().map(|histogram| 2 * u64::from(histogram.bins) * size_of::<u64>() as u64).sum()
 }
 
 /// The memory in which filter units read events.

@@ -3,6 +3,7 @@
 use crate::sample::Sample;
 use evb_control::{Command, RunState};
 use evb_core::NodeId;
+use evb_record::Histogram;
 use evb_unit::Progress;
 
 /// An observer of a run that may also command it.
@@ -15,6 +16,8 @@ pub trait Observer {
     fn state(&mut self, _state: RunState) {}
     /// Takes a copy of an event, where the plan has samples.
     fn sample(&mut self, _builder: NodeId, _sample: &Sample) {}
+    /// Takes the histograms of the run so far, about once a second, where the plan has some.
+    fn histograms(&mut self, _histograms: &[Histogram]) {}
     /// Gives the next command of the operator, if there is one.
     fn command(&mut self) -> Option<Command> {
         None

@@ -7,7 +7,7 @@ use evb_control::{ConfigureStep, Event, Loss};
 use evb_core::{NodeId, Span};
 use evb_experiment::Plan;
 use evb_protocol::Config;
-use evb_record::{Finding, FindingKind, Record, SourceState};
+use evb_record::{Finding, FindingKind, Histogram, OddChannels, Record, SourceState};
 use evb_unit::{Account, Live, Progress, Report};
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -16,6 +16,8 @@ use std::{
 
 /// Time in seconds after which a live source that is waited for is reported. Front ends may connect anew within it.
 const NOTED_AFTER_S: f64 = 1.0;
+/// Time in seconds between two looks at the histograms.
+const HISTOGRAMS_EVERY_S: f64 = 1.0;
 
 pub(crate) struct Outcome {
     config: Config,
@@ -33,6 +35,10 @@ pub(crate) struct Outcome {
     told_links: BTreeSet<String>,
     /// Live sources that were reported as waited for.
     told_sources: BTreeMap<String, SourceState>,
+    /// Channels of histograms that were reported as noisy or silent: the histogram, and the channel.
+    told_channels: BTreeSet<(String, i64)>,
+    /// Time of the next look at the histograms, in seconds after the start of the run.
+    histograms_at: f64,
     /// The error that ended the configuration.
     error: Option<NodeError>,
     /// The processors of this machine at the start of the run.
@@ -51,6 +57,8 @@ impl Outcome {
             told_broadcasts: false,
             told_links: BTreeSet::new(),
             told_sources: BTreeMap::new(),
+            told_channels: BTreeSet::new(),
+            histograms_at: HISTOGRAMS_EVERY_S,
             error: None,
             processors: Processors::now(),
         }
@@ -147,6 +155,29 @@ impl Outcome {
                 tracing::warn!(source = source.source, state = source.state.name(), "waited for");
                 observer.note(&format!("waiting for {}", source.text()));
             }
+        }
+    }
+
+    /// Shows the histograms when it is time, and the channels of them that stand out when there are new ones.
+    pub(crate) fn show_histograms(&mut self, seconds: f64, observer: &mut dyn Observer) {
+        if seconds < self.histograms_at {
+            return;
+        }
+        self.histograms_at = seconds + HISTOGRAMS_EVERY_S;
+        let histograms = self.account.histograms();
+        if !histograms.is_empty() {
+            observer.histograms(&histograms);
+        }
+        histograms.iter().for_each(|histogram| self.note_channels(histogram, observer));
+    }
+
+    fn note_channels(&mut self, histogram: &Histogram, observer: &mut dyn Observer) {
+        let OddChannels { noisy, silent } = histogram.odd_channels();
+        let odd = noisy.into_iter().chain(silent);
+        let before = self.told_channels.len();
+        self.told_channels.extend(odd.map(|channel| (histogram.name.clone(), channel)));
+        if self.told_channels.len() > before {
+            histogram.findings().iter().for_each(|finding| observer.note(&finding.message));
         }
     }
 
@@ -285,6 +316,7 @@ const fn done(step: ConfigureStep) -> &'static str {
 mod tests {
     use super::*;
     use evb_sources::SourceSpec;
+    use evb_unit::BuilderReport;
 
     const RU0: NodeId = NodeId(1);
     const RU1: NodeId = NodeId(2);
@@ -322,6 +354,43 @@ mod tests {
         assert_eq!(
             messages(&silent[1..], &[(RU0, cut_off(1, None))]),
             ["ru0 is lost to its peers: it was silent for 2.1 s; 1 of its 3 connections are lost"]
+        );
+    }
+
+    /// What an observer was told.
+    struct Notes(Vec<String>);
+
+    impl Observer for Notes {
+        fn progress(&mut self, _progress: &Progress) {}
+
+        fn note(&mut self, text: &str) {
+            self.0.push(text.to_owned());
+        }
+    }
+
+    #[test]
+    fn odd_channels_are_told_once_and_again_with_new_ones() {
+        let plan = Plan::new(Config::new(2, 2), SourceSpec::Fixed { size: evb_core::ByteCount(100) });
+        let (mut outcome, mut notes) = (Outcome::new(&plan), Notes(Vec::new()));
+        let report = |bins: [u64; 6]| {
+            let entries = bins.iter().sum();
+            let (name, range) = ("channel".to_owned(), [0.0, 6.0]);
+            let histogram =
+                Histogram { name, range, channels: true, entries, bins: bins.into(), ..Histogram::default() };
+            Report::Builder(BuilderReport { histograms: vec![histogram], ..BuilderReport::default() })
+        };
+        let noisy = [9, 900, 9, 9, 9, 9];
+        for (seconds, bins) in [(0.5, noisy), (1.5, noisy), (2.0, noisy), (2.6, noisy), (4.0, [9, 900, 9, 9, 9, 900])] {
+            outcome.report(BU0, report(bins));
+            outcome.show_histograms(seconds, &mut notes);
+        }
+        let told: Vec<_> = notes.0.iter().map(String::as_str).collect();
+        assert_eq!(
+            told,
+            [
+                "channel: channel 1 has far more entries than the others",
+                "channel: channels 1, 5 have far more entries than the others"
+            ]
         );
     }
 

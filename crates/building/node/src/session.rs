@@ -328,6 +328,7 @@ impl<'a> Session<'a> {
             observer.progress(&progress);
             if !progress.stopping {
                 configured.outcome.note_sources(progress.seconds, observer);
+                configured.outcome.show_histograms(progress.seconds, observer);
             }
             configured.outcome.note_fallback(observer);
             configured.outcome.note_dead_links(observer);

@@ -1,6 +1,9 @@
 //! The builder unit: its machine, the check of every payload, the decision after a first phase, and the storage.
 
-use crate::{BuilderReport, OpenCounts, Payload, Selector, Sizes, meter::Meter, shaping::Turns, split::Splitter};
+use crate::{
+    BuilderReport, OpenCounts, Payload, Selector, Sizes, meter::Meter, monitor::Monitor, shaping::Turns,
+    split::Splitter,
+};
 use evb_core::{EventId, Machine, NodeId, NodeRange, Time, Transmit};
 use evb_experiment::Plan;
 use evb_filter::{Answer, Question, Route, StreamId};
@@ -61,6 +64,8 @@ pub struct BuilderUnit<B, S> {
     /// Events are decided after a first phase.
     decides: bool,
     sample: Sample<B>,
+    /// The histograms that it fills, if there are any.
+    monitor: Option<Box<Monitor>>,
     /// The counts of the machine at the end of the run before, if this one followed it without a stop.
     before: BuilderCounts,
     /// Number of mismatches that earlier runs have reported.
@@ -96,6 +101,7 @@ impl<B: Payload, S: Store<B>> BuilderUnit<B, S> {
             useful_bytes: 0,
             decides: matches!(plan.building.protocol, Protocol::Phased { rest: true, .. }),
             sample: Sample::Unwanted,
+            monitor: Monitor::new(plan),
             before: BuilderCounts::default(),
             reported: 0,
         }
@@ -273,16 +279,24 @@ impl<B: Payload, S: Store<B>> BuilderUnit<B, S> {
             self.useful_bytes += if built.complete { useful } else { 0 };
             self.count_sizes(&built);
             self.sample.offer(&built);
+            if let Some(monitor) = &mut self.monitor {
+                monitor.fill(&built);
+            }
             let ended = self.selector.take_built(&mut self.storage, now, built);
             return ended.into_iter().for_each(|ended| self.end(now, ended));
         };
-        let (selector, storage) = (&mut self.selector, &self.storage);
+        let (selector, storage, monitor) = (&mut self.selector, &self.storage, self.monitor.as_deref());
         let mut samples = matches!(self.sample, Sample::Wanted);
-        let (events, ended) = splitter
-            .split(built, |event, complete| selector.foresee(storage, event, complete, std::mem::take(&mut samples)));
+        let (events, ended) = splitter.split(built, |event, complete| {
+            let is_seen = std::mem::take(&mut samples) || monitor.is_some_and(|monitor| monitor.wants(event));
+            selector.foresee(storage, event, complete, is_seen)
+        });
         self.useful_bytes += splitter.complete_part(useful);
         for event in events {
             self.sample.offer(&event);
+            if let Some(monitor) = &mut self.monitor {
+                monitor.fill(&event);
+            }
             let ended = self.selector.take_built(&mut self.storage, now, event);
             ended.into_iter().for_each(|ended| self.end(now, ended));
         }
@@ -371,6 +385,9 @@ impl<B: Payload, S: Store<B>> BuilderUnit<B, S> {
         self.sizes = Sizes::default();
         self.useful_bytes = 0;
         self.selector.next_run();
+        if let Some(monitor) = &mut self.monitor {
+            monitor.next_run();
+        }
         if let Some(splitter) = &mut self.splitter {
             splitter.next_run();
         }
@@ -386,7 +403,9 @@ impl<B: Payload, S: Store<B>> BuilderUnit<B, S> {
         let (building, storing) = self.machine.open_events();
         let open = OpenCounts { building, storing, lacking: self.machine.lacking() };
         let sizes = self.splitter.as_ref().map_or(&self.sizes, Splitter::sizes).clone();
+        let histograms = self.monitor.as_ref().map(|monitor| monitor.histograms()).unwrap_or_default();
         let mut report = BuilderReport {
+            histograms,
             series,
             filter,
             open,

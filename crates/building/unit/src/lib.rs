@@ -19,6 +19,7 @@ mod links;
 mod live;
 mod manager;
 mod meter;
+mod monitor;
 mod occupancy;
 mod payload;
 mod places;

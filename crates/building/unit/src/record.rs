@@ -9,6 +9,7 @@ use evb_record::{Bundles, Finding, FindingKind, Record, RecordKind, Shaping, Slo
 use std::collections::BTreeMap;
 
 mod clocks;
+mod histograms;
 
 /// Most sources with faults that a record names.
 const MOST_FAULTY: usize = 1000;
@@ -60,6 +61,7 @@ impl Account {
         let faults = self.faults();
         self.manager.events = self.by_event(self.manager.events);
         let (bundles, shaping) = (self.bundles(plan), self.shaping(plan));
+        let histograms = self.filled(kind, plan);
         if bundles.is_none() {
             self.name_faults();
         }
@@ -113,6 +115,7 @@ impl Account {
             broadcast: None,
             placement: BTreeMap::new(),
             occupancy: None,
+            histograms,
             simulation: None,
         }
     }

@@ -4,7 +4,7 @@ use crate::{Distribution, Sizes};
 use evb_core::{NodeId, Span};
 use evb_protocol::{BuilderCounts, FaultCounts, ManagerCounts, Mismatch, ReadoutCounts};
 use evb_record::steady::Series;
-use evb_record::{Broadcast, ClockRecord, Events, Filtering, Finding, FindingKind, Latency, Slots, Trigger};
+use evb_record::{Broadcast, ClockRecord, Events, Filtering, Finding, FindingKind, Histogram, Latency, Slots, Trigger};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -168,6 +168,9 @@ pub struct BuilderReport {
     /// Sizes of the fragments that it received, and of its built events.
     #[serde(default)]
     pub sizes: Sizes,
+    /// The histograms of its events, in the order of the plan.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub histograms: Vec<Histogram>,
     /// What its driver knows.
     #[serde(flatten)]
     pub driver: DriverReport,

@@ -35,19 +35,20 @@ impl Selector {
     }
 
     /// The way of an event that is built, as far as it is known without its fragments. An event that is not wanted is
-    /// counted, and is not to be given to [`take_built`](Self::take_built). A sampled one is wanted though it is not
-    /// stored.
+    /// counted, and is not to be given to [`take_built`](Self::take_built). One that somebody sees, as a sample or in a
+    /// histogram, is wanted though it is rejected or not stored.
     pub(crate) fn foresee<B, S: Store<B>>(
         &mut self,
         storage: &S,
         event: EventId,
         complete: bool,
-        is_sampled: bool,
+        is_seen: bool,
     ) -> EventDecision {
         let stream = match self.selection.foresee(event, complete) {
             _ if self.selection.phased || self.selection.is_open() => {
                 self.accepted.get(&event).copied().unwrap_or_default()
             }
+            Some(Passage::Rejected) if is_seen => return EventDecision::Wanted,
             Some(Passage::Rejected) => {
                 self.counts.rejected += 1;
                 return EventDecision::Rejected;
@@ -56,7 +57,7 @@ impl Selector {
             Some(Passage::Passed) if self.selection.units.is_none() => StreamId::PHYSICS,
             Some(Passage::Passed) | None => return EventDecision::Wanted,
         };
-        if is_sampled || storage.keeps(stream, event, complete) {
+        if is_seen || storage.keeps(stream, event, complete) {
             return EventDecision::Wanted;
         }
         if self.selection.phased {

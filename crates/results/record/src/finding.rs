@@ -132,6 +132,9 @@ kinds! {
     NoMulticast "no_multicast" Remark "Broadcasts should have used multicast, and a node sent copies"
     DeadLink "dead_link" Remark "A link between nodes died, and their messages went over the others"
     ApartLost "apart_lost" Remark "Live fragments that belong to no event could not be stored in their file"
+    NoisyChannel "noisy_channel" Remark "Channels of a histogram have far more entries than the others"
+    SilentChannel "silent_channel" Remark "Channels of a histogram have no entries, and their neighbours have many"
+    NotFilled "not_filled" Remark "A histogram needs the payload of fragments, which a simulation does not have"
     Reassigned "reassigned" Remark "Events were given to another builder unit because theirs died"
 }
 

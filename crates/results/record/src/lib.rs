@@ -10,6 +10,7 @@ mod comparison;
 mod filtering;
 mod finding;
 mod hardware;
+mod histogram;
 mod occupancy;
 mod outcome;
 mod paper;
@@ -32,6 +33,7 @@ pub use comparison::{Change, Comparison, Difference, Interval, RunComparison};
 pub use filtering::{Filtering, Given, Stream};
 pub use finding::{Effect, Finding, FindingKind};
 pub use hardware::HardwareMeasurement;
+pub use histogram::{Histogram, OddChannels};
 pub use occupancy::{BuilderOccupancy, Occupancy, ReadoutOccupancy};
 pub use outcome::Outcome;
 pub use paper::{Basis, Class, PaperItem, Relation, Sensitivity, Verdict};
@@ -148,6 +150,9 @@ pub struct Record {
     /// How full the units were; `None` in simulations, in runs that were too short to sample, and in records of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub occupancy: Option<Occupancy>,
+    /// The histograms of `[[monitor]]`, of all builders together.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub histograms: Vec<Histogram>,
     /// The selection of events; `None` in records without filters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filter: Option<Filtering>,

@@ -124,6 +124,7 @@ fn add(whole: &mut Record, slice: &Record) {
     if let (Some(all), Some(one)) = (&mut whole.bundles, &slice.bundles) {
         all.add(one);
     }
+    whole.histograms.iter_mut().zip(&slice.histograms).for_each(|(all, one)| all.add(one));
     if let (Some(all), Some(one)) = (&mut whole.filter, &slice.filter) {
         all.add(one);
     }

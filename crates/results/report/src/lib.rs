@@ -7,6 +7,7 @@ mod compare;
 mod csv;
 mod explain;
 mod faults;
+mod histograms;
 mod network_faults;
 mod paper;
 mod plot;

@@ -1,7 +1,7 @@
 //! Summary of a real run.
 
 use crate::{
-    bundles, faults, rates,
+    bundles, faults, histograms, rates,
     simulation::simulation_summary,
     stages,
     table::{ALWAYS, Column, Table},
@@ -112,6 +112,7 @@ fn totals(record: &Record, width: usize) -> String {
         rows.push(("placement", placement(&record.placement)));
     }
     rows.extend(clocks(record));
+    rows.extend(histograms::rows(record));
     rows.extend(set_apart(record));
     if let Some(first) = record.builders.iter().flat_map(|builder| &builder.files).next() {
         let files: u64 = record.builders.iter().map(|builder| builder.file_count.max(builder.files.len() as u64)).sum();

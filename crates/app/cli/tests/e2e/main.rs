@@ -27,6 +27,7 @@ mod limits;
 mod live;
 mod live_slices;
 mod logging;
+mod monitor;
 mod networks;
 mod nights;
 mod outputs;

@@ -271,7 +271,9 @@ fn named(text: &str) -> BTreeSet<String> {
 
 #[test]
 fn every_metric_is_explained_and_rules_and_dashboard_use_no_other() {
-    let lab = Lab::with(ENDLESS);
+    let monitor =
+        "[[monitor]]\nfield = \"byte\"\ndecoder = { items = [{ name = \"byte\", type = \"u1\" }] }\nchannels = 256\n";
+    let lab = Lab::with(&format!("{ENDLESS}{monitor}"));
     let service = Service::start(&lab, &[]);
     service.command("start");
     service.wait("a rate", |status| status["now_rates"]["built_hz"].as_f64() > Some(10.0));

@@ -17,7 +17,7 @@ use axum::{
     response::{IntoResponse as _, Response},
 };
 use evb::{Command, Distribution};
-use evb_record::Record;
+use evb_record::{Histogram, OddChannels, Record};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -59,6 +59,25 @@ pub(super) async fn distributions(State(web): State<Arc<Web>>) -> Json<Value> {
         "event_bytes": histogram(|live| &live.sizes.events, 1.0),
         "fragment_bytes": histogram(|live| &live.sizes.fragments, 1.0),
     }))
+}
+
+/// The histograms of the run so far, or of the last run, as in a record, each with the channels that stand out.
+pub(super) async fn histograms(State(web): State<Arc<Web>>) -> Json<Value> {
+    let status = web.shared.status();
+    let with_odd = |histogram| WithOddChannels { histogram, odd: histogram.odd_channels() };
+    Json(json!({
+        "run": status.run.as_ref().map(|run| run.number),
+        "histograms": status.histograms.iter().map(with_odd).collect::<Vec<_>>(),
+    }))
+}
+
+/// A histogram with the channels that stand out.
+#[derive(Serialize)]
+struct WithOddChannels<'a> {
+    #[serde(flatten)]
+    histogram: &'a Histogram,
+    #[serde(flatten)]
+    odd: OddChannels,
 }
 
 /// A distribution as counts between edges, one more than there are counts.

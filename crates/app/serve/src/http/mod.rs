@@ -34,6 +34,7 @@ pub(crate) fn router(web: Arc<Web>) -> Router {
         .route("/api/events", get(stream::events))
         .route("/api/history", get(api::history))
         .route("/api/distributions", get(api::distributions))
+        .route("/api/histograms", get(api::histograms))
         .route("/api/log", get(api::log))
         .route("/api/command", post(api::command))
         .route("/api/experiment", get(api::experiment).put(api::load))

@@ -42,6 +42,7 @@ pub(crate) fn simulation() -> Record {
         broadcast: None,
         placement: BTreeMap::new(),
         occupancy: None,
+        histograms: Vec::new(),
         filter: None,
         stages: None,
         lost_nodes: Vec::new(),
