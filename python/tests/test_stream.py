@@ -72,8 +72,16 @@ class Reader:
     def _read(self):
         while not self.is_ending:
             self.go.acquire()
-            with contextlib.suppress(zmq.Again):
-                self.messages.append(self.socket.recv_multipart())
+            while not self._takes_one() and not self.is_ending:
+                pass
+
+    def _takes_one(self):
+        """True if a message came. A silence is short, so that the end is noticed."""
+        try:
+            self.messages.append(self.socket.recv_multipart())
+        except zmq.Again:
+            return False
+        return True
 
     def close(self):
         self.is_ending = True

@@ -127,7 +127,8 @@ impl Histogram {
         let OddChannels { noisy, silent } = self.odd_channels();
         let finding = |kind, channels: &[i64], what: &str| {
             let message = format!("{}: {} {what}", self.name, listed(channels));
-            (!channels.is_empty()).then(|| Finding::new(kind, self.name.as_str(), message))
+            // A histogram may have the name of a node.
+            (!channels.is_empty()).then(|| Finding::new(kind, format!("histogram {}", self.name), message))
         };
         let noisy = finding(FindingKind::NoisyChannel, &noisy, "far more entries than the others");
         let silent = finding(FindingKind::SilentChannel, &silent, "no entries, and the neighbours have many");
