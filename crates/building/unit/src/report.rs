@@ -251,9 +251,18 @@ pub(crate) fn faults(counts: &FaultCounts) -> Faults {
     counts.seen().map(|(fault, count)| (fault.name().to_owned(), count)).collect()
 }
 
+/// Largest difference of marks that looks like one clock that is read at slightly different times.
+const NEAR: u32 = 8;
+
 /// A mismatch as a finding.
 fn tell(mismatch: &Mismatch) -> Finding {
     let Mismatch { event, expected: (one, expected), found: (other, found) } = *mismatch;
     let message = format!("event {event}: ru{other} says {found} where ru{one} says {expected}");
-    Finding::new(FindingKind::Mismatch, format!("ru{other}"), message)
+    let finding = Finding::new(FindingKind::Mismatch, format!("ru{other}"), message);
+    match expected.value().abs_diff(found.value()) {
+        near @ 1..=NEAR => {
+            finding.hint(format!("if the marks are values of a clock: `readout.mark_tolerance = {near}`?"))
+        }
+        _ => finding,
+    }
 }

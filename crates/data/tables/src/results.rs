@@ -71,7 +71,7 @@ mod tests {
         let csv = "size,count,rate_hz,good,nothing\n\"2 kB, at most\",1,,true,\n8 kB,,2.5e3,false,\n";
         write_results(csv, &path).expect("a table");
         let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(&path).expect("a file")).expect("a table");
-        let rows = reader.build().and_then(|mut rows| Ok(rows.next().expect("rows"))).expect("a reader").expect("rows");
+        let rows = reader.build().expect("a reader").next().expect("rows").expect("rows");
         let types: Vec<_> = rows.schema().fields().iter().map(|field| field.data_type().clone()).collect();
         assert_eq!(types, [Utf8, Int64, Float64, Boolean, Utf8]);
         assert_eq!(rows, super::rows(csv).expect("rows"));
