@@ -41,10 +41,8 @@ unsafe impl Sync for Mapping {}
 impl Mapping {
     /// Maps these files for reading. A compressed file is decompressed into memory.
     #[new]
-    fn new(files: Vec<PathBuf>) -> PyResult<Self> {
-        let open = |path: &PathBuf| EventFile::open(path).and_then(|mut file| Ok((length(&mut file)?, file)));
-        let mut files = files.iter().map(open).collect::<io::Result<Vec<_>>>()?;
-        Ok(Self::map(&mut files)?)
+    fn new(py: Python<'_>, files: Vec<PathBuf>) -> PyResult<Self> {
+        Ok(py.detach(|| Self::open(&files))?)
     }
 
     /// Offset of each file.
@@ -66,6 +64,11 @@ impl Mapping {
 }
 
 impl Mapping {
+    fn open(files: &[PathBuf]) -> io::Result<Self> {
+        let open = |path: &PathBuf| EventFile::open(path).and_then(|mut file| Ok((length(&mut file)?, file)));
+        Self::map(&mut files.iter().map(open).collect::<io::Result<Vec<_>>>()?)
+    }
+
     fn map(files: &mut [(usize, EventFile)]) -> io::Result<Self> {
         let page = page_size();
         let mut starts = Vec::with_capacity(files.len());

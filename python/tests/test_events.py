@@ -139,7 +139,14 @@ class Stored(InFolder):
 
 class Growing(InFolder):
     def test_a_run_is_followed(self):
-        text = experiment(events=2_000_000_000).replace("events", 'type = "rate"\nrate = "400 Hz"\nevents')
+        self.follow("none")
+
+    def test_a_run_that_compresses_is_followed(self):
+        self.follow("zstd")
+
+    def follow(self, compression):
+        text = experiment(events=2_000_000_000, extra=f'compression = "{compression}"')
+        text = text.replace("events", 'type = "rate"\nrate = "400 Hz"\nevents')
         follower = evb.events.follow("data")
         self.assertEqual(len(follower.read()), 0)
         seen, reads_with_events, payloads = [], 0, []

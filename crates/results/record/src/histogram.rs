@@ -93,7 +93,7 @@ impl Histogram {
         self.bins.iter_mut().zip(&other.bins).for_each(|(all, one)| *all += one);
     }
 
-    /// The channels that stand out; none where bins are no channels.
+    /// The channels that stand out. Without [`channels`](Self::channels) there are none.
     ///
     /// A channel is noisy if it has more than 10 times the entries of the channels that it is compared with, by more than
     /// 5 standard deviations. It is silent if it has none where those channels have more than 25.

@@ -113,7 +113,7 @@ const CHECKSUM: &[Key] = &[
     OWN_ORDER,
 ];
 
-static ORDER: Words<ByteOrder> = Words(&[
+pub(super) static ORDER: Words<ByteOrder> = Words(&[
     word("little", "the lowest byte first", ByteOrder::Little),
     word("big", "the highest byte first", ByteOrder::Big),
 ]);

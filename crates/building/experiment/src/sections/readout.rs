@@ -69,7 +69,7 @@ pub(super) const READOUT: &[Key] = &[
         "mark_bits",
         integer(1, 32),
         KeyDefault::Derived("32; with framings, the width of their narrowest mark"),
-        "lowest bits of a mark that are compared; a clock of so many bits goes on from 0 behind its last value",
+        "number of low bits of a mark that are compared; a clock of this width wraps to 0 after its last value",
     ),
     optional("framing", KeyKind::Section(framing::FRAMING), "the framing of all live sources without one of their own"),
     optional("source", KeyKind::Choice(&SOURCE), "the source of every unit without a separate table"),

@@ -1,7 +1,7 @@
 //! The decoder of a payload, as in the TOML file of a decoder of the Python package, and the values that it finds.
 
+use crate::sections::framing::ORDER;
 use crate::{
-    choice::{Words, word},
     diagnostics::Problem,
     limits::*,
     plan::{FieldLayout, NumberType, PayloadLayout, PayloadPart, Quantity},
@@ -10,9 +10,10 @@ use crate::{
     tree::Node,
     view::View,
 };
+use evb_sources::ByteOrder;
 
 pub(super) const DECODER: &[Key] = &[
-    key("byte_order", KeyKind::Word(&BYTE_ORDER), KeyDefault::Text("little"), "byte order of all numbers"),
+    key("byte_order", KeyKind::Word(&ORDER), KeyDefault::Text("little"), "byte order of all numbers"),
     optional("header", FIELDS, "fields that are there once, in front"),
     optional("items", FIELDS, "fields of an item, of which there are as many as fit; by default one byte"),
     optional("trailer", FIELDS, "fields that are there once, behind the items"),
@@ -30,9 +31,6 @@ const FIELD: &[Key] = &[
     ),
     optional("count", integer(1, MAX_IN_FIELD), "makes the field an array; each number is counted"),
 ];
-
-static BYTE_ORDER: Words<bool> =
-    Words(&[word("little", "the lowest byte first", false), word("big", "the highest byte first", true)]);
 
 /// Names of the parts in the file, in the order in which a field is looked for.
 const PARTS: [(&str, PayloadPart); 3] =
@@ -140,7 +138,7 @@ fn layout_of(
         Problem::new(message, help).at(field.origin("type"), "no number").at(table.origin("field"), "counted here")
     })?;
     let count = field.maybe_integer("count").unwrap_or(1);
-    let big_endian = BYTE_ORDER.at(decoder, "byte_order");
+    let big_endian = ORDER.at(decoder, "byte_order") == ByteOrder::Big;
     let layout = FieldLayout { part, at, count, number, big_endian, bits: bits(table, number)? };
     if table.has("channels") && !number.is_whole() {
         let problem =
