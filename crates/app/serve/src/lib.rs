@@ -34,7 +34,7 @@ use samples::SampleFile;
 use service::Service;
 use service_state::ServiceState;
 use std::{net::SocketAddr, path::PathBuf, sync::Arc, thread};
-use tokio::{net::TcpListener, runtime, sync::oneshot};
+use tokio::{net::TcpListener, runtime, sync::watch};
 
 /// Options of a service.
 pub struct Options<'a> {
@@ -78,14 +78,9 @@ pub fn serve(session: &mut Session<'_>, options: Options<'_>) -> Result<(), Serv
     let listener = listener.map_err(|source| ServeError::Listen { address: listen, source })?;
     let address = listener.local_addr().map_err(ServeError::Start)?;
     let router = http::router(Arc::new(Web { shared: state.clone(), access }));
-    let (end, ended) = oneshot::channel::<()>();
+    let (end, ended) = watch::channel(());
     let web = thread::Builder::new().name("web".into()).spawn(move || {
-        runtime.block_on(async {
-            tokio::select! {
-                () = http::serve(listener, router, tls.map(Tls::acceptor)) => {}
-                _ = ended => {}
-            }
-        });
+        runtime.block_on(http::serve(listener, router, tls.map(Tls::acceptor), ended));
     });
     let web = web.map_err(ServeError::Start)?;
     ready(address);

@@ -1,6 +1,6 @@
 //! Runs that go well: every way of building gives every event, complete, and one record.
 
-use crate::support::{Lab, PROCESSES, THREADS, good, not_good, read_all, whole};
+use crate::support::{Lab, PROCESSES, THREADS, good, not_good, read_all};
 use evb_record::FindingKind;
 
 const SMALL: &str = r#"
@@ -88,7 +88,7 @@ fn a_trigger_with_a_rate_gives_all_its_events() {
         let lab = Lab::with(SMALL);
         // Without storage: what a rate needs of a busy machine is then the turns of one process, and no more.
         let run = lab.run(&[]).set("trigger.type=rate").set("trigger.rate=\"20 kHz\"").set("storage.keep=none");
-        let record = whole(&run.set(&format!("trigger.spacing={spacing}")).run());
+        let record = good(&run.set(&format!("trigger.spacing={spacing}")).run());
         assert_eq!(record.events.built, EVENTS);
     }
 }

@@ -110,16 +110,17 @@ fn a_duration_ends_the_run() {
     });
 }
 
-/// A trigger so slow that hardly anything comes is a good run. The first trigger comes after one interval.
+/// A run of a trigger so slow that hardly anything comes is whole. The first trigger comes after one interval.
 #[test]
 fn a_run_with_hardly_an_event_is_good() {
     both_modes(|mode| {
         let lab = Lab::with(ENDLESS);
-        let slow =
-            lab.run(mode).set("trigger.type=rate").set("trigger.rate=\"4 Hz\"").set("trigger.duration=\"400 ms\"");
-        let outcome = slow.run();
+        let slow = ["trigger.type=rate", "trigger.rate=\"4 Hz\"", "trigger.duration=\"400 ms\""];
+        let outcome = slow.into_iter().fold(lab.run(mode), |run, change| run.set(change)).run();
+        // A busy machine may take longer than the duration, and then more come.
         let record = good(&outcome);
-        assert_eq!(record.events.triggered, 1, "{outcome}");
+        let most = (record.seconds * 4.0) as u64;
+        assert!((1..=most).contains(&record.events.triggered), "{outcome}");
         assert_eq!(lab.verify(&lab.stored_files()).code(), Some(0));
     });
 }

@@ -2,7 +2,7 @@
 
 use crate::{
     inputs::refuses,
-    support::{Lab, both_modes, good, not_good, whole},
+    support::{Lab, both_modes, good, not_good},
 };
 use evb_record::{FindingKind, Record, RecordKind};
 use rustix::process::Signal;
@@ -50,7 +50,7 @@ fn both(lab: &Lab, pattern: &str, options: &[&str]) -> (Record, Record) {
     let (senders, receivers) = nodes.split_once('x').expect("two numbers");
     let sets = [format!("{workload}}}"), format!("readout.units={senders}"), format!("builder.units={receivers}")];
     let set = |evb: crate::support::Evb| sets.iter().fold(evb, |evb, set| evb.set(set)).run();
-    (whole(&set(lab.run(options))), good(&set(lab.simulate(&[]))))
+    (good(&set(lab.run(options))), good(&set(lab.simulate(&[]))))
 }
 
 #[test]
@@ -92,12 +92,12 @@ fn traffic_ends_by_time_or_by_a_signal() {
     for transport in ["threads", "tcp"] {
         let lab = Lab::with(&FILE.replace("messages = 500", "rate = \"2 kHz\""));
         let transport = format!("transport.type={}", if transport == "threads" { "in-process" } else { transport });
-        let timed = whole(&lab.run(&["--set", &transport, "--set", "trigger.duration=100 ms"]).run());
+        let timed = good(&lab.run(&["--set", &transport, "--set", "trigger.duration=100 ms"]).run());
         assert!(timed.events.built > 0, "{timed:#?}");
         let running = lab.run(&["--set", &transport, "--set", "trigger.duration=1 h"]).start();
         std::thread::sleep(std::time::Duration::from_millis(500));
         running.signal(Signal::INT);
-        let stopped = whole(&running.wait());
+        let stopped = good(&running.wait());
         assert!(stopped.events.built > 0 && stopped.seconds < 60.0, "{stopped:#?}");
     }
 }

@@ -9,14 +9,18 @@ use hyper_util::{
     rt::{TokioIo, TokioTimer},
     service::TowerToHyperService,
 };
-use std::{collections::VecDeque, time::Duration};
+use std::{collections::VecDeque, pin::pin, time::Duration};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream},
+    sync::watch,
     task::{AbortHandle, JoinSet},
     time::Instant,
 };
 use tokio_rustls::TlsAcceptor;
+
+/// Changes, with an error, when the service ends.
+pub(crate) type Ended = watch::Receiver<()>;
 
 /// Most connections at once.
 const MOST_CONNECTIONS: usize = 128;
@@ -24,16 +28,38 @@ const MOST_CONNECTIONS: usize = 128;
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// Largest buffer of a connection in bytes: the longest head of a request.
 const BUFFER: usize = 64 << 10;
+/// Longest time for replies that were not sent when the service ends.
+const LAST_REPLIES: Duration = Duration::from_secs(1);
 /// Wait after an error of the system, such as too many open files.
 const PAUSE: Duration = Duration::from_millis(50);
 /// Most connections that are accepted in a [`WINDOW`]; others wait for the next. It bounds what a flood costs.
 const MOST_IN_WINDOW: u32 = 64;
 const WINDOW: Duration = Duration::from_millis(64);
 
-/// Serves connections for ever, by TLS if there is an acceptor for it.
-pub(crate) async fn serve(listener: TcpListener, router: Router, tls: Option<TlsAcceptor>) {
-    let mut open = Connections::default();
+/// Serves connections until the sender of `ended` is dropped, by TLS if there is an acceptor for it. Requests that were made
+/// until then get their replies.
+pub(crate) async fn serve(listener: TcpListener, router: Router, tls: Option<TlsAcceptor>, ended: Ended) {
     let mut connections = JoinSet::new();
+    let mut end = ended.clone();
+    tokio::select! {
+        () = accept(listener, router, tls, ended, &mut connections) => {}
+        _ = end.changed() => {}
+    }
+    let replies = async { while connections.join_next().await.is_some() {} };
+    if tokio::time::timeout(LAST_REPLIES, replies).await.is_err() {
+        tracing::debug!("connections are open at the end");
+    }
+}
+
+/// Accepts connections for ever.
+async fn accept(
+    listener: TcpListener,
+    router: Router,
+    tls: Option<TlsAcceptor>,
+    ended: Ended,
+    connections: &mut JoinSet<()>,
+) {
+    let mut open = Connections::default();
     let mut pace = Pace { since: Instant::now(), count: 0 };
     loop {
         let stream = match listener.accept().await {
@@ -51,27 +77,40 @@ pub(crate) async fn serve(listener: TcpListener, router: Router, tls: Option<Tls
             continue;
         }
         let shown = Shown::default();
-        let connection = connections.spawn(greet(stream, router.clone(), shown.clone(), tls.clone()));
+        let connection = connections.spawn(greet(stream, router.clone(), shown.clone(), tls.clone(), ended.clone()));
         open.0.push_back((connection, shown));
     }
 }
 
 /// Agrees on TLS, if that is wanted, and serves the connection.
-async fn greet(stream: TcpStream, router: Router, shown: Shown, tls: Option<TlsAcceptor>) {
+async fn greet(stream: TcpStream, router: Router, shown: Shown, tls: Option<TlsAcceptor>, ended: Ended) {
     let _as_it_is = stream.set_nodelay(true);
-    let Some(tls) = tls else { return serve_one(stream, router, shown).await };
+    let Some(tls) = tls else { return serve_one(stream, router, shown, ended).await };
     match tokio::time::timeout(HEAD_TIMEOUT, tls.accept(stream)).await {
-        Ok(Ok(stream)) => serve_one(stream, router, shown).await,
+        Ok(Ok(stream)) => serve_one(stream, router, shown, ended).await,
         Ok(Err(error)) => tracing::debug!(%error, "no TLS"),
         Err(_) => tracing::debug!("no TLS in time"),
     }
 }
 
-async fn serve_one(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, router: Router, shown: Shown) {
+async fn serve_one(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    router: Router,
+    shown: Shown,
+    mut ended: Ended,
+) {
     let service = TowerToHyperService::new(router.layer(Extension(shown)));
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT).max_buf_size(BUFFER);
-    if let Err(error) = http.serve_connection(TokioIo::new(stream), service).await {
+    let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service));
+    let served = tokio::select! {
+        served = connection.as_mut() => served,
+        _ = ended.changed() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = served {
         tracing::debug!(%error, "a connection ended");
     }
 }

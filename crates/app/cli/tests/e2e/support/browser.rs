@@ -13,7 +13,7 @@ use std::{
 use tungstenite::{Message, WebSocket, client};
 
 /// What takes longer hangs.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A browser with one page.
 pub(crate) struct Browser {

@@ -14,7 +14,7 @@ use std::{
 };
 
 /// What takes longer hangs.
-const DEADLINE: Duration = Duration::from_secs(60);
+const DEADLINE: Duration = Duration::from_secs(180);
 
 /// A command that is being put together.
 pub(crate) struct Evb {

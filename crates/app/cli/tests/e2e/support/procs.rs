@@ -8,7 +8,7 @@ use std::{
 };
 
 /// Longest wait for anything that must come: long, since it does not measure speed.
-const PATIENCE: Duration = Duration::from_secs(40);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Waits until `condition` gives something, and fails when it never does.
 pub(crate) fn wait_until<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
