@@ -3,8 +3,8 @@
 use evb_core::{Bandwidth, ByteCount, Span};
 use evb_experiment::{Experiment, Placement, Plan};
 use evb_fabric::{
-    Arbitration, Control, Dma, ExplicitLink, Flow, NetworkConfig, NetworkFaultAction, Rails, Routing, Spread, Topology,
-    WhenFull,
+    Arbitration, ChannelRule, Control, Dma, ExplicitLink, Flow, NetworkConfig, NetworkFaultAction, Rails, Routing,
+    Spread, Topology, WhenFull,
 };
 
 const SHORT: &str = r#"
@@ -69,8 +69,11 @@ fn a_table_with_another_type_has_nothing_of_the_preset() {
     let flow = |flow: &str| config(&format!("[network]\nflow = {flow}\n")).flow;
     let Flow::CutThrough { buffer, .. } = flow("{}") else { panic!("the ideal network is cut-through") };
     // Same type: the preset's buffer stays.
-    let mine = flow("{ type = 'cut-through', reaction = '9 ns', virtual_channels = 3 }");
-    assert_eq!(mine, Flow::CutThrough { buffer, reaction: Span(9_000), virtual_channels: 3 });
+    let mine = flow("{ type = 'cut-through', reaction = '9 ns', virtual_channels = 3, channel = 'destination' }");
+    assert_eq!(
+        mine,
+        Flow::CutThrough { buffer, reaction: Span(9_000), virtual_channels: 3, channel: ChannelRule::Destination }
+    );
     // Another type: even a key of the same name must be given, here `reaction`.
     let text = SHORT.to_owned() + "[network]\nflow = { type = 'wormhole', slack = '1 kB' }\n";
     let error = Experiment::parse(&text, "short.toml", &[]).expect_err("`reaction` is missing");

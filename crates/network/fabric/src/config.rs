@@ -191,6 +191,9 @@ pub enum Flow {
         reaction: Span,
         /// Virtual channels of each link.
         virtual_channels: u8,
+        /// The virtual channel that a packet takes on a link.
+        #[serde(default, skip_serializing_if = "is_default")]
+        channel: ChannelRule,
     },
     /// Store and forward: a switch receives a whole packet, then puts it into the queue of its output.
     StoreAndForward {
@@ -204,6 +207,25 @@ pub enum Flow {
         /// Priorities, each with its own queues; control messages have the highest.
         priorities: u8,
     },
+}
+
+/// The rule by which a packet takes a virtual channel of a link. Numbers beyond the last channel mean the last one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ChannelRule {
+    /// [`Dateline`](Self::Dateline) in a grid or a torus, [`Hop`](Self::Hop) elsewhere.
+    #[default]
+    Topology,
+    /// The first channel in each dimension, and the next one from the link on that closes a ring.
+    Dateline,
+    /// The first channel on the first link between switches, and the next one on each further link. With a channel for
+    /// each of these links no packets wait for each other in a ring, whatever the topology (Günther, IEEE Transactions on
+    /// Communications 29, 1981).
+    Hop,
+    /// The channel with the number of the destination's port, modulo the number of channels, on the whole route.
+    Destination,
+    /// The channel with the number of the priority.
+    Priority,
 }
 
 /// The behaviour of a store-and-forward switch whose queue is full.
@@ -558,6 +580,17 @@ impl Flow {
         match *self {
             Self::CutThrough { virtual_channels, .. } => virtual_channels,
             Self::Wormhole { .. } | Self::StoreAndForward { .. } => 1,
+        }
+    }
+}
+
+impl NetworkConfig {
+    /// The rule for virtual channels; never [`ChannelRule::Topology`].
+    pub fn channel_rule(&self) -> ChannelRule {
+        match (&self.flow, &self.topology) {
+            (Flow::CutThrough { channel, .. }, _) if *channel != ChannelRule::Topology => *channel,
+            (_, Topology::Grid { .. } | Topology::Torus { .. }) => ChannelRule::Dateline,
+            _ => ChannelRule::Hop,
         }
     }
 }

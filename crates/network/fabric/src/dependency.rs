@@ -24,12 +24,13 @@ impl Network {
     fn dependencies(&self, routes: &Routes, channels: u32) -> Vec<Vec<Channel>> {
         let mut graph = vec![Vec::new(); self.links.len() * channels as usize];
         let mut seen = vec![u32::MAX; graph.len()];
-        let mut known = vec![false; self.switches.len()];
+        let mut known = vec![false; self.switches.len() * channels as usize];
         for place in 0..self.endpoints.len() {
             let to = EndpointId(place as u16);
-            // The last link waits for nothing, so one port represents all on its switch.
+            // The last link waits for nothing, so one port represents all on its switch that begin in the same channel.
             let switch = usize::from(self.switch_out_of(to).0);
-            if !std::mem::replace(&mut known[switch], true) {
+            let first = usize::from(self.first_channel(to));
+            if !std::mem::replace(&mut known[switch * channels as usize + first], true) {
                 self.follow(routes, to, channels, &mut seen, &mut graph);
             }
         }
@@ -38,7 +39,8 @@ impl Network {
 
     /// Adds the dependencies of packets to one port, on all their routes from all ports of hosts.
     fn follow(&self, routes: &Routes, to: EndpointId, channels: u32, seen: &mut [u32], graph: &mut [Vec<Channel>]) {
-        let mut open: Vec<Channel> = self.endpoints.iter().map(|endpoint| endpoint.up.0 * channels).collect();
+        let first = u32::from(self.first_channel(to));
+        let mut open: Vec<Channel> = self.endpoints.iter().map(|endpoint| endpoint.up.0 * channels + first).collect();
         let mark = u32::from(to.0);
         while let Some(channel) = open.pop() {
             let link = LinkId(channel / channels);

@@ -35,9 +35,9 @@ mod settings;
 mod topology;
 
 pub use config::{
-    Arbitration, Control, Dma, ExplicitLink, Flow, HostConfig, Jitter, JitterPer, JitterSpread, LinkConfig,
-    MapperConfig, NetworkConfig, NetworkFault, NetworkFaultAction, NicConfig, Rails, Routing, Service, Spread,
-    SwitchConfig, Ties, Topology, WhenFull,
+    Arbitration, ChannelRule, Control, Dma, ExplicitLink, Flow, HostConfig, Jitter, JitterPer, JitterSpread,
+    LinkConfig, MapperConfig, NetworkConfig, NetworkFault, NetworkFaultAction, NicConfig, Rails, Routing, Service,
+    Spread, SwitchConfig, Ties, Topology, WhenFull,
 };
 pub use error::NetworkError;
 pub use network::{Endpoint, EndpointId, FaultTarget, LinkEnd, LinkId, Network, NetworkLink, Switch, SwitchId};

@@ -1,6 +1,6 @@
 //! A network as a graph: built once, read by the simulator.
 
-use crate::{NetworkConfig, NetworkError, settings, topology};
+use crate::{ChannelRule, NetworkConfig, NetworkError, settings, topology};
 use evb_core::{Bandwidth, Span};
 
 /// A switch, by its index in [`Network::switches`].
@@ -175,13 +175,26 @@ impl Network {
             .or_else(|| link().map(|place| FaultTarget::Link(LinkId(place as u32))))
     }
 
-    /// The virtual channel of a packet on `next` when it comes over `before` in `channel`: 0 again where the dimension
-    /// changes, and one more after a dateline, as far as there are channels.
-    #[inline]
+    /// The virtual channel of a packet for `to` on the link into the network. All priorities are taken for the first.
+    pub(crate) fn first_channel(&self, to: EndpointId) -> u8 {
+        match self.config.channel_rule() {
+            ChannelRule::Destination => (to.0 % u16::from(self.config.flow.virtual_channels())) as u8,
+            _ => 0,
+        }
+    }
+
+    /// The virtual channel of a packet on `next` when it comes over `before` in `channel`.
     pub fn next_channel(&self, before: LinkId, channel: u8, next: LinkId) -> u8 {
         let (before, next) = (self.link(before), self.link(next));
-        let kept = if before.dimension == next.dimension { channel } else { 0 };
-        (kept + u8::from(next.dateline)).min(self.config.flow.virtual_channels() - 1)
+        let channel = match self.config.channel_rule() {
+            ChannelRule::Destination | ChannelRule::Priority => channel,
+            ChannelRule::Hop => channel + u8::from(before.from.switch().is_some()),
+            ChannelRule::Dateline | ChannelRule::Topology => {
+                let kept = if before.dimension == next.dimension { channel } else { 0 };
+                kept + u8::from(next.dateline)
+            }
+        };
+        channel.min(self.config.flow.virtual_channels() - 1)
     }
 }
 

@@ -6,7 +6,7 @@
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use evb_core::{Bandwidth, ByteCount, NodeId, Span, Time, stream};
-use evb_fabric::{EndpointId, Flow, LinkConfig, Network, NetworkConfig, Routing, Spread, Topology};
+use evb_fabric::{ChannelRule, EndpointId, Flow, LinkConfig, Network, NetworkConfig, Routing, Spread, Topology};
 use evb_sim::testing::{Probe, send};
 use rand::RngExt;
 use std::time::Duration;
@@ -26,7 +26,12 @@ fn wormhole() -> Flow {
 }
 
 fn credits() -> Flow {
-    Flow::CutThrough { buffer: ByteCount(1 << 17), reaction: Span(5_000), virtual_channels: 1 }
+    Flow::CutThrough {
+        buffer: ByteCount(1 << 17),
+        reaction: Span(5_000),
+        virtual_channels: 1,
+        channel: ChannelRule::Topology,
+    }
 }
 
 /// `each` packets from every endpoint to others drawn at random.

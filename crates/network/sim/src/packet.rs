@@ -88,13 +88,16 @@ pub(crate) struct Packet {
     pub(crate) left: u16,
     /// The input buffer that its head is in, or [`LaneId::NONE`].
     pub(crate) lane: LaneId,
-    /// The packet behind it in the same buffer, while neither is in front.
+    /// The packet behind it in the same buffer, while neither is in front, or behind it in the queue of an output.
     pub(crate) next: PacketId,
+    /// The last packet behind it, while it is the first one from its lane in the queue of an output.
+    pub(crate) last: PacketId,
     /// The train whose first packet it is, or [`TrainId::NONE`].
     pub(crate) train: TrainId,
     /// Time at which its head entered that buffer; once it requests a link, the time of that.
     pub(crate) since: Time,
-    /// Longest time that any link or engine on its way needs for it, or (wormhole) for one byte of it.
+    /// Time that it needs on the link that it last took, or in its interface before; under wormhole flow the longest time that
+    /// any of them needs for one byte of it.
     pub(crate) pace: Span,
 }
 
@@ -119,6 +122,7 @@ impl Packet {
             left: 0,
             lane: LaneId::NONE,
             next: PacketId::NONE,
+            last: PacketId::NONE,
             train: TrainId::NONE,
             since: Time::ZERO,
             pace: Span::ZERO,
@@ -226,5 +230,13 @@ impl std::ops::IndexMut<PacketId> for Packets {
     #[inline]
     fn index_mut(&mut self, id: PacketId) -> &mut Packet {
         &mut self.packets[id.0 as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_packet_is_one_cache_line() {
+        assert_eq!(size_of::<super::Packet>(), 64);
     }
 }

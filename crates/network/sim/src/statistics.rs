@@ -438,12 +438,17 @@ impl Statistics {
     }
 }
 
-/// Time in picoseconds that the filled part of a packet takes on the slowest link of its route, with the packet's header.
+/// Time in picoseconds that the filled part of a packet and the packet's header take on the link to the destination, or in an
+/// interface if that is slower; under wormhole flow on the slowest link of the route.
 fn time_on_wire(packet: &Packet, network: &Network, filled: u32) -> u64 {
-    let bytes = (u64::from(filled) + network.config.nic.header.0).min(packet.wire.into());
+    let nic = &network.config.nic;
+    let bytes = (u64::from(filled) + nic.header.0).min(packet.wire.into());
     match network.config.flow {
         Flow::Wormhole { .. } => packet.pace.0 * bytes,
-        _ => packet.pace.0 * bytes / u64::from(packet.wire.max(1)),
+        _ => {
+            let in_interface = nic.rate.map_or(0, |rate| rate.time_for(packet.wire.into()).0);
+            packet.pace.0.max(in_interface) * bytes / u64::from(packet.wire.max(1))
+        }
     }
 }
 

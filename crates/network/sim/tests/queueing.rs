@@ -123,7 +123,12 @@ fn waits(load: f64, packets: usize) -> Vec<f64> {
 fn a_single_link_is_exact() {
     let flows = [
         Flow::Wormhole { slack: ByteCount(4), reaction: Span::ZERO },
-        Flow::CutThrough { buffer: ByteCount(2 * SIZE), reaction: Span::ZERO, virtual_channels: 1 },
+        Flow::CutThrough {
+            buffer: ByteCount(2 * SIZE),
+            reaction: Span::ZERO,
+            virtual_channels: 1,
+            channel: ChannelRule::Topology,
+        },
     ];
     for flow in flows {
         let mut probes: Vec<_> = (0..10).map(|_| probe(0, 0, 1)).collect();

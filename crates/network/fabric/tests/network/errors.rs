@@ -82,7 +82,17 @@ fn zeros_in_settings_are_rejected() {
         (|c| c.flow = store(0, 1), "flow.queue"),
         (|c| c.flow = store(5000, 0), "flow.priorities"),
         (|c| c.control = Control::Separate { delay: Span(1), rate: Bandwidth(0) }, "control.rate"),
-        (|c| c.flow = Flow::CutThrough { buffer: ByteCount(0), reaction: Span(0), virtual_channels: 1 }, "flow.buffer"),
+        (
+            |c| {
+                c.flow = Flow::CutThrough {
+                    buffer: ByteCount(0),
+                    reaction: Span(0),
+                    virtual_channels: 1,
+                    channel: ChannelRule::Topology,
+                }
+            },
+            "flow.buffer",
+        ),
     ];
     for (change, what) in changes {
         assert_eq!(refused_with(change), E::Zero { what });
@@ -210,7 +220,12 @@ fn rates_without_whole_picoseconds_per_byte_are_rejected() {
 
 #[test]
 fn buffers_below_a_packet_are_rejected() {
-    let buffer = |size| Flow::CutThrough { buffer: ByteCount(size), reaction: Span::ZERO, virtual_channels: 1 };
+    let buffer = |size| Flow::CutThrough {
+        buffer: ByteCount(size),
+        reaction: Span::ZERO,
+        virtual_channels: 1,
+        channel: ChannelRule::Topology,
+    };
     let small = |what| E::BufferTooSmall { what, size: ByteCount(1007), packet: ByteCount(1008) };
     assert_eq!(refused_with(|config| config.flow = buffer(1007)), small("flow.buffer"));
     assert_eq!(refused_with(|config| config.flow = store(1007, 1)), small("flow.queue"));

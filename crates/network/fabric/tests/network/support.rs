@@ -15,7 +15,7 @@ pub(crate) fn config(topology: Topology) -> NetworkConfig {
 }
 
 pub(crate) fn cut_through(virtual_channels: u8) -> Flow {
-    Flow::CutThrough { buffer: ByteCount(2016), reaction: Span::ZERO, virtual_channels }
+    Flow::CutThrough { buffer: ByteCount(2016), reaction: Span::ZERO, virtual_channels, channel: ChannelRule::Topology }
 }
 
 pub(crate) fn clos(leaves: u16, ports_per_leaf: u16, spines: u16, links: u16) -> Topology {

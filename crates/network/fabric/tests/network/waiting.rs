@@ -90,3 +90,25 @@ fn channels_change_at_datelines_and_dimensions() {
     assert_eq!(network.next_channel(row, 1, column), 0);
     assert_eq!(network.next_channel(row, 1, link("s4_0>s4_3.0")), 1);
 }
+
+/// A ring of five switches.
+fn ring(channels: u8, channel: ChannelRule) -> Network {
+    let topology = Topology::Torus { width: 5, height: 1, depth: 1, terminals: 2, links: 1 };
+    let flow = Flow::CutThrough { buffer: ByteCount(2016), reaction: Span::ZERO, virtual_channels: channels, channel };
+    Network::build(&NetworkConfig { flow, ..config(topology) }).expect("it is good")
+}
+
+/// Routes over a ring of five have two links between switches at most.
+#[test]
+fn a_channel_for_each_hop_breaks_every_ring() {
+    assert!(cycle(&ring(1, ChannelRule::Hop)).is_some());
+    assert_eq!(cycle(&ring(2, ChannelRule::Hop)), None);
+}
+
+/// Packets of one group of destinations wait for each other as if they were alone.
+#[test]
+fn channels_of_destinations_and_priorities_break_no_ring() {
+    assert!(cycle(&ring(2, ChannelRule::Destination)).is_some());
+    assert_eq!(cycle(&ring(8, ChannelRule::Destination)), None, "at most two destinations for each channel");
+    assert!(cycle(&ring(2, ChannelRule::Priority)).is_some());
+}

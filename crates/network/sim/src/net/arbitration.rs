@@ -67,9 +67,14 @@ impl Arbiter {
         if matches!(self.policy, Arbitration::RoundRobin | Arbitration::LeastRecent) {
             return waiting.partition_point(|other| other.lane <= one.lane);
         }
-        let since = packets[one.id].since;
-        let is_behind = |other: &&Waiting| other.lane > one.lane && packets[other.id].since == since;
+        let place = |one: &Waiting| (packets[one.id].since, one.lane);
+        let is_behind = |other: &&Waiting| place(other) > place(one);
         waiting.len() - waiting.iter().rev().take_while(is_behind).count()
+    }
+
+    /// True if packets from one lane get a link in the order in which they request it. All their priorities are equal.
+    fn keeps_order_of_lanes(&self) -> bool {
+        self.policy != Arbitration::Random
     }
 
     /// Chooses between the best packet so far and another one that fits, too; returns true for the other one.
@@ -111,14 +116,69 @@ impl Net {
     /// Adds a packet to those that wait for a link; returns their number.
     #[inline]
     pub(super) fn enlist(&mut self, link: LinkId, id: PacketId) -> u32 {
+        if self.flow.stores_whole_packets() {
+            return self.enlist_in_queue(link, id);
+        }
+        self.add_to_waiting(link, id);
+        self.links.touch(link);
+        self.links[link].waiting.len() as u32
+    }
+
+    /// Adds a packet to the queue of an output (store and forward), where only the first one from each lane waits for its
+    /// turn: the time to choose does not depend on the length of the queue.
+    fn enlist_in_queue(&mut self, link: LinkId, id: PacketId) -> u32 {
+        let lane = self.packets[id].lane;
+        let mut first = self.links[link].waiting.iter().filter(|one| one.lane == lane).map(|one| one.id);
+        match first.next().filter(|_| lane != LaneId::NONE && self.arbiter.keeps_order_of_lanes()) {
+            Some(first) => {
+                let before = std::mem::replace(&mut self.packets[first].last, id);
+                self.packets[if before == PacketId::NONE { first } else { before }].next = id;
+            }
+            None => self.add_to_waiting(link, id),
+        }
+        self.links.touch(link);
+        let waiting = &mut self.counts[link].waiting;
+        *waiting += 1;
+        *waiting
+    }
+
+    fn add_to_waiting(&mut self, link: LinkId, id: PacketId) {
         let packet = &self.packets[id];
         let one = Waiting { id, lane: packet.lane, wire: packet.wire, priority: packet.priority };
         let port = &mut self.links[link];
         port.waiting.insert(self.arbiter.place_among(&port.waiting, &self.packets, &one), one);
         port.least_wire = if port.waiting.len() == 1 { one.wire } else { port.least_wire.min(one.wire) };
-        let waiting = port.waiting.len() as u32;
-        self.links.touch(link);
-        waiting
+    }
+
+    /// Takes out a packet that waits for a link. The one behind it from the same lane, if any, waits from now on.
+    #[inline]
+    pub(super) fn take_waiting(&mut self, link: LinkId, place: usize) -> PacketId {
+        let Waiting { id, .. } = self.links[link].waiting.remove(place);
+        if self.flow.stores_whole_packets() {
+            self.bring_behind(link, id);
+        }
+        id
+    }
+
+    /// The packet behind one in the queue of an output waits in its place.
+    fn bring_behind(&mut self, link: LinkId, id: PacketId) {
+        let packet = &mut self.packets[id];
+        let next = std::mem::replace(&mut packet.next, PacketId::NONE);
+        let last = std::mem::replace(&mut packet.last, PacketId::NONE);
+        if next != PacketId::NONE {
+            self.packets[next].last = if last == next { PacketId::NONE } else { last };
+            self.add_to_waiting(link, next);
+        }
+    }
+
+    /// Takes out all packets that wait for a link.
+    pub(super) fn take_all_waiting(&mut self, link: LinkId) -> Vec<PacketId> {
+        let mut taken = Vec::new();
+        while !self.links[link].waiting.is_empty() {
+            taken.push(self.take_waiting(link, 0));
+        }
+        (self.counts[link].queued, self.counts[link].waiting) = (0, 0);
+        taken
     }
 
     /// The place of the waiting packet that gets a link next; else the time at which that may change, or [`UNKNOWN`].

@@ -22,6 +22,8 @@ pub(crate) struct LinkCounts {
     pub(crate) dropped: u64,
     /// Bytes of the packets that wait now (store and forward).
     pub(crate) queued: u64,
+    /// Packets that wait now (store and forward).
+    pub(crate) waiting: u32,
     /// Most packets that waited at once.
     pub(crate) most_waiting: u32,
     /// Number of pauses that the receiver asked for.
@@ -47,7 +49,7 @@ impl Counts {
         self.from = now;
         for counts in &mut self.links {
             // Waiting packets continue to wait.
-            *counts = LinkCounts { queued: counts.queued, ..LinkCounts::default() };
+            *counts = LinkCounts { queued: counts.queued, waiting: counts.waiting, ..LinkCounts::default() };
         }
     }
 
@@ -74,6 +76,7 @@ impl Counts {
         counts.bytes += wire;
         counts.waited.0 += now.since(since).0;
         counts.queued = counts.queued.saturating_sub(wire);
+        counts.waiting = counts.waiting.saturating_sub(1);
     }
 
     /// Packets of a train have taken a link. None of them waited, and each leaves it after `pace`.

@@ -36,21 +36,44 @@ struct Portions {
     spacing: Span,
 }
 
+impl Portions {
+    fn one(time: Time, bytes: u32) -> Self {
+        Self { time, bytes, count: 1, spacing: Span::ZERO }
+    }
+
+    /// Time of the last one.
+    fn last(&self) -> Time {
+        self.time + self.spacing * u64::from(self.count - 1)
+    }
+}
+
 impl Credit {
     pub(super) fn new(free: u32) -> Self {
         Self { free, bytes: 0, time: Time::ZERO, later: None }
     }
 
-    /// Bytes will be known to be free at `time`.
+    /// Bytes will be known to be free at `time`. Returns false if that is before the last of several equal portions, where
+    /// it cannot be noted.
     #[inline]
-    pub(super) fn give_back(&mut self, time: Time, bytes: u32) {
+    pub(super) fn give_back(&mut self, time: Time, bytes: u32) -> bool {
         if self.bytes == 0 {
             self.time = time;
             self.bytes = bytes;
-        } else {
-            let portions = Portions { time, bytes, count: 1, spacing: Span::ZERO };
-            self.later.get_or_insert_default().others.push_back(portions);
+            return true;
         }
+        let (mut portions, later) = (Portions::one(time, bytes), self.later.get_or_insert_default());
+        if time < self.time && later.more == 0 {
+            // Between links of different rates, a packet may leave before the one that was before it.
+            std::mem::swap(&mut self.time, &mut portions.time);
+            std::mem::swap(&mut self.bytes, &mut portions.bytes);
+        }
+        let place = later.others.iter().rposition(|other| other.time <= portions.time).map_or(0, |place| place + 1);
+        later.others.insert(place, portions);
+        let last_before = match place.checked_sub(1) {
+            Some(before) => later.others[before].last(),
+            None => self.time + later.spacing * later.more.into(),
+        };
+        last_before <= later.others[place].time
     }
 
     /// Portions of these many bytes will be known to be free, the first at `time`.

@@ -1,10 +1,6 @@
 //! Links that fail, slow down or corrupt.
 
-use super::{
-    Net,
-    bridges::Bridges,
-    links::{Port, Waiting},
-};
+use super::{Net, bridges::Bridges, links::Port};
 use crate::{
     event::NetEvent,
     packet::{LaneId, Load, PacketId},
@@ -82,6 +78,7 @@ impl Net {
         for link in harmed_links(&self.network, target, action) {
             let port = &mut self.links[link];
             self.faults.harm(link, port, action);
+            self.holds |= self.flow.is_cut_through() && matches!(action, NetworkFaultAction::Slow { .. });
             // A packet on the link is cut when it fails: it continues as a bad packet, which the receiver detects.
             if port.failed && port.free_at > self.queue.now() {
                 self.packets[port.holder].corrupted = true;
@@ -101,9 +98,7 @@ impl Net {
         let of_switch = |link: &LinkId| self.network.link(*link).from.switch().is_some();
         let failed: Vec<_> = self.links.ids().filter(|&link| self.links[link].failed).filter(of_switch).collect();
         for link in failed {
-            let waiting = std::mem::take(&mut self.links[link].waiting);
-            self.counts[link].queued = 0;
-            waiting.into_iter().for_each(|Waiting { id, .. }| self.lose(id));
+            self.take_all_waiting(link).into_iter().for_each(|id| self.lose(id));
         }
     }
 
@@ -117,11 +112,10 @@ impl Net {
             if !self.links[link].failed && !loses_ways {
                 continue;
             }
-            for Waiting { id, .. } in std::mem::take(&mut self.links[link].waiting) {
+            for id in self.take_all_waiting(link) {
                 self.forget_requests(id, None);
                 stranded.push(id);
             }
-            self.counts[link].queued = 0;
         }
         stranded.sort_unstable();
         stranded.dedup();

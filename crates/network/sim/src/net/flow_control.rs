@@ -18,6 +18,7 @@ use crate::{
 };
 use evb_core::{Span, Time};
 use evb_fabric::{Flow, LinkId, WhenFull};
+use std::ops::Range;
 
 /// The rules of all buffers of a network.
 pub(super) struct FlowControl {
@@ -60,7 +61,7 @@ impl FlowControl {
     pub(super) fn new(flow: Flow, switch_delay: Span) -> (Self, u32) {
         let (discipline, channels) = match flow {
             Flow::Wormhole { slack, reaction } => (Discipline::Worm(Wormhole { slack: slack.0, reaction }), 1),
-            Flow::CutThrough { buffer, reaction, virtual_channels } => {
+            Flow::CutThrough { buffer, reaction, virtual_channels, .. } => {
                 let buffer = u32::try_from(buffer.0).unwrap_or(u32::MAX);
                 (Discipline::CutThrough { buffer, reaction }, virtual_channels)
             }
@@ -93,6 +94,12 @@ impl FlowControl {
     #[inline]
     pub(super) fn stores_whole_packets(&self) -> bool {
         matches!(self.discipline, Discipline::Store { .. })
+    }
+
+    /// True if the head of a packet leaves a switch before its tail has come, and a buffer has room for all of it.
+    #[inline]
+    pub(super) fn is_cut_through(&self) -> bool {
+        matches!(self.discipline, Discipline::CutThrough { .. })
     }
 
     /// The virtual channel that a packet takes on a link.
@@ -202,9 +209,10 @@ impl Net {
         self.plan(arrival + self.flow.switch_delay, NetEvent::Request(id));
     }
 
-    /// The packet in front of a lane will have left it at `at`.
+    /// The packet in front of a lane leaves it in this time.
     #[inline]
-    pub(super) fn leave_buffer(&mut self, lane: LaneId, id: PacketId, at: Time) {
+    pub(super) fn leave_buffer(&mut self, lane: LaneId, id: PacketId, leaving: Range<Time>) {
+        let at = leaving.end;
         let reaction = match self.flow.discipline {
             Discipline::Store { full: WhenFull::Drop, .. } => return,
             Discipline::Store { .. } => {
@@ -217,7 +225,7 @@ impl Net {
             }
             Discipline::CutThrough { reaction, .. } => {
                 self.credit(lane, at + reaction, self.packets[id].wire);
-                return self.bring_next(lane, at);
+                return self.bring_next(lane, self.read_at(lane, id, leaving));
             }
         };
         // A packet of a train that was split may have left before.
@@ -229,23 +237,24 @@ impl Net {
     #[inline]
     pub(super) fn credit(&mut self, lane: LaneId, at: Time, bytes: u32) {
         if let Contents::Bytes(credit) = &mut self.links[lane].contents {
-            credit.give_back(at, bytes);
+            self.gives_up |= !credit.give_back(at, bytes);
         }
         // A packet of a train that was split may have left before.
         self.wake_waiting(self.links.link_of(lane), at.max(self.queue.now()));
     }
 
-    /// The packet in front of a lane will have left it at `at`. Returns the time at which the sender of its link, which is
+    /// The packet in front of a lane leaves it in this time. Returns the time at which the sender of its link, which is
     /// in another partition, learns it (cut-through).
-    pub(super) fn leave_for_sender(&mut self, lane: LaneId, at: Time) -> Time {
-        self.bring_next(lane, at);
+    pub(super) fn leave_for_sender(&mut self, lane: LaneId, id: PacketId, leaving: Range<Time>) -> Time {
+        let at = leaving.end;
+        self.bring_next(lane, self.read_at(lane, id, leaving));
         match self.flow.discipline {
             Discipline::CutThrough { reaction, .. } => at + reaction,
             Discipline::Worm(_) | Discipline::Store { .. } => UNKNOWN,
         }
     }
 
-    /// Brings the next packet to the front of a lane, which the one before will have left at `at`.
+    /// Brings the next packet to the front of a lane, from which the one before will have been read at `at`.
     fn bring_next(&mut self, lane: LaneId, at: Time) {
         let buffer = &mut self.links[lane];
         let next = buffer.behind.0;

@@ -1,6 +1,6 @@
 //! The life of a packet, step by step in the order of its travel.
 
-use super::{Net, NetEffect, links::Waiting, routing};
+use super::{Net, NetEffect, routing};
 use crate::{
     event::{Event, NetEvent},
     packet::{LaneId, Load, Packet, PacketId, TrainId},
@@ -8,6 +8,7 @@ use crate::{
 };
 use evb_core::{Span, Time};
 use evb_fabric::{LinkEnd, LinkId};
+use std::ops::Range;
 
 impl Net {
     /// Passes a packet to the network interface of its sender, which requests its link at `at`.
@@ -50,6 +51,9 @@ impl Net {
 
     /// A packet's head is ready to request its next link: the one of its sender, or one that leaves the switch it is in.
     fn request(&mut self, id: PacketId) {
+        if let Some(later) = self.held_until(id) {
+            return self.plan(later, NetEvent::Request(id));
+        }
         let packet = &mut self.packets[id];
         packet.since = self.queue.now();
         if packet.train != TrainId::NONE {
@@ -144,7 +148,7 @@ impl Net {
         }
         match self.choose(link) {
             Ok(place) => {
-                let Waiting { id, .. } = self.links[link].waiting.remove(place);
+                let id = self.take_waiting(link, place);
                 self.grant(link, id);
                 self.wake_waiting(link, self.links[link].free_at);
             }
@@ -185,15 +189,14 @@ impl Net {
         let packet = &mut self.packets[id];
         let (before, wire) = (packet.lane, packet.wire);
         let needed = self.faults.slowed(link, port, class.rate.time_for(wire.into()));
-        // A packet that comes in slowly cannot go out fast, unless it is stored in between.
-        let is_stored = self.flow.stores_whole_packets() && before != LaneId::NONE;
-        packet.pace = if is_stored { needed } else { packet.pace.max(needed) };
+        // A switch holds what comes in slowly, an interface does not.
+        packet.pace = if before == LaneId::NONE { packet.pace.max(needed) } else { needed };
         let (left_at, train) = (now + packet.pace, packet.train);
         self.counts.leave(link, packet.pace, now, left_at);
         port.free_at = left_at;
         let end = port.to();
         if train == TrainId::NONE {
-            self.leave(before, id, left_at);
+            self.leave(before, id, now..left_at);
         } else {
             self.start_run(train, link, lane);
         }
@@ -219,8 +222,9 @@ impl Net {
         }
     }
 
-    /// The tail of a packet leaves the buffer or interface before a link at `at`.
-    pub(super) fn leave(&mut self, before: LaneId, id: PacketId, at: Time) {
+    /// A packet leaves the buffer or interface before a link in this time.
+    pub(super) fn leave(&mut self, before: LaneId, id: PacketId, leaving: Range<Time>) {
+        let at = leaving.end;
         let &Packet { from, wire, load, .. } = &self.packets[id];
         if before == LaneId::NONE {
             // Source-routed packets take their turns beside the packets of messages.
@@ -228,10 +232,10 @@ impl Net {
                 self.effects.push(NetEffect::Sent { endpoint: from, at });
             }
         } else if let Some(partition) = self.partition_before(before) {
-            let at = self.leave_for_sender(before, at);
+            let at = self.leave_for_sender(before, id, leaving);
             self.border.post_credit(partition, CreditNotice { lane: before, bytes: wire, at });
         } else {
-            self.leave_buffer(before, id, at);
+            self.leave_buffer(before, id, leaving);
         }
     }
 
@@ -250,7 +254,7 @@ impl Net {
         if let Some(wormhole) = self.flow.wormhole().filter(|_| lane != LaneId::NONE) {
             self.swallow_worm(wormhole, id);
         }
-        self.leave(lane, id, now);
+        self.leave(lane, id, now..now);
         self.trace.lose(now, id, &self.packets[id]);
         self.effects.push(NetEffect::Lost(id));
     }

@@ -9,7 +9,7 @@ use evb_core::Time;
 /// A buffer: one cache line.
 #[repr(C, align(64))]
 pub(super) struct Lane {
-    /// Time at which the packet in front has left or will leave; [`UNKNOWN`] while it is held up or has not requested a
+    /// Time at which the packet in front makes way for the next one; [`UNKNOWN`] while it is held up or has not requested a
     /// link yet.
     pub(super) left_at: Time,
     /// The packets behind the one in front: the first and the last of them.

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::packet::{LaneId, Packet, PacketId};
 use evb_core::{Bandwidth, Span, Time};
-use evb_fabric::{EndpointId, LinkEnd, LinkId, Network, NetworkLink, SwitchId};
+use evb_fabric::{ChannelRule, EndpointId, LinkEnd, LinkId, Network, NetworkLink, SwitchId};
 use smallvec::SmallVec;
 use std::ops::{Index, IndexMut};
 
@@ -19,6 +19,8 @@ pub(super) struct Links {
     more_lanes: Vec<Lane>,
     /// Virtual channels, or priorities, of each link.
     channels: u32,
+    /// The rule by which packets take virtual channels.
+    rule: ChannelRule,
     /// The number of a lane is that of its link, shifted by this, and that of the channel.
     shift: u32,
     /// Links to be arbitrated at the present time.
@@ -54,7 +56,7 @@ pub(super) struct Port {
     class: u16,
     /// Priorities that the receiver has asked to pause, as bits.
     pub(super) paused: u8,
-    at_endpoint: bool,
+    kind: LinkKind,
     pub(super) dimension: u8,
     pub(super) dateline: bool,
     /// True when it carries nothing any more.
@@ -65,6 +67,16 @@ pub(super) struct Port {
     pub(super) harmed: bool,
     /// True from the time at which the first packet of a train requests it until the last one gets it.
     pub(super) running: bool,
+}
+
+/// The place of a link in the network.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum LinkKind {
+    /// From a host to a switch.
+    Up,
+    BetweenSwitches,
+    /// To a host.
+    Down,
 }
 
 /// A packet that requests a link, with what is needed to choose among several.
@@ -97,6 +109,7 @@ impl Links {
             classes,
             more_lanes: (0..more).map(|_| Lane::new(contents())).collect(),
             channels,
+            rule: network.config.channel_rule(),
             shift: channels.next_power_of_two().trailing_zeros(),
             touched: Vec::new(),
         }
@@ -106,8 +119,10 @@ impl Links {
         (0..self.ends.len() as u32).map(LinkId)
     }
 
-    pub(super) fn slowest_rate(&self) -> Bandwidth {
-        self.classes.iter().map(|class| class.rate).min().unwrap_or(Bandwidth(1))
+    /// The lowest and the highest rate.
+    pub(super) fn rates(&self) -> (Bandwidth, Bandwidth) {
+        let rates = || self.classes.iter().map(|class| class.rate);
+        (rates().min().unwrap_or(Bandwidth(1)), rates().max().unwrap_or(Bandwidth(1)))
     }
 
     #[inline]
@@ -153,12 +168,23 @@ impl Links {
         self.channels == 1
     }
 
-    /// The virtual channel that a packet will have on a link: the first in each dimension, the next one beyond the dateline.
+    /// The virtual channel that a packet will have on a link.
     #[inline]
     pub(super) fn next_channel(&self, link: LinkId, packet: &Packet) -> u8 {
         let port = &self[link];
-        let channel = if port.dimension == packet.dimension { packet.channel } else { 0 };
-        self.existing(channel + u8::from(port.dateline))
+        self.existing(match self.rule {
+            ChannelRule::Dateline | ChannelRule::Topology => {
+                let channel = if port.dimension == packet.dimension { packet.channel } else { 0 };
+                channel + u8::from(port.dateline)
+            }
+            ChannelRule::Hop if packet.lane == LaneId::NONE => 0,
+            ChannelRule::Hop => {
+                let came = self[self.link_of(packet.lane)].kind;
+                packet.channel + u8::from(came == LinkKind::BetweenSwitches)
+            }
+            ChannelRule::Destination => (u32::from(packet.to.0) % self.channels) as u8,
+            ChannelRule::Priority => packet.priority,
+        })
     }
 
     /// The virtual channel, or the last one if there are fewer.
@@ -258,9 +284,10 @@ impl Port {
             classes.push(class);
             classes.len() - 1
         });
-        let (end, at_endpoint) = match link.to {
-            LinkEnd::Switch(switch) => (switch.0, false),
-            LinkEnd::Endpoint(endpoint) => (endpoint.0, true),
+        let (end, kind) = match (link.from, link.to) {
+            (LinkEnd::Endpoint(_), LinkEnd::Switch(switch)) => (switch.0, LinkKind::Up),
+            (LinkEnd::Switch(_), LinkEnd::Switch(switch)) => (switch.0, LinkKind::BetweenSwitches),
+            (_, LinkEnd::Endpoint(endpoint)) => (endpoint.0, LinkKind::Down),
         };
         Self {
             free_at: Time::ZERO,
@@ -272,7 +299,7 @@ impl Port {
             end,
             class: u16::try_from(place).expect("fewer classes of links than 2^16"),
             paused: 0,
-            at_endpoint,
+            kind,
             dimension: link.dimension,
             dateline: link.dateline,
             failed: false,
@@ -285,13 +312,16 @@ impl Port {
     /// The end of the link.
     #[inline]
     pub(super) fn to(&self) -> LinkEnd {
-        if self.at_endpoint { LinkEnd::Endpoint(EndpointId(self.end)) } else { LinkEnd::Switch(SwitchId(self.end)) }
+        match self.kind {
+            LinkKind::Down => LinkEnd::Endpoint(EndpointId(self.end)),
+            LinkKind::Up | LinkKind::BetweenSwitches => LinkEnd::Switch(SwitchId(self.end)),
+        }
     }
 
     /// The link leads to a host, which takes all that comes.
     #[inline]
     pub(super) fn is_at_endpoint(&self) -> bool {
-        self.at_endpoint
+        self.kind == LinkKind::Down
     }
 
     /// True when it works, nothing is on it, and no packet waits for it.

@@ -7,7 +7,8 @@
 //! The life of a packet, from top to bottom in `forwarding`:
 //!
 //! 1. [`Net::send`] puts it into the network interface of its sender.
-//! 2. [`Net::handle`] calls `request` when its head is ready: in the interface, or in the buffer of a switch.
+//! 2. [`Net::handle`] calls `request` when its head is ready: in the interface, or in the buffer of a switch, which may
+//!    hold it (`holding`).
 //! 3. `route` chooses the link that leaves the switch, or several (`route_adaptively`).
 //! 4. `wait_for` adds it to the packets that wait for the link, or loses it if a queue is full.
 //! 5. [`Net::arbitrate`] grants the links that may have become free (`arbitrate_link`, `choose`, `grant`).
@@ -25,6 +26,7 @@ mod deadlock;
 mod faults;
 mod flow_control;
 mod forwarding;
+mod holding;
 mod lane;
 mod links;
 mod partition_border;
@@ -48,7 +50,7 @@ use bridges::Bridges;
 use counts::Counts;
 pub(crate) use counts::LinkCounts;
 use evb_core::{NodeId, Span, Stream, Time, stream};
-use evb_fabric::{EndpointId, LinkId, Network, NetworkError, NetworkLink, Routing};
+use evb_fabric::{ChannelRule, EndpointId, LinkId, Network, NetworkError, NetworkLink, Routing};
 use faults::Faults;
 use flow_control::FlowControl;
 use links::Links;
@@ -87,6 +89,8 @@ pub(crate) struct Net {
     router: Router,
     arbiter: Arbiter,
     faults: Faults,
+    /// Switches may have to hold packets that go out faster than they come in.
+    holds: bool,
     /// Hosts know the routes, or bridges learn them.
     has_rules: bool,
     bridges: Option<Bridges>,
@@ -122,7 +126,9 @@ impl Net {
         let (flow, channels) = FlowControl::new(network.config.flow, switch.delay);
         let router = Router::new(&network, seed)?;
         let links = Links::new(&network, channels, || flow.empty());
-        let priorities = if flow.stores_whole_packets() { channels } else { 1 };
+        let holds = flow.may_hold(&links, network.config.nic.rate);
+        let has_priorities = flow.stores_whole_packets() || network.config.channel_rule() == ChannelRule::Priority;
+        let priorities = if has_priorities { channels } else { 1 };
         Ok(Self {
             queue: Queue::new(reach(&network, &links)),
             packets: Packets::new(),
@@ -132,6 +138,7 @@ impl Net {
             router,
             arbiter: Arbiter::new(switch.arbitration, priorities, &network, channels),
             faults: Faults::new(network.links.len()),
+            holds,
             source_routed: SourceRoutedPackets::default(),
             without_message: 0,
             counts: Counts::new(network.links.len()),
@@ -164,8 +171,9 @@ impl Net {
 
     /// The name of the link that most packets wait for, and their number.
     pub(crate) fn most_waiting(&self) -> (String, usize) {
-        let most = self.links.ids().max_by_key(|&link| self.links[link].waiting.len());
-        most.map(|link| (self.network.link(link).name.clone(), self.links[link].waiting.len())).unwrap_or_default()
+        let waiting = |&link: &LinkId| self.links[link].waiting.len().max(self.counts[link].waiting as usize);
+        let most = self.links.ids().max_by_key(waiting);
+        most.map(|link| (self.network.link(link).name.clone(), waiting(&link))).unwrap_or_default()
     }
 
     /// Clears the counts.
@@ -201,5 +209,5 @@ fn reach(network: &Network, links: &Links) -> Span {
     let nic = &network.config.nic;
     let largest = (nic.packet.0 + nic.header.0).max(nic.minimum.0);
     // An unlimited packet size says nothing.
-    links.slowest_rate().time_for(largest.min(1 << 16)).max(nic.overhead)
+    links.rates().0.time_for(largest.min(1 << 16)).max(nic.overhead)
 }

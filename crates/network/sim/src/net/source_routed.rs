@@ -6,7 +6,7 @@ use crate::{
     packet::{Load, Packet, PacketId},
 };
 use evb_core::Time;
-use evb_fabric::{EndpointId, LinkEnd};
+use evb_fabric::{EndpointId, LinkEnd, LinkId};
 use evb_mapper::{Message, Transmit};
 
 /// A mapper's message under way, with its route.
@@ -41,17 +41,20 @@ impl Net {
         self.source_routed.get(id).at
     }
 
-    /// A source-routed packet in front of a buffer requests the link of its next turn.
-    pub(super) fn route_by_turns(&mut self, id: PacketId) {
+    /// The link of the next turn of a source-routed packet in a switch; `None` if its route ends there, or leads to no port.
+    pub(super) fn next_turn(&self, id: PacketId) -> Option<LinkId> {
         let packet = &self.packets[id];
         let (switch, came) = (self.links.switch_of(packet.lane), self.links.link_of(packet.lane));
-        let source_routed = self.source_routed.get_mut(packet.message);
+        let source_routed = self.source_routed.get(packet.message);
         let port = self.network.port_in(came).expect("a source-routed packet is in a switch");
-        let turn = source_routed.transmit.route.get(source_routed.turns).copied();
-        let out = turn.and_then(|turn| port.checked_add_signed(turn.into()));
-        let Some(&link) = out.and_then(|out| self.network.switch(switch).outputs.get(out)) else {
-            return self.lose(id);
-        };
+        let &turn = source_routed.transmit.route.get(source_routed.turns)?;
+        self.network.switch(switch).outputs.get(port.checked_add_signed(turn.into())?).copied()
+    }
+
+    /// A source-routed packet in front of a buffer requests the link of its next turn.
+    pub(super) fn route_by_turns(&mut self, id: PacketId) {
+        let Some(link) = self.next_turn(id) else { return self.lose(id) };
+        let source_routed = self.source_routed.get_mut(self.packets[id].message);
         source_routed.turns += 1;
         if let LinkEnd::Endpoint(end) = self.network.link(link).to {
             source_routed.at = end;

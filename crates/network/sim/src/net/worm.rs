@@ -82,7 +82,7 @@ impl Net {
             self.packets[id].left += 1;
             self.links[link].free_at = left_at;
             self.wake_waiting(link, left_at);
-            self.leave(before, id, left_at);
+            self.leave(before, id, start..left_at);
             last = left_at;
         }
         last

@@ -10,7 +10,7 @@ use crate::{
 };
 use evb_core::{NodeId, NodeRange, Span, Time};
 use evb_experiment::Workload;
-use evb_fabric::{Control, EndpointId, Flow};
+use evb_fabric::{ChannelRule, Control, EndpointId, Flow};
 use evb_patterns::{TrafficCommand, TrafficMessage};
 use evb_protocol::{Config, Message as ProtocolMessage, Shaping, wire};
 
@@ -69,6 +69,7 @@ impl Simulation<'_> {
         let shaped = matches!(self.plan.building.shaping, Shaping::BarrelShifter { .. } | Shaping::RateDivision { .. });
         match self.net.network.config.flow {
             Flow::StoreAndForward { priorities, .. } if priorities > 1 => priorities - 1,
+            Flow::CutThrough { virtual_channels, channel: ChannelRule::Priority, .. } => virtual_channels - 1,
             _ => u8::from(is_building && shaped),
         }
     }

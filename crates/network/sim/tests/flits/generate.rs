@@ -92,6 +92,7 @@ impl Generator {
         let usual = 8_000_000_000_000 / self.byte;
         match kind {
             FlowKind::Cut | FlowKind::Store if !self.coincident => Bandwidth(usual / 8 + self.below(usual * 2)),
+            FlowKind::Cut if self.one_in(4) => Bandwidth(usual * 2),
             _ => Bandwidth(usual),
         }
     }
@@ -232,6 +233,7 @@ impl Generator {
                 buffer: ByteCount(self.most + room),
                 reaction,
                 virtual_channels: self.number(1, 3) as u8,
+                channel: [ChannelRule::Topology, ChannelRule::Hop, ChannelRule::Destination][self.below(3) as usize],
             },
             FlowKind::Store => Flow::StoreAndForward {
                 queue: ByteCount(self.most + room),

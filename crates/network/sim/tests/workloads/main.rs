@@ -13,6 +13,7 @@ mod goodput;
 mod hosts;
 mod links;
 mod mapper;
+mod mixed_rates;
 mod offered;
 mod pages;
 mod published;

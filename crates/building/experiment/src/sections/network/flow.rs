@@ -1,8 +1,8 @@
 //! `network.flow`: the flow control: the fate of a packet that cannot move.
 
-use super::preset_keys::{ONE, PRESET, of_preset};
+use super::preset_keys::{BY_TOPOLOGY, ONE, PRESET, of_preset};
 use crate::{choice::*, limits::*, schema::*};
-use evb_fabric::{Flow, WhenFull};
+use evb_fabric::{ChannelRule, Flow, WhenFull};
 
 pub(super) static FLOW: Choice<Make<Flow>> = choice(
     "flow control",
@@ -25,11 +25,18 @@ pub(super) static FLOW: Choice<Make<Flow>> = choice(
                 ),
                 REACTION,
                 key("virtual_channels", integer(1, MAX_CHANNELS), ONE, "virtual channels of each link"),
+                key(
+                    "channel",
+                    KeyKind::Word(&CHANNEL),
+                    BY_TOPOLOGY,
+                    "the virtual channel that a packet takes on a link",
+                ),
             ],
             |view| Flow::CutThrough {
                 buffer: view.quantity("buffer"),
                 reaction: view.quantity("reaction"),
                 virtual_channels: view.integer("virtual_channels"),
+                channel: CHANNEL.at(view, "channel"),
             },
         ),
         variant(
@@ -60,6 +67,28 @@ pub(super) static FLOW: Choice<Make<Flow>> = choice(
         ),
     ],
 );
+
+static CHANNEL: Words<ChannelRule> = Words(&[
+    word("topology", "`dateline` in a grid or a torus, `hop` elsewhere", ChannelRule::Topology),
+    word(
+        "dateline",
+        "the first in each dimension, the next one from the link on that closes a ring: two keep a torus free of deadlock \
+         with `dimension-order`",
+        ChannelRule::Dateline,
+    ),
+    word(
+        "hop",
+        "the first on the first link between switches, the next one on each further link: one for each of these links keeps \
+         any topology free of deadlock",
+        ChannelRule::Hop,
+    ),
+    word(
+        "destination",
+        "that of the destination: its port's number modulo the number of channels, so that packets wait for fewer others",
+        ChannelRule::Destination,
+    ),
+    word("priority", "that of the priority; control messages have the highest", ChannelRule::Priority),
+]);
 
 static FULL: Words<WhenFull> = Words(&[
     word("drop", "packets that do not fit are lost, and counted", WhenFull::Drop),

@@ -61,10 +61,9 @@ impl Net {
             return false;
         }
         if let Some(run) = train.runs.last() {
-            let needed = class.rate.time_for(packet.wire.into());
-            let pace = if self.flow.stores_whole_packets() { needed } else { packet.pace.max(needed) };
-            // Gaps between the packets become smaller when the first one was held up.
-            let is_even = pace == train.spacing || now == run.start + self.time_to_ask(run);
+            let pace = class.rate.time_for(packet.wire.into());
+            // Gaps between the packets become smaller when the first one had to wait.
+            let is_even = pace == train.spacing || now == run.start + self.time_to_ask(run, id);
             if pace > train.spacing || !is_even || !self.is_calm(run.lane, packet.wire) {
                 return false;
             }
@@ -72,9 +71,9 @@ impl Net {
         self.room_at(link, id) <= now
     }
 
-    /// Time from a packet getting a link to its asking for the next one, if it is not held up.
-    fn time_to_ask(&self, run: &Run) -> Span {
-        self.time_to_arrive(run) + self.flow.switch_delay()
+    /// Time from a packet getting a link to its asking for the next one, if nothing is before it in the buffer.
+    fn time_to_ask(&self, run: &Run, id: PacketId) -> Span {
+        self.time_to_arrive(run) + self.flow.switch_delay() + self.hold(id)
     }
 
     /// Time from a packet getting a link to its arrival at the switch behind it: with its head, or whole.
@@ -188,7 +187,7 @@ impl Net {
         let free_at = self.free_link(id, place, length);
         let train = self.trains.get(id);
         let (run, packet) = (&train.runs[place], train.id);
-        self.leave(run.before, packet, free_at);
+        self.leave(run.before, packet, train.time(run, length - 1)..free_at);
         self.deliver_train(id, place);
     }
 

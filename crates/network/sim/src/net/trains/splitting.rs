@@ -91,7 +91,8 @@ impl Net {
             self.stop_behind(lane, ends);
         }
         if let Some(free_at) = free_at {
-            self.leave(lane, head, free_at);
+            let run = &self.trains.get(id).runs[place];
+            self.leave(lane, head, Time(free_at.0 - run.pace.0)..free_at);
         }
     }
 

@@ -1,7 +1,7 @@
 //! Requests for links, and their arbitration.
 
 use super::{Happening, Hop, World, byte_time, time_for};
-use evb_fabric::{Arbitration, Flow, LinkEnd, LinkId, Routing, WhenFull};
+use evb_fabric::{Arbitration, ChannelRule, Flow, LinkEnd, LinkId, Routing, WhenFull};
 use evb_sim::testing::Probe;
 use std::collections::VecDeque;
 
@@ -126,25 +126,27 @@ impl World<'_> {
         self.start_whole(packet, hop);
     }
 
-    /// A packet that will not stop on this link: as slow as the slowest before, unless a switch stored it.
+    /// A packet that will not stop on this link.
     fn start_whole(&mut self, packet: usize, hop: usize) {
         let next = self.packets[packet].route[hop].link;
         let link = &self.network.links[next];
         let wire = u64::from(self.packets[packet].probe.wire);
         let own = time_for(wire, link.rate.0);
         let interface = self.network.config.nic.rate.map_or(0, |rate| time_for(wire, rate.0));
-        let longest = match self.store() {
-            Some(_) if hop > 0 => own,
-            Some(_) => own.max(interface),
-            None => own.max(interface).max(self.packets[packet].longest),
-        };
-        self.packets[packet].longest = longest;
+        let all = if hop == 0 { own.max(interface) } else { own };
+        self.packets[packet].tail_at = self.now + all + link.delay.0;
+        if let (Some(before), None) = (hop.checked_sub(1), self.store()) {
+            // It is read as fast as it came over its link, or goes.
+            let Hop { link, channel, .. } = self.packets[packet].route[before];
+            let read = all.min(time_for(wire, self.network.links[link].rate.0));
+            self.plan(read, Happening::HasBeenRead { link, channel, packet });
+        }
         let switch = self.network.config.switch.delay.0;
-        self.wires[next].sending = Some((packet, self.now + longest));
-        self.plan(longest, Happening::TailSent { packet, hop });
+        self.wires[next].sending = Some((packet, self.now + all));
+        self.plan(all, Happening::TailSent { packet, hop });
         match (link.to, self.store()) {
-            (LinkEnd::Endpoint(_), _) => self.plan(longest + link.delay.0, Happening::TailThere { packet, hop }),
-            (LinkEnd::Switch(_), Some(_)) => self.plan(longest + link.delay.0 + switch, Happening::Ask { packet }),
+            (LinkEnd::Endpoint(_), _) => self.plan(all + link.delay.0, Happening::TailThere { packet, hop }),
+            (LinkEnd::Switch(_), Some(_)) => self.plan(all + link.delay.0 + switch, Happening::Ask { packet }),
             (LinkEnd::Switch(_), None) => {
                 self.plan(byte_time(link.rate.0) + link.delay.0, Happening::HeadThere { packet, hop })
             }
@@ -175,23 +177,55 @@ impl World<'_> {
         self.packets[packet].route.last().map_or((0, 0), |hop| (hop.link, hop.channel))
     }
 
+    /// Time from which the switch can send the packet, whose head came at `head_at`. The last byte must be there before it is
+    /// sent at the pace of the fastest link that the packet may take.
+    pub(super) fn ready_at(&self, packet: usize, head_at: u64) -> u64 {
+        let switch = self.network.config.switch.delay.0;
+        if self.slack().is_some() {
+            return head_at + switch;
+        }
+        let rate = self.ways(packet).iter().map(|&way| self.network.link(way).rate.0).max().expect("there is a way");
+        let last_byte_after = time_for(self.packets[packet].probe.wire.into(), rate).saturating_sub(byte_time(rate));
+        (head_at + switch).max((self.packets[packet].tail_at + switch).saturating_sub(last_byte_after))
+    }
+
+    /// The links that the packet may take from its switch.
+    fn ways(&self, packet: usize) -> &[LinkId] {
+        let before = &self.network.links[self.packets[packet].route.last().expect("it is in a switch").link];
+        let switch = before.to.switch().expect("a packet at a host goes nowhere");
+        self.routes.candidates(switch, self.packets[packet].probe.to)
+    }
+
     /// The link that the packet takes next, and in which channel.
     fn next_link(&self, packet: usize) -> (usize, usize) {
         let Probe { from, to, .. } = self.packets[packet].probe;
         let Some(hop) = self.packets[packet].route.last() else {
-            return (self.network.endpoint(from).up.0 as usize, 0);
+            return (self.network.endpoint(from).up.0 as usize, self.channel_of_destination(packet).unwrap_or(0));
         };
         let before = &self.network.links[hop.link];
-        let switch = before.to.switch().expect("a packet at a host goes nowhere");
-        let ways = self.routes.candidates(switch, to);
+        let ways = self.ways(packet);
         let (Routing::Fixed { spread } | Routing::DimensionOrder { spread, .. }) = self.network.config.routing else {
             panic!("only fixed ways can be compared")
         };
         let LinkId(next) = ways[spread.index(self.network, self.seed, from, to, 0, ways[0]) as usize % ways.len()];
         let after = &self.network.links[next as usize];
-        let kept = if before.dimension == after.dimension { hop.channel } else { 0 };
-        let last = usize::from(self.network.config.flow.virtual_channels()) - 1;
-        (next as usize, (kept + usize::from(after.dateline)).min(last))
+        let channel = match self.network.config.channel_rule() {
+            ChannelRule::Hop => self.packets[packet].route.len() - 1,
+            ChannelRule::Dateline if before.dimension == after.dimension => hop.channel + usize::from(after.dateline),
+            ChannelRule::Dateline => usize::from(after.dateline),
+            _ => self.channel_of_destination(packet).expect("only these rules can be compared"),
+        };
+        (next as usize, channel.min(self.channels() - 1))
+    }
+
+    /// The channel that the packet has everywhere, if its destination decides.
+    fn channel_of_destination(&self, packet: usize) -> Option<usize> {
+        let of_destination = self.network.config.channel_rule() == ChannelRule::Destination;
+        of_destination.then(|| usize::from(self.packets[packet].probe.to.0) % self.channels())
+    }
+
+    fn channels(&self) -> usize {
+        self.network.config.flow.virtual_channels().into()
     }
 
     /// The time of a byte of this worm on any link: all links are alike, and the interface may be slower.

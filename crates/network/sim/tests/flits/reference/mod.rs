@@ -62,6 +62,8 @@ enum Happening {
     ByteThere { packet: usize, hop: usize },
     /// The sender of the hop learns that one more byte has left the buffer ahead.
     ByteKnown { packet: usize, hop: usize },
+    /// The packet has been read from the buffer, and the next one comes to its front.
+    HasBeenRead { link: usize, channel: usize, packet: usize },
     /// The first byte is there.
     HeadThere { packet: usize, hop: usize },
     /// The last byte has been sent.
@@ -81,8 +83,8 @@ struct Packet {
     route: Vec<Hop>,
     /// Time at which it asked for the next.
     asked: u64,
-    /// The longest time that all of it took anywhere so far.
-    longest: u64,
+    /// Time at which its last byte is or will be at the end of the link that it last took (all but wormhole).
+    tail_at: u64,
 }
 
 /// One link of a packet's route. The counts of bytes are those of a worm.
@@ -126,7 +128,7 @@ impl<'n> World<'n> {
         for (place, probe) in probes.iter().enumerate() {
             to_send[usize::from(probe.from.0)].push_back(place);
         }
-        let packet = |&probe: &Probe| Packet { probe, route: Vec::new(), asked: 0, longest: 0 };
+        let packet = |&probe: &Probe| Packet { probe, route: Vec::new(), asked: 0, tail_at: 0 };
         let channels = usize::from(network.config.flow.virtual_channels());
         Self {
             network,
@@ -173,6 +175,7 @@ impl<'n> World<'n> {
             Happening::ByteSent { packet, hop } => self.byte_sent(packet, hop),
             Happening::ByteThere { packet, hop } => self.byte_there(packet, hop),
             Happening::ByteKnown { packet, hop } => self.byte_known(packet, hop),
+            Happening::HasBeenRead { link, channel, packet } => self.bring_next(link, channel, packet),
             Happening::HeadThere { packet, hop } => self.head_there(packet, hop),
             Happening::TailSent { packet, hop } => self.tail_sent(packet, hop),
             Happening::TailThere { packet, hop } => self.tail_there(packet, hop),

@@ -75,7 +75,7 @@ impl World<'_> {
         let (link, channel) = (here.link, here.channel);
         let at_switch = matches!(self.network.links[link].to, LinkEnd::Switch(_));
         if at_switch && self.buffers[link][channel].packets[0] == packet {
-            self.plan(self.network.config.switch.delay.0, Happening::Ask { packet });
+            self.plan(self.ready_at(packet, self.now) - self.now, Happening::Ask { packet });
         }
     }
 
@@ -93,15 +93,22 @@ impl World<'_> {
     fn leave_buffer(&mut self, packet: usize, hop: usize) {
         let before = &self.packets[packet].route[hop];
         let (link, channel, amount) = (before.link, before.channel, self.amount(packet));
-        let buffer = &mut self.buffers[link][channel];
-        assert_eq!(buffer.packets.pop_front(), Some(packet), "the first of a buffer leaves it");
-        let next = buffer.packets.front().copied();
+        if self.slack().is_some() {
+            self.bring_next(link, channel, packet);
+        }
         self.plan(self.reaction(), Happening::Room { link, channel, amount });
+    }
+
+    /// The packet behind this one is the first of the buffer.
+    pub(super) fn bring_next(&mut self, link: usize, channel: usize, packet: usize) {
+        let buffer = &mut self.buffers[link][channel];
+        assert_eq!(buffer.packets.pop_front(), Some(packet), "the first of a buffer is read");
+        let next = buffer.packets.front().copied();
         if let Some(next) = next
             && let Some(hop) = self.packets[next].route.last().filter(|hop| hop.head_there)
         {
             // The switch has looked at the head since it came.
-            let ready = hop.head_at + self.network.config.switch.delay.0;
+            let ready = self.ready_at(next, hop.head_at);
             self.plan(ready.saturating_sub(self.now), Happening::Ask { packet: next });
         }
     }
