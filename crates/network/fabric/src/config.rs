@@ -95,6 +95,22 @@ pub enum Topology {
         /// Parallel links between neighbours.
         links: u16,
     },
+    /// Groups of switches: each switch is joined to all others of its group, and each group to all others (Kim, Dally, Scott and
+    /// Abts, Technology-Driven, Highly-Scalable Dragonfly Topology, ISCA 2008).
+    Dragonfly {
+        /// Number of groups.
+        groups: u16,
+        /// Switches in a group.
+        routers: u16,
+        /// Ports for hosts on each switch.
+        terminals: u16,
+        /// Links of each switch to other groups. All groups are joined by the same number of links, as many as there are.
+        global: u16,
+        /// Rate of the links between groups; that of all links by default.
+        global_rate: Option<Bandwidth>,
+        /// Delay of the links between groups; that of all links by default.
+        global_delay: Option<Span>,
+    },
     /// A root switch and leaves below it, each joined to the root by a trunk.
     Tree {
         /// Number of leaf switches.
@@ -268,6 +284,12 @@ pub enum Routing {
     },
     /// Any free link of the equal routes, at every switch.
     Adaptive,
+    /// Over another group, drawn for each packet between two groups of a dragonfly (Valiant, A Scheme for Fast Parallel
+    /// Communication, SIAM Journal on Computing 11, 1982).
+    Valiant,
+    /// The minimal route of a dragonfly, or that over another group if the queue of its first link times its hops is shorter
+    /// (UGAL-L: Singh, Load-Balanced Routing in Interconnection Networks, Stanford 2005).
+    Ugal,
     /// Along the rows first, then along the columns, then through the layers; for grid and torus.
     DimensionOrder {
         /// The distribution of pairs over parallel links.
@@ -605,6 +627,7 @@ impl Topology {
             Self::Butterfly { .. } => "butterfly",
             Self::Grid { .. } => "grid",
             Self::Torus { .. } => "torus",
+            Self::Dragonfly { .. } => "dragonfly",
             Self::Tree { .. } => "tree",
             Self::Explicit { .. } => "explicit",
         }

@@ -1,19 +1,25 @@
 //! Distances from each switch to each switch that hosts receive from, over the links that the routing allows.
 
-use crate::{EndpointId, LinkId, Network, Routing, SwitchId, Ties, Topology};
+use crate::{EndpointId, GLOBAL, LinkId, Network, Routing, SwitchId, Ties, Topology};
 use std::{cmp::Ordering, collections::VecDeque};
 
 /// Larger than any distance.
 const NO_ROUTE: u16 = u16::MAX;
+
+/// The length of a link between two groups of a dragonfly: two of them are longer than one with a link in each group, so that
+/// a minimal route has one at most.
+const GLOBAL_LENGTH: u16 = 3;
 
 /// A usable link between two switches, seen from one of them.
 #[derive(Clone, Copy)]
 struct Neighbour {
     link: LinkId,
     switch: SwitchId,
+    /// In hops.
+    length: u16,
 }
 
-/// The hops from every switch to every destination switch.
+/// The lengths of the shortest routes from every switch to every destination switch, in hops.
 pub(crate) struct Distances {
     /// Per switch the usable outputs to other switches, in the order of the ports.
     outputs: Vec<Vec<Neighbour>>,
@@ -22,7 +28,7 @@ pub(crate) struct Distances {
     destinations: Vec<SwitchId>,
     /// For each port of a host the index of its switch among the destinations.
     destination_of: Vec<u16>,
-    /// Per destination and switch the hops, or [`NO_ROUTE`].
+    /// Per destination and switch the length of the route, or [`NO_ROUTE`].
     hops: Vec<u16>,
 }
 
@@ -56,26 +62,38 @@ impl Distances {
             return Vec::new();
         }
         let nearer = |next: &&Neighbour| {
-            hops[usize::from(next.switch.0)] < here && self.rule.allows(switch, next.switch, self.destinations[to])
+            let beyond = hops[usize::from(next.switch.0)];
+            beyond < here
+                && here - beyond == next.length
+                && self.rule.allows(switch, next.switch, self.destinations[to])
         };
         self.outputs[usize::from(switch.0)].iter().filter(nearer).map(|next| next.link).collect()
     }
 
-    /// Breadth first from the destination against the direction of the links.
+    /// The nearest switches first, from the destination against the direction of the links.
     fn measure(&mut self, inputs: &[Vec<Neighbour>], to: SwitchId) {
         let begin = self.hops.len();
         self.hops.resize(begin + inputs.len(), NO_ROUTE);
         let hops = &mut self.hops[begin..];
         hops[usize::from(to.0)] = 0;
-        let mut open = VecDeque::from([to]);
-        while let Some(switch) = open.pop_front() {
-            for before in &inputs[usize::from(switch.0)] {
-                let place = usize::from(before.switch.0);
-                if hops[place] == NO_ROUTE && self.rule.allows(before.switch, switch, to) {
-                    hops[place] = hops[usize::from(switch.0)] + 1;
-                    open.push_back(before.switch);
+        // The switches at this distance, and at the next ones.
+        let mut rounds = [vec![to], Vec::new(), Vec::new(), Vec::new()];
+        let mut here = 0;
+        while rounds.iter().any(|round| !round.is_empty()) {
+            for switch in std::mem::take(&mut rounds[0]) {
+                if hops[usize::from(switch.0)] < here {
+                    continue;
+                }
+                for before in &inputs[usize::from(switch.0)] {
+                    let (place, distance) = (usize::from(before.switch.0), here + before.length);
+                    if distance < hops[place] && self.rule.allows(before.switch, switch, to) {
+                        hops[place] = distance;
+                        rounds[usize::from(before.length)].push(before.switch);
+                    }
                 }
             }
+            rounds.rotate_left(1);
+            here += 1;
         }
     }
 }
@@ -83,9 +101,11 @@ impl Distances {
 /// The usable outputs and inputs of every switch that lead to and come from other switches.
 fn neighbours(network: &Network, usable: &[bool]) -> (Vec<Vec<Neighbour>>, Vec<Vec<Neighbour>>) {
     let usable = |link: &&LinkId| usable[link.0 as usize];
+    let is_dragonfly = matches!(network.config.topology, Topology::Dragonfly { .. });
     let beyond = |link: LinkId, out: bool| {
         let end = if out { network.link(link).to } else { network.link(link).from };
-        end.switch().map(|switch| Neighbour { link, switch })
+        let length = if is_dragonfly && network.link(link).dimension == GLOBAL { GLOBAL_LENGTH } else { 1 };
+        end.switch().map(|switch| Neighbour { link, switch, length })
     };
     let of = |links: &[LinkId], out| links.iter().filter(usable).filter_map(|&link| beyond(link, out)).collect();
     let switches = &network.switches;

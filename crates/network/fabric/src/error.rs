@@ -37,6 +37,22 @@ pub enum NetworkError {
         /// Ports per host.
         ports: u8,
     },
+    /// A group of a dragonfly has fewer links than there are other groups.
+    #[error("{links} links of a group cannot join it to {} other groups", groups - 1)]
+    TooFewGlobalLinks {
+        /// Links of a group to other groups.
+        links: u32,
+        /// Number of groups.
+        groups: u16,
+    },
+    /// Packets could wait for each other in a ring.
+    #[error("{routes} can wait for each other in a ring: {least} virtual channels by hop rule that out")]
+    RoutesCanWait {
+        /// Name of the routes.
+        routes: &'static str,
+        /// Fewest channels without a ring.
+        least: u8,
+    },
     /// A listed switch has an invalid name.
     #[error("a switch cannot have the name {name:?}")]
     SwitchName {
@@ -142,6 +158,10 @@ impl NetworkError {
             Self::TooMany { most, .. } => format!("make it {most} or fewer"),
             Self::OddRadix { radix } => format!("use an even radix, such as {}", u32::from(*radix) + 1),
             Self::NotDivisible { what, ports, .. } => format!("make the number of {what} a multiple of {ports}, or change nic.ports"),
+            Self::TooFewGlobalLinks { .. } => "increase topology.routers or topology.global, or use fewer groups".to_owned(),
+            Self::RoutesCanWait { least, .. } => {
+                format!("use flow.type = \"cut-through\" with virtual_channels = {least}, or flow.full = \"drop\"")
+            }
             Self::SwitchName { .. } => {
                 "use a name with no '>' and no '.' that is not empty and not one of h0, h1, ..., which are ports of hosts".to_owned()
             }

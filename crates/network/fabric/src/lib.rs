@@ -40,6 +40,7 @@ pub use config::{
     Spread, SwitchConfig, Ties, Topology, WhenFull,
 };
 pub use error::NetworkError;
+use network::GLOBAL;
 pub use network::{Endpoint, EndpointId, FaultTarget, LinkEnd, LinkId, Network, NetworkLink, Switch, SwitchId};
 pub use presets::{Preset, preset, presets};
 pub use routes::Routes;

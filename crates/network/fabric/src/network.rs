@@ -1,11 +1,14 @@
 //! A network as a graph: built once, read by the simulator.
 
-use crate::{ChannelRule, NetworkConfig, NetworkError, settings, topology};
+use crate::{ChannelRule, NetworkConfig, NetworkError, Topology, settings, topology};
 use evb_core::{Bandwidth, Span};
 
 /// A switch, by its index in [`Network::switches`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SwitchId(pub u16);
+
+/// The dimension of the links between the groups of a dragonfly.
+pub(crate) const GLOBAL: u8 = 1;
 
 /// One direction of a link, by its index in [`Network::links`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -163,6 +166,15 @@ impl Network {
         match end {
             LinkEnd::Switch(switch) => self.switch(switch).name.clone(),
             LinkEnd::Endpoint(endpoint) => self.config.endpoint_name(endpoint),
+        }
+    }
+
+    /// The group of a switch of a dragonfly; `None` in any other topology.
+    #[inline]
+    pub fn group(&self, switch: SwitchId) -> Option<u16> {
+        match self.config.topology {
+            Topology::Dragonfly { routers, .. } => Some(switch.0 / routers),
+            _ => None,
         }
     }
 

@@ -1,6 +1,9 @@
 //! Checks of the settings of a network, each by itself and together.
 
-use crate::{Control, Flow, LinkEnd, Network, NetworkConfig, NetworkError, NetworkLink, NicConfig, Routing, Topology};
+use crate::{
+    ChannelRule, Control, Flow, LinkEnd, Network, NetworkConfig, NetworkError, NetworkLink, NicConfig, Routing,
+    Topology, WhenFull,
+};
 use evb_core::{Bandwidth, ByteCount, Span};
 
 /// Most ports of a network interface.
@@ -17,6 +20,9 @@ pub(crate) fn check(config: &NetworkConfig) -> Result<(), NetworkError> {
     above_zero("link.rate", config.link.rate.0)?;
     if let Topology::Clos { uplink: Some(rate), .. } | Topology::Tree { uplink: Some(rate), .. } = &config.topology {
         above_zero("topology.uplink", rate.0)?;
+    }
+    if let Topology::Dragonfly { global_rate: Some(rate), .. } = &config.topology {
+        above_zero("topology.global_rate", rate.0)?;
     }
     if let Topology::Explicit { links, .. } = &config.topology {
         links.iter().filter_map(|link| link.rate).try_for_each(|rate| above_zero("the rate of a link", rate.0))?;
@@ -81,6 +87,9 @@ fn check_routing(config: &NetworkConfig) -> Result<(), NetworkError> {
             Routing::DimensionOrder { .. } | Routing::AdaptiveDimensionOrder,
             Topology::Grid { .. } | Topology::Torus { .. },
         ) => None,
+        (Routing::Valiant | Routing::Ugal, Topology::Dragonfly { .. }) => None,
+        (Routing::Valiant, _) => Some("valiant"),
+        (Routing::Ugal, _) => Some("ugal"),
         (Routing::DimensionOrder { .. }, _) => Some("dimension-order"),
         (Routing::AdaptiveDimensionOrder, _) => Some("adaptive-dimension-order"),
         (Routing::SpanningTree, Topology::Butterfly { .. }) => Some("spanning-tree"),
@@ -90,7 +99,29 @@ fn check_routing(config: &NetworkConfig) -> Result<(), NetworkError> {
         }
         _ => None,
     };
-    unsuitable.map_or(Ok(()), |routing| Err(NetworkError::UnsuitableRouting { routing, topology: topology.kind() }))
+    if let Some(routing) = unsuitable {
+        return Err(NetworkError::UnsuitableRouting { routing, topology: topology.kind() });
+    }
+    check_channels(config)
+}
+
+/// Checks that the routes of a dragonfly cannot wait for each other in a ring. Minimal ones have three links between switches at
+/// most, those over another group five.
+fn check_channels(config: &NetworkConfig) -> Result<(), NetworkError> {
+    let (routes, least) = match (&config.topology, config.routing) {
+        (Topology::Dragonfly { .. }, Routing::Valiant | Routing::Ugal) => ("routes over another group", 5),
+        (Topology::Dragonfly { .. }, Routing::SpanningTree | Routing::Learning { .. }) => return Ok(()),
+        (Topology::Dragonfly { .. }, _) => ("minimal routes of a dragonfly", 3),
+        _ => return Ok(()),
+    };
+    let is_safe = match config.flow {
+        Flow::CutThrough { virtual_channels, .. } => {
+            virtual_channels >= least && config.channel_rule() == ChannelRule::Hop
+        }
+        Flow::StoreAndForward { full, .. } => full == WhenFull::Drop,
+        Flow::Wormhole { .. } => false,
+    };
+    if is_safe { Ok(()) } else { Err(NetworkError::RoutesCanWait { routes, least }) }
 }
 
 fn above_zero(what: &'static str, number: u64) -> Result<(), NetworkError> {

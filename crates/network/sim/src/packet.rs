@@ -78,8 +78,9 @@ pub(crate) struct Packet {
     pub(crate) blocked: bool,
     /// What it carries.
     pub(crate) load: Load,
-    /// The routes that its sender knew, by number.
-    pub(crate) view: u16,
+    /// The routes that its sender knew, by number; or 1 and the number of the group that it goes to first
+    /// (dragonfly).
+    pub(crate) route: u16,
     /// A number that its choice among equal routes depends on, beside its ends.
     pub(crate) variant: u32,
     /// Links taken so far.
@@ -116,7 +117,7 @@ impl Packet {
             corrupted: false,
             blocked: false,
             load: Load::Message,
-            view: 0,
+            route: 0,
             variant: 0,
             hops: 0,
             left: 0,

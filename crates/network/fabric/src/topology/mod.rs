@@ -3,6 +3,7 @@
 mod butterfly;
 mod clos;
 mod crossbar;
+mod dragonfly;
 mod explicit;
 mod fat_tree;
 mod grid;
@@ -17,6 +18,10 @@ pub(crate) fn build(config: &NetworkConfig) -> Result<Network, NetworkError> {
             let layers =
                 clos::Layers { leaves: *leaves, ports_per_leaf: *ports_per_leaf, spines: *spines, links: *links };
             clos::build(config, &layers, *uplink)
+        }
+        &Topology::Dragonfly { groups, routers, terminals, global, global_rate, global_delay } => {
+            let groups = dragonfly::Groups { groups, routers, terminals, global };
+            dragonfly::build(config, &groups, global_rate, global_delay)
         }
         Topology::Tree { leaves, ports_per_leaf, trunk, uplink } => {
             let layers = clos::Layers { leaves: *leaves, ports_per_leaf: *ports_per_leaf, spines: 1, links: *trunk };

@@ -175,3 +175,68 @@ fn times_of_bytes_are_rounded_and_exact() {
     assert_eq!(link.rate.time_for(u64::MAX), Span(u64::MAX));
     assert_eq!(network.config.nic.wire_size(ByteCount(10)), ByteCount(18));
 }
+
+fn dragonfly(groups: u16, routers: u16, terminals: u16, global: u16) -> Topology {
+    Topology::Dragonfly { groups, routers, terminals, global, global_rate: None, global_delay: Some(Span(7)) }
+}
+
+fn dragonfly_network(topology: Topology, channels: u8, routing: Routing) -> Result<Network, NetworkError> {
+    Network::build(&NetworkConfig { flow: cut_through(channels), routing, ..config(topology) })
+}
+
+const FIXED: Routing = Routing::Fixed { spread: Spread::Destination };
+
+#[test]
+fn groups_of_a_dragonfly_are_joined_by_equally_many_links() {
+    for (topology, between) in [(dragonfly(9, 4, 2, 2), 1), (dragonfly(4, 3, 1, 2), 2), (dragonfly(1, 4, 2, 1), 0)] {
+        let network = dragonfly_network(topology.clone(), 3, FIXED).expect("it is good");
+        let Topology::Dragonfly { groups, routers, terminals, .. } = topology else { unreachable!() };
+        let [groups, routers, terminals] = [groups, routers, terminals].map(usize::from);
+        let switches = groups * routers;
+        let links = 2 * switches * terminals + switches * (routers - 1) + groups * (groups - 1) * between;
+        assert_eq!(counts(&network), [switches * terminals, switches, links]);
+        let group = |end: LinkEnd| end.switch().and_then(|switch| network.group(switch));
+        let is_global = |link: &&NetworkLink| group(link.from).is_some() && group(link.from) != group(link.to);
+        let global: Vec<_> = network.links.iter().filter(|link| is_global(link) && group(link.to).is_some()).collect();
+        assert_eq!(global.len(), groups * (groups - 1) * between);
+        assert!(global.iter().all(|link| link.delay == Span(7)));
+    }
+}
+
+/// No minimal route of a dragonfly has more than one link between groups, though two may be as short.
+#[test]
+fn minimal_routes_of_a_dragonfly_have_one_link_between_groups() {
+    let network = dragonfly_network(dragonfly(9, 4, 2, 2), 3, FIXED).expect("it is good");
+    let routes = all_routes(&network);
+    for from in 0..72 {
+        for to in (0..72).filter(|&to| to != from) {
+            let (mut at, last) = (network.switch_into(EndpointId(from)), network.switch_out_of(EndpointId(to)));
+            let (mut hops, mut groups) = (0, vec![network.group(at)]);
+            while at != last {
+                let [link] = routes.candidates(at, EndpointId(to)) else { panic!("one link joins two groups") };
+                at = network.link(*link).to.switch().expect("a switch is next");
+                groups.push(network.group(at));
+                hops += 1;
+            }
+            groups.dedup();
+            assert!(hops <= 3 && groups.len() <= 2, "h{from} to h{to}: {hops} hops over {groups:?}");
+        }
+    }
+    assert_eq!(network.cyclic_dependency(&routes), None);
+}
+
+#[test]
+fn a_dragonfly_that_could_block_itself_is_rejected() {
+    let refused = |topology, channels, routing| dragonfly_network(topology, channels, routing).map(|_| ()).unwrap_err();
+    let small = || dragonfly(9, 4, 2, 2);
+    let minimal = NetworkError::RoutesCanWait { routes: "minimal routes of a dragonfly", least: 3 };
+    assert_eq!(refused(small(), 2, FIXED), minimal);
+    assert_eq!(refused(small(), 2, Routing::Adaptive), minimal);
+    let other = NetworkError::RoutesCanWait { routes: "routes over another group", least: 5 };
+    assert_eq!(refused(small(), 4, Routing::Valiant), other);
+    assert_eq!(refused(small(), 4, Routing::Ugal), other);
+    assert_eq!(refused(dragonfly(10, 4, 2, 2), 3, FIXED), NetworkError::TooFewGlobalLinks { links: 8, groups: 10 });
+    let clos = refused(clos(2, 2, 2, 1), 5, Routing::Ugal);
+    assert_eq!(clos, NetworkError::UnsuitableRouting { routing: "ugal", topology: "clos" });
+    assert!(dragonfly_network(small(), 5, Routing::Ugal).is_ok());
+}

@@ -119,6 +119,25 @@ impl Credit {
         }
     }
 
+    /// Bytes that are known to be free at `now`.
+    pub(super) fn free_at(&self, now: Time) -> u32 {
+        let mut free = self.free;
+        for (time, bytes, count, spacing) in self.portions().take_while(|&(time, ..)| time <= now) {
+            let come = now.since(time).0.checked_div(spacing.0).map_or(count, |gone| count.min(gone as u32 + 1));
+            free += bytes * come;
+        }
+        free
+    }
+
+    /// The portions that come back later: the time of the first of them, their bytes, their number and their spacing.
+    fn portions(&self) -> impl Iterator<Item = (Time, u32, u32, Span)> {
+        let (more, spacing) = self.later.as_ref().map_or((0, Span::ZERO), |later| (later.more, later.spacing));
+        let oldest = (self.bytes > 0).then_some((self.time, self.bytes, more + 1, spacing));
+        let others = self.later.iter().flat_map(|later| &later.others);
+        let others = others.map(|portions| (portions.time, portions.bytes, portions.count, portions.spacing));
+        oldest.into_iter().chain(others)
+    }
+
     /// Takes `count` portions, one after the other from `first` on, each when all has come back that is free by then;
     /// returns the fewest bytes that were free after one of them.
     pub(super) fn take_evenly(&mut self, first: Time, spacing: Span, count: u32, bytes: u32) -> u32 {
@@ -165,11 +184,7 @@ impl Credit {
     /// Time at which more than the oldest portion will have come back.
     fn room_later(&self, need: u32) -> Time {
         let mut missing = need - self.free;
-        let (more, spacing) = self.later.as_ref().map_or((0, Span::ZERO), |later| (later.more, later.spacing));
-        let oldest = (self.time, self.bytes, more + 1, spacing);
-        let later = self.later.iter().flat_map(|later| &later.others);
-        let others = later.map(|portions| (portions.time, portions.bytes, portions.count, portions.spacing));
-        for (time, bytes, count, spacing) in std::iter::once(oldest).chain(others) {
+        for (time, bytes, count, spacing) in self.portions() {
             let needed = missing.div_ceil(bytes);
             if needed <= count {
                 return time + spacing * u64::from(needed - 1);

@@ -7,7 +7,7 @@ pub(super) use trains::Sequence;
 use super::{
     Net, UNKNOWN,
     credit::Credit,
-    lane::Contents,
+    lane::{Contents, Lane},
     links::{Ends, Links},
     worm::Wormhole,
 };
@@ -170,6 +170,19 @@ impl Net {
             }
             Contents::Store { .. } => Time::ZERO,
         }
+    }
+
+    /// Bytes that lie in the buffers behind a link, as its sender knows, or wait for it.
+    pub(super) fn load(&self, link: LinkId) -> u64 {
+        let port = &self.links[link];
+        let Discipline::CutThrough { buffer, .. } = self.flow.discipline else { return self.counts[link].queued };
+        let waiting: u64 = port.waiting.iter().map(|one| u64::from(one.wire)).sum();
+        let now = self.queue.now();
+        let held = |lane: &Lane| match &lane.contents {
+            Contents::Bytes(credit) => buffer - credit.free_at(now),
+            Contents::Places(_) | Contents::Store { .. } => 0,
+        };
+        waiting + self.links.lanes(link).map(|lane| u64::from(held(lane))).sum::<u64>()
     }
 
     /// Takes a packet's bytes of a buffer (cut-through); returns the number of bytes taken then.

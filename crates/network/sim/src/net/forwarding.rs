@@ -14,7 +14,7 @@ impl Net {
     /// Passes a packet to the network interface of its sender, which requests its link at `at`.
     pub(crate) fn send(&mut self, at: Time, mut packet: Packet) -> PacketId {
         packet.pace = self.interface_pace(packet.wire);
-        packet.view = self.router.view(packet.from);
+        packet.route = self.router.view(packet.from);
         let id = self.packets.insert(packet);
         self.plan(at, NetEvent::Request(id));
         self.trace.send(at, id, &self.packets[id]);
@@ -71,6 +71,9 @@ impl Net {
     pub(super) fn route(&mut self, id: PacketId) {
         if self.has_rules {
             return self.route_by_rules(id);
+        }
+        if self.router.takes_detours() {
+            return self.route_over_groups(id);
         }
         let packet = &self.packets[id];
         let switch = self.links.switch_of(packet.lane);

@@ -59,9 +59,11 @@ impl Net {
     fn fastest_output(&self, id: PacketId) -> Option<Class> {
         let packet = &self.packets[id];
         let turn = (packet.load == Load::SourceRouted).then(|| self.next_turn(id));
+        let switch = self.links.switch_of(packet.lane);
         let outputs = match &turn {
             Some(link) => link.as_slice(),
-            None => self.router.outputs_of(packet.view, self.links.switch_of(packet.lane), packet.to),
+            None if self.router.takes_detours() => &self.network.switch(switch).outputs,
+            None => self.router.outputs_of(packet.route, switch, packet.to),
         };
         outputs.iter().map(|&link| self.links.class(link)).max_by_key(|class| class.rate)
     }

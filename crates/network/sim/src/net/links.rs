@@ -154,6 +154,17 @@ impl Links {
         lane.0 & ((1 << self.shift) - 1)
     }
 
+    /// True if the link that a lane is at the end of comes from a host.
+    #[inline]
+    pub(super) fn is_from_host(&self, lane: LaneId) -> bool {
+        self[self.link_of(lane)].kind == LinkKind::Up
+    }
+
+    /// The buffers at the end of a link.
+    pub(super) fn lanes(&self, link: LinkId) -> impl Iterator<Item = &Lane> {
+        (0..self.channels as u8).map(move |channel| &self[self.lane(link, channel)])
+    }
+
     /// The switch that a lane is an input of.
     #[inline]
     pub(super) fn switch_of(&self, lane: LaneId) -> SwitchId {

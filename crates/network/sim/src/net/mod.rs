@@ -23,6 +23,7 @@ mod bridges;
 mod counts;
 mod credit;
 mod deadlock;
+mod detours;
 mod faults;
 mod flow_control;
 mod forwarding;
@@ -87,6 +88,8 @@ pub(crate) struct Net {
     links: Links,
     flow: FlowControl,
     router: Router,
+    /// A port of a host in each group of a dragonfly.
+    group_ports: Vec<EndpointId>,
     arbiter: Arbiter,
     faults: Faults,
     /// Switches may have to hold packets that go out faster than they come in.
@@ -136,6 +139,7 @@ impl Net {
             has_rules: matches!(network.config.routing, Routing::Learning { .. }),
             bridges: Bridges::of(&network, &router.routes),
             router,
+            group_ports: detours::ports_of_groups(&network),
             arbiter: Arbiter::new(switch.arbitration, priorities, &network, channels),
             faults: Faults::new(network.links.len()),
             holds,

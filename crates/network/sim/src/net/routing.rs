@@ -73,10 +73,23 @@ impl Router {
             Routing::Random
             | Routing::Dispersive { .. }
             | Routing::Adaptive
+            | Routing::Valiant
+            | Routing::Ugal
             | Routing::AdaptiveDimensionOrder
             | Routing::Learning { .. } => false,
         };
         is_fixed && network.cyclic_dependency(&self.routes).is_none()
+    }
+
+    /// True if packets may go over another group of a dragonfly.
+    #[inline]
+    pub(super) fn takes_detours(&self) -> bool {
+        matches!(self.routing, Routing::Valiant | Routing::Ugal)
+    }
+
+    /// True if packets between two groups go over another one in any case.
+    pub(super) fn always_takes_detours(&self) -> bool {
+        self.routing == Routing::Valiant
     }
 
     /// The links that a packet may take from a switch.
@@ -137,6 +150,8 @@ impl Router {
             | Routing::Learning { .. }
             | Routing::Ecmp
             | Routing::Adaptive
+            | Routing::Valiant
+            | Routing::Ugal
             | Routing::AdaptiveDimensionOrder => Spread::Pair,
         };
         let index = spread.index(network, self.seed, from, to, variant, outputs[0]);

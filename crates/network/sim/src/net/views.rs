@@ -31,7 +31,7 @@ impl Net {
         if self.bridges.is_some() {
             return self.bridge(id);
         }
-        match self.router.outputs_of(packet.view, self.links.switch_of(packet.lane), packet.to).to_vec() {
+        match self.router.outputs_of(packet.route, self.links.switch_of(packet.lane), packet.to).to_vec() {
             ways if ways.is_empty() => self.lose(id),
             ways => self.request_one_of(id, &ways),
         }

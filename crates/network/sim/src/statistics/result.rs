@@ -219,6 +219,8 @@ fn routing(routing: Routing) -> &'static str {
         Routing::Random => "random",
         Routing::Dispersive { .. } => "dispersive",
         Routing::Adaptive => "adaptive",
+        Routing::Valiant => "valiant",
+        Routing::Ugal => "ugal",
         Routing::DimensionOrder { .. } => "dimension-order",
         Routing::AdaptiveDimensionOrder => "adaptive-dimension-order",
         Routing::SpanningTree => "spanning-tree",

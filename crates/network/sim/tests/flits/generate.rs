@@ -115,6 +115,7 @@ impl Generator {
             return Topology::Torus { width, height: self.number(1, 2), depth: 1, terminals, links: 1 };
         }
         match self.below(9) {
+            0 if kind == FlowKind::Cut && self.one_in(2) => self.dragonfly(),
             0 => Topology::Crossbar { ports: self.number(2, 8) },
             1 => Topology::Clos {
                 leaves: self.number(2, 4),
@@ -149,6 +150,19 @@ impl Generator {
                 uplink: self.other_rate(kind),
             },
             _ => self.explicit(kind),
+        }
+    }
+
+    /// At least as many links to other groups as there are of these.
+    fn dragonfly(&mut self) -> Topology {
+        let (routers, global) = (self.number(1, 3), self.number(1, 2));
+        Topology::Dragonfly {
+            groups: self.number(1, routers * global + 1),
+            routers,
+            terminals: self.number(1, 2),
+            global,
+            global_rate: self.other_rate(FlowKind::Cut),
+            global_delay: self.one_in(2).then(|| Span(self.time(20))),
         }
     }
 
@@ -229,6 +243,12 @@ impl Generator {
         };
         match kind {
             FlowKind::Worm => Flow::Wormhole { slack: ByteCount(self.least_slack(network, reaction) + room), reaction },
+            FlowKind::Cut if matches!(network.topology, Topology::Dragonfly { .. }) => Flow::CutThrough {
+                buffer: ByteCount(self.most + room),
+                reaction,
+                virtual_channels: self.number(3, 4) as u8,
+                channel: ChannelRule::Hop,
+            },
             FlowKind::Cut => Flow::CutThrough {
                 buffer: ByteCount(self.most + room),
                 reaction,

@@ -6,6 +6,7 @@ mod building;
 mod contention;
 mod cycles;
 mod disks;
+mod dragonflies;
 mod ethernet;
 mod faults;
 mod gather;

@@ -49,6 +49,19 @@ pub(super) static ROUTING: Choice<Make<Routing>> = choice(
         ),
         variant("adaptive", "any free link of the equal routes, at every switch", &[], |_| Routing::Adaptive),
         variant(
+            "valiant",
+            "over another group, drawn at random for each packet between two groups; for `dragonfly`",
+            &[],
+            |_| Routing::Valiant,
+        ),
+        variant(
+            "ugal",
+            "the minimal route, or one over another group if the queue of its first link times its hops is shorter \
+             (UGAL-L); for `dragonfly`",
+            &[],
+            |_| Routing::Ugal,
+        ),
+        variant(
             "dimension-order",
             "first along the rows, then along the columns, then through the layers; for `grid` and `torus`",
             &[

@@ -92,6 +92,26 @@ pub(super) static TOPOLOGY: Choice<Make<Topology>> = choice(
             }
         }),
         variant(
+            "dragonfly",
+            "groups of switches: each switch is linked to all others of its group, and each group to every other one",
+            &[
+                count("groups", PRESET, "groups"),
+                count("routers", PRESET, "switches in a group"),
+                count("terminals", PRESET, "ports for hosts on each switch"),
+                count("global", PRESET, "links of each switch to other groups, the same number to each of these"),
+                optional("global_rate", bandwidth(), "rate of the links between groups; that of all links by default"),
+                optional("global_delay", delay(), "delay of the links between groups; that of all links by default"),
+            ],
+            |view| Topology::Dragonfly {
+                groups: view.integer("groups"),
+                routers: view.integer("routers"),
+                terminals: view.integer("terminals"),
+                global: view.integer("global"),
+                global_rate: view.maybe_quantity("global_rate"),
+                global_delay: view.maybe_quantity("global_delay"),
+            },
+        ),
+        variant(
             "tree",
             "a root switch and leaves below it, each joined to the root by a trunk",
             &[LEAVES, PORTS_PER_LEAF, count("trunk", ONE, "parallel links from each leaf to the root"), UPLINK],
