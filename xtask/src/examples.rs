@@ -56,6 +56,7 @@ const EXAMPLES: &[Example] = &[
     simulation("crossbar-hol", &[]),
     example("demonstrator-random", &[]),
     simulation("demonstrator-sizes", &[]),
+    simulation("dragonfly", &[]),
     example("farm-overlap", &[]),
     example("gather", &["trigger.duration=\"200 ms\""]),
     example("hits", &["trigger.events=200"]),

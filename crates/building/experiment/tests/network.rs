@@ -132,6 +132,16 @@ fn every_topology_can_be_written() {
     assert_eq!(topology(keys), clos(rate));
     assert_eq!(topology("type = 'composite', edges = 3, ports_per_edge = 4, middles = 5, links = 2"), clos(None));
     assert_eq!(topology("type = 'fat-tree', radix = 4"), Topology::FatTree { radix: 4 });
+    let dragonfly = "type = 'dragonfly', groups = 9, routers = 4, terminals = 2, global = 2, global_delay = '100 ns'";
+    let expected = Topology::Dragonfly {
+        groups: 9,
+        routers: 4,
+        terminals: 2,
+        global: 2,
+        global_rate: None,
+        global_delay: Some(Span(100_000)),
+    };
+    assert_eq!(topology(&format!("{dragonfly} }}\nflow = {{ virtual_channels = 3")), expected);
     assert_eq!(topology("type = 'butterfly', radix = 2, stages = 3"), Topology::Butterfly { radix: 2, stages: 3 });
     let grid = "type = 'grid', width = 3, height = 4, terminals = 2, links = 5";
     assert_eq!(topology(grid), Topology::Grid { width: 3, height: 4, depth: 1, terminals: 2, links: 5 });
