@@ -184,6 +184,10 @@ pub enum Arbitration {
     Oldest,
     /// The input that got any output of the switch the longest time ago.
     LeastRecent,
+    /// Each input has a queue for each output, and sends one packet at a time. Free outputs grant one input each, in turn, and
+    /// each input accepts one of them, in turn, until nothing can be matched any more (McKeown, The iSLIP Scheduling Algorithm
+    /// for Input-Queued Switches, IEEE/ACM Transactions on Networking 7, 1999).
+    Islip,
 }
 
 /// The flow control: the fate of a packet that cannot move.

@@ -115,6 +115,9 @@ pub enum NetworkError {
         /// The kind of topology.
         topology: &'static str,
     },
+    /// Queues for each output at inputs that do not buffer whole packets, or in a switch that queues packets at outputs.
+    #[error("islip arbitration needs inputs that buffer whole packets, with cut-through flow")]
+    IslipNeedsInputBuffers,
     /// Learning bridges under a flow that does not store whole packets.
     #[error("learning bridges store whole packets, and this flow does not")]
     BridgesStorePackets,
@@ -173,6 +176,7 @@ impl NetworkError {
             Self::NotConnected { from, to } => format!("add a link between the part with {from} and the part with {to}"),
             Self::NoRoute { .. } => "add links, or use a routing that avoids the missing ones, such as adaptive".to_owned(),
             Self::UnsuitableRouting { routing: "dimension-order", .. } => "use a grid or a torus, or another routing".to_owned(),
+            Self::IslipNeedsInputBuffers => "use flow.type = \"cut-through\", or another arbitration".to_owned(),
             Self::BridgesStorePackets => "use flow.type = \"store-and-forward\", or routing.type = \"spanning-tree\"".to_owned(),
             Self::UnsuitableRouting { .. } => "use another routing, such as fixed".to_owned(),
             Self::SlackTooSmall { smallest, .. } => {

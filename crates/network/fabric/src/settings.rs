@@ -1,8 +1,8 @@
 //! Checks of the settings of a network, each by itself and together.
 
 use crate::{
-    ChannelRule, Control, Flow, LinkEnd, Network, NetworkConfig, NetworkError, NetworkLink, NicConfig, Routing,
-    Topology, WhenFull,
+    Arbitration, ChannelRule, Control, Flow, LinkEnd, Network, NetworkConfig, NetworkError, NetworkLink, NicConfig,
+    Routing, Topology, WhenFull,
 };
 use evb_core::{Bandwidth, ByteCount, Span};
 
@@ -62,6 +62,9 @@ fn check_nic(nic: &NicConfig) -> Result<(), NetworkError> {
 }
 
 fn check_flow(config: &NetworkConfig) -> Result<(), NetworkError> {
+    if config.switch.arbitration == Arbitration::Islip && !matches!(config.flow, Flow::CutThrough { .. }) {
+        return Err(NetworkError::IslipNeedsInputBuffers);
+    }
     match config.flow {
         Flow::Wormhole { slack, .. } => above_zero("flow.slack", slack.0),
         Flow::CutThrough { buffer, virtual_channels, .. } => {

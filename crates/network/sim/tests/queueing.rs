@@ -39,6 +39,30 @@ fn saturated_crossbars_have_the_known_throughput() {
     check_throughput(128, 1000, 58.58);
 }
 
+/// Queues for each output at the inputs, matched by iSLIP, carry all of it if they never run empty (McKeown 1999, section III);
+/// these hold 1000 packets for 16 outputs.
+#[test]
+fn inputs_with_a_queue_for_each_output_have_no_such_bound() {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
+    let (ports, packets) = (16, 4000);
+    let senders = (0..packets).flat_map(|_| 0..ports);
+    let probes: Vec<_> = senders.map(|from| probe(0, from, random.random_range(0..ports))).collect();
+    let buffer = ByteCount(1000 * SIZE);
+    let flow = Flow::CutThrough { buffer, reaction: Span::ZERO, virtual_channels: 1, channel: ChannelRule::Topology };
+    let share = |arbitration| {
+        let mut network = network(Topology::Crossbar { ports }, flow);
+        network.config.switch.arbitration = arbitration;
+        let outcome = send(network, &probes);
+        let (begin, end) = (packets * SIZE * BYTE / 4, packets * SIZE * BYTE * 3 / 4);
+        let times = outcome.delivered.into_iter().map(|at| at.expect("nothing is lost").0);
+        let delivered = times.filter(|at| (begin..end).contains(at)).count() as u64;
+        delivered as f64 * (SIZE * BYTE) as f64 / (f64::from(ports) * (end - begin) as f64)
+    };
+    let (one_queue, islip) = (share(Arbitration::RoundRobin), share(Arbitration::Islip));
+    println!("one queue {one_queue:.4}, iSLIP {islip:.4}");
+    assert!((0.58..0.62).contains(&one_queue) && islip > 0.95, "{one_queue} {islip}");
+}
+
 /// The standard error comes from 20 parts of the window. It must be well below the allowed difference.
 fn check_throughput(ports: u16, packets: u64, expected: f64) {
     const PARTS: u64 = 20;

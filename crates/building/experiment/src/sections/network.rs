@@ -76,6 +76,11 @@ static ARBITRATION: Words<Arbitration> = Words(&[
     word("round-robin", "the inputs in turn", Arbitration::RoundRobin),
     word("random", "drawn at random", Arbitration::Random),
     word("oldest", "the input that has waited longest", Arbitration::Oldest),
+    word(
+        "islip",
+        "a queue for each output at every input, and inputs and outputs matched in turn, iSLIP; `cut-through` only",
+        Arbitration::Islip,
+    ),
     word("least-recent", "the input that got any output of the switch the longest time ago", Arbitration::LeastRecent),
 ]);
 

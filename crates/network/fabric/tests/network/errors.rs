@@ -173,6 +173,15 @@ fn invalid_lists_of_switches_and_links_are_rejected() {
 }
 
 #[test]
+fn islip_without_input_buffers_is_rejected() {
+    let refused = refused_with(|config| {
+        config.switch.arbitration = Arbitration::Islip;
+        config.flow = store(100_000, 1);
+    });
+    assert_eq!(refused, NetworkError::IslipNeedsInputBuffers);
+}
+
+#[test]
 fn unsuitable_routing_is_rejected() {
     let routing = Routing::DimensionOrder { spread: Spread::Pair, ties: Ties::Alternate };
     let error = refused_with(|config| config.routing = routing);

@@ -57,14 +57,20 @@ impl Arbiter {
 
     /// True if the order at an output depends on the grants of other outputs.
     pub(super) fn looks_at_all_outputs(&self) -> bool {
-        self.policy == Arbitration::LeastRecent
+        matches!(self.policy, Arbitration::LeastRecent | Arbitration::Islip)
+    }
+
+    /// True if inputs have a queue for each output, and are matched with outputs.
+    #[inline]
+    pub(super) fn matches_inputs(&self) -> bool {
+        self.policy == Arbitration::Islip
     }
 
     /// The place of a packet among those that wait for a link, in the order of the arbitration: by lane, or by the time
     /// of the request, those of one time by lane.
     #[inline]
     fn place_among(&self, waiting: &[Waiting], packets: &Packets, one: &Waiting) -> usize {
-        if matches!(self.policy, Arbitration::RoundRobin | Arbitration::LeastRecent) {
+        if matches!(self.policy, Arbitration::RoundRobin | Arbitration::LeastRecent | Arbitration::Islip) {
             return waiting.partition_point(|other| other.lane <= one.lane);
         }
         let place = |one: &Waiting| (packets[one.id].since, one.lane);
@@ -106,7 +112,7 @@ impl Arbiter {
     #[inline]
     fn first(&self, port: &Port) -> usize {
         match self.policy {
-            Arbitration::RoundRobin => port.waiting.partition_point(|one| one.lane <= port.turn),
+            Arbitration::RoundRobin | Arbitration::Islip => port.waiting.partition_point(|one| one.lane <= port.turn),
             Arbitration::Oldest | Arbitration::Random | Arbitration::LeastRecent => 0,
         }
     }
@@ -116,7 +122,7 @@ impl Net {
     /// Adds a packet to those that wait for a link; returns their number.
     #[inline]
     pub(super) fn enlist(&mut self, link: LinkId, id: PacketId) -> u32 {
-        if self.flow.stores_whole_packets() {
+        if self.queues_by_output() {
             return self.enlist_in_queue(link, id);
         }
         self.add_to_waiting(link, id);
@@ -124,7 +130,14 @@ impl Net {
         self.links[link].waiting.len() as u32
     }
 
-    /// Adds a packet to the queue of an output (store and forward), where only the first one from each lane waits for its
+    /// True if packets from one input wait for several outputs at once: in the queues of these (store and forward), or in a
+    /// queue for each of them at the input.
+    #[inline]
+    pub(super) fn queues_by_output(&self) -> bool {
+        self.flow.stores_whole_packets() || self.arbiter.matches_inputs()
+    }
+
+    /// Adds a packet to the queue for an output, where only the first one from each lane waits for its
     /// turn: the time to choose does not depend on the length of the queue.
     fn enlist_in_queue(&mut self, link: LinkId, id: PacketId) -> u32 {
         let lane = self.packets[id].lane;
@@ -154,7 +167,7 @@ impl Net {
     #[inline]
     pub(super) fn take_waiting(&mut self, link: LinkId, place: usize) -> PacketId {
         let Waiting { id, .. } = self.links[link].waiting.remove(place);
-        if self.flow.stores_whole_packets() {
+        if self.queues_by_output() {
             self.bring_behind(link, id);
         }
         id

@@ -124,7 +124,7 @@ impl Net {
     /// The room behind a link.
     #[inline]
     pub(super) fn room(&mut self, link: LinkId) -> Room {
-        if !self.links.has_one_channel() {
+        if !self.links.has_one_channel() || self.arbiter.matches_inputs() {
             return Room::Depends;
         }
         let now = self.queue.now();
@@ -151,6 +151,13 @@ impl Net {
     /// Time from which a link, once it is free, may take a packet: at once, later, or [`UNKNOWN`].
     #[inline]
     pub(super) fn room_at(&mut self, link: LinkId, id: PacketId) -> Time {
+        let room = self.room_behind(link, id);
+        if self.arbiter.matches_inputs() { room.max(self.input_free_at(id)) } else { room }
+    }
+
+    /// Time from which there is room for a packet behind a link: at once, later, or [`UNKNOWN`].
+    #[inline]
+    fn room_behind(&mut self, link: LinkId, id: PacketId) -> Time {
         let packet = &self.packets[id];
         let channel = match self.flow.discipline {
             Discipline::Store { .. } => {
@@ -174,9 +181,8 @@ impl Net {
 
     /// Bytes that lie in the buffers behind a link, as its sender knows, or wait for it.
     pub(super) fn load(&self, link: LinkId) -> u64 {
-        let port = &self.links[link];
-        let Discipline::CutThrough { buffer, .. } = self.flow.discipline else { return self.counts[link].queued };
-        let waiting: u64 = port.waiting.iter().map(|one| u64::from(one.wire)).sum();
+        let waiting = self.counts[link].queued;
+        let Discipline::CutThrough { buffer, .. } = self.flow.discipline else { return waiting };
         let now = self.queue.now();
         let held = |lane: &Lane| match &lane.contents {
             Contents::Bytes(credit) => buffer - credit.free_at(now),
@@ -204,6 +210,10 @@ impl Net {
         packet.lane = lane;
         packet.since = arrival;
         packet.next = PacketId::NONE;
+        if self.arbiter.matches_inputs() {
+            // Those before it wait in other queues.
+            return self.plan(arrival + self.flow.switch_delay, NetEvent::Request(id));
+        }
         let buffer = &mut self.links[lane];
         if buffer.left_at != UNKNOWN {
             let left_at = std::mem::replace(&mut buffer.left_at, UNKNOWN);
@@ -238,7 +248,7 @@ impl Net {
             }
             Discipline::CutThrough { reaction, .. } => {
                 self.credit(lane, at + reaction, self.packets[id].wire);
-                return self.bring_next(lane, self.read_at(lane, id, leaving));
+                return self.read(lane, id, leaving);
             }
         };
         // A packet of a train that was split may have left before.
@@ -260,11 +270,17 @@ impl Net {
     /// in another partition, learns it (cut-through).
     pub(super) fn leave_for_sender(&mut self, lane: LaneId, id: PacketId, leaving: Range<Time>) -> Time {
         let at = leaving.end;
-        self.bring_next(lane, self.read_at(lane, id, leaving));
+        self.read(lane, id, leaving);
         match self.flow.discipline {
             Discipline::CutThrough { reaction, .. } => at + reaction,
             Discipline::Worm(_) | Discipline::Store { .. } => UNKNOWN,
         }
+    }
+
+    /// A packet is read from a lane while it leaves: then the next one comes to the front, or the input is free.
+    fn read(&mut self, lane: LaneId, id: PacketId, leaving: Range<Time>) {
+        let at = self.read_at(lane, id, leaving);
+        if self.arbiter.matches_inputs() { self.occupy_input(lane, at) } else { self.bring_next(lane, at) }
     }
 
     /// Brings the next packet to the front of a lane, from which the one before will have been read at `at`.
@@ -282,7 +298,10 @@ impl Net {
     /// Takes a packet into the queue of an output (store and forward); returns false if it does not fit.
     #[inline]
     pub(super) fn admit(&mut self, link: LinkId, id: PacketId) -> bool {
-        let Discipline::Store { queue, full, .. } = self.flow.discipline else { return true };
+        let Discipline::Store { queue, full, .. } = self.flow.discipline else {
+            self.counts[link].queued += u64::from(self.packets[id].wire);
+            return true;
+        };
         let (packet, port) = (&self.packets[id], &self.links[link]);
         let sending = if port.free_at > self.queue.now() { u64::from(self.packets[port.holder].wire) } else { 0 };
         let wire = u64::from(packet.wire);

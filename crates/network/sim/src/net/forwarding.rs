@@ -82,7 +82,7 @@ impl Net {
             &[link] => link,
             outputs if !self.router.is_adaptive() => self.router.pick(&self.network, &mut self.random, packet, outputs),
             // It waits in the queue of one output.
-            outputs if self.flow.stores_whole_packets() => {
+            outputs if self.queues_by_output() => {
                 let queue_of = |&link: &LinkId| {
                     let port = &self.links[link];
                     (port.failed, self.counts[link].queued, port.free_at)
@@ -131,9 +131,13 @@ impl Net {
     /// Grants links to packets, in ascending order of the links. This is the last thing that happens at a time.
     pub(crate) fn arbitrate(&mut self) {
         let touched = self.links.take_touched();
-        for &link in &touched {
-            self.links.untouch(link);
-            self.arbitrate_link(link);
+        if self.arbiter.matches_inputs() {
+            self.match_inputs(&touched);
+        } else {
+            for &link in &touched {
+                self.links.untouch(link);
+                self.arbitrate_link(link);
+            }
         }
         self.links.recycle(touched);
     }
@@ -150,13 +154,16 @@ impl Net {
             return self.plan_wake(link, port.free_at);
         }
         match self.choose(link) {
-            Ok(place) => {
-                let id = self.take_waiting(link, place);
-                self.grant(link, id);
-                self.wake_waiting(link, self.links[link].free_at);
-            }
+            Ok(place) => self.grant_waiting(link, place),
             Err(later) => self.plan_wake(link, later),
         }
+    }
+
+    /// Grants a link to a packet that waits for it.
+    pub(super) fn grant_waiting(&mut self, link: LinkId, place: usize) {
+        let id = self.take_waiting(link, place);
+        self.grant(link, id);
+        self.wake_waiting(link, self.links[link].free_at);
     }
 
     /// Grants a link to a packet.

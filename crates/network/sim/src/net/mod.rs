@@ -30,6 +30,7 @@ mod forwarding;
 mod holding;
 mod lane;
 mod links;
+mod matching;
 mod partition_border;
 mod probing;
 mod routing;
@@ -51,10 +52,11 @@ use bridges::Bridges;
 use counts::Counts;
 pub(crate) use counts::LinkCounts;
 use evb_core::{NodeId, Span, Stream, Time, stream};
-use evb_fabric::{ChannelRule, EndpointId, LinkId, Network, NetworkError, NetworkLink, Routing};
+use evb_fabric::{Arbitration, ChannelRule, EndpointId, LinkId, Network, NetworkError, NetworkLink, Routing};
 use faults::Faults;
 use flow_control::FlowControl;
 use links::Links;
+use matching::Inputs;
 use routing::Router;
 use source_routed::SourceRoutedPackets;
 use trains::Trains;
@@ -91,6 +93,7 @@ pub(crate) struct Net {
     /// A port of a host in each group of a dragonfly.
     group_ports: Vec<EndpointId>,
     arbiter: Arbiter,
+    inputs: Inputs,
     faults: Faults,
     /// Switches may have to hold packets that go out faster than they come in.
     holds: bool,
@@ -141,6 +144,11 @@ impl Net {
             router,
             group_ports: detours::ports_of_groups(&network),
             arbiter: Arbiter::new(switch.arbitration, priorities, &network, channels),
+            inputs: if switch.arbitration == Arbitration::Islip {
+                Inputs::new(network.links.len())
+            } else {
+                Inputs::default()
+            },
             faults: Faults::new(network.links.len()),
             holds,
             source_routed: SourceRoutedPackets::default(),

@@ -51,7 +51,7 @@ impl Generator {
         let mut network = NetworkConfig {
             preset: String::new(),
             link: LinkConfig { rate: self.rate(kind), delay: Span(self.time(8)) },
-            switch: SwitchConfig { delay: Span(self.time(10)), arbitration: self.arbitration() },
+            switch: SwitchConfig { delay: Span(self.time(10)), arbitration: self.arbitration(kind) },
             flow: Flow::Wormhole { slack: ByteCount(1), reaction: Span::ZERO },
             routing: self.routing(&topology),
             nic: self.nic(kind),
@@ -101,8 +101,9 @@ impl Generator {
         (kind != FlowKind::Worm && self.one_in(2)).then(|| self.rate(kind))
     }
 
-    fn arbitration(&mut self) -> Arbitration {
+    fn arbitration(&mut self, kind: FlowKind) -> Arbitration {
         match () {
+            () if kind == FlowKind::Cut && self.one_in(3) => Arbitration::Islip,
             () if self.coincident || self.one_in(2) => Arbitration::RoundRobin,
             () if self.one_in(2) => Arbitration::Oldest,
             () => Arbitration::LeastRecent,

@@ -21,6 +21,14 @@ pub(super) struct Wire {
     served: Option<(usize, usize)>,
 }
 
+/// An input of a switch that has a queue for each output.
+#[derive(Clone, Default)]
+pub(super) struct Input {
+    free_at: u64,
+    /// The link that it accepted last.
+    turn: Option<usize>,
+}
+
 /// The receiving side of a link, for one channel.
 #[derive(Default)]
 pub(super) struct Buffer {
@@ -61,6 +69,9 @@ impl World<'_> {
 
     /// Grants links, in the order of their numbers; returns true if one was granted.
     pub(super) fn give_links_away(&mut self) -> bool {
+        if self.matches() {
+            return self.match_inputs();
+        }
         let mut given = false;
         for link in 0..self.wires.len() {
             if let Some(packet) = self.choose(link) {
@@ -71,18 +82,63 @@ impl World<'_> {
         given
     }
 
+    /// True if inputs have a queue for each output.
+    pub(super) fn matches(&self) -> bool {
+        self.network.config.switch.arbitration == Arbitration::Islip
+    }
+
+    /// Rounds of iSLIP: every free output grants, and every input accepts one grant. Returns true if one was accepted.
+    fn match_inputs(&mut self) -> bool {
+        let mut round = 0;
+        loop {
+            let granted = |link| self.choose(link).map(|packet| (link, packet, self.packets[packet].route.last()));
+            let grants = (0..self.wires.len()).filter_map(granted);
+            let grants: Vec<_> = grants.map(|(link, packet, hop)| (link, packet, hop.map(|hop| hop.link))).collect();
+            let mut accepted = Vec::new();
+            for &(link, packet, input) in &grants {
+                let turn = input.and_then(|input| self.inputs[input].turn);
+                let rivals = grants.iter().filter(|rival| rival.2 == input).map(|rival| rival.0);
+                let best = rivals.min_by_key(|&rival| (Some(rival) <= turn, rival));
+                if input.is_none() || best == Some(link) {
+                    accepted.push((link, packet, input));
+                }
+            }
+            if accepted.is_empty() {
+                return round > 0;
+            }
+            for (link, packet, input) in accepted {
+                let served = self.wires[link].served;
+                self.give(link, packet);
+                match input {
+                    Some(input) if round == 0 => self.inputs[input].turn = Some(link),
+                    _ => self.wires[link].served = served,
+                }
+            }
+            round += 1;
+        }
+    }
+
+    /// True if the packet is the first of its input for the link, and the input sends no other one.
+    fn is_first(&self, link: usize, packet: usize) -> bool {
+        let mut waiting = self.wires[link].waiting.iter().copied();
+        let first = waiting.find(|&other| self.input(other) == self.input(packet));
+        let free = self.packets[packet].route.last().is_none_or(|hop| self.inputs[hop.link].free_at <= self.now);
+        first == Some(packet) && free
+    }
+
     /// The waiting packet that has the link next, if it is free.
     fn choose(&self, link: usize) -> Option<usize> {
         let wire = &self.wires[link];
         if wire.busy || wire.paused {
             return None;
         }
-        let able: Vec<_> = wire.waiting.iter().copied().filter(|&packet| self.has_room(link, packet)).collect();
+        let can_go = |&packet: &usize| self.has_room(link, packet) && (!self.matches() || self.is_first(link, packet));
+        let able: Vec<_> = wire.waiting.iter().copied().filter(can_go).collect();
         match self.network.config.switch.arbitration {
             Arbitration::Oldest => {
                 able.into_iter().min_by_key(|&packet| (self.packets[packet].asked, self.input(packet)))
             }
-            Arbitration::RoundRobin => able.into_iter().min_by_key(|&packet| {
+            Arbitration::RoundRobin | Arbitration::Islip => able.into_iter().min_by_key(|&packet| {
                 let input = self.input(packet);
                 (Some(input) <= self.wires[link].served, input, self.packets[packet].asked)
             }),
@@ -139,6 +195,7 @@ impl World<'_> {
             // It is read as fast as it came over its link, or goes.
             let Hop { link, channel, .. } = self.packets[packet].route[before];
             let read = all.min(time_for(wire, self.network.links[link].rate.0));
+            self.inputs[link].free_at = self.now + read;
             self.plan(read, Happening::HasBeenRead { link, channel, packet });
         }
         let switch = self.network.config.switch.delay.0;

@@ -11,7 +11,7 @@ mod moves;
 use evb_core::Time;
 use evb_fabric::{Flow, Network, Routes, WhenFull};
 use evb_sim::testing::Probe;
-use links::{Buffer, Wire};
+use links::{Buffer, Input, Wire};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 
@@ -113,6 +113,8 @@ struct World<'n> {
     /// For each port of a host the packets that it has not taken.
     to_send: Vec<VecDeque<usize>>,
     wires: Vec<Wire>,
+    /// The input at the end of each link.
+    inputs: Vec<Input>,
     /// The buffer behind each link, for each channel.
     buffers: Vec<Vec<Buffer>>,
     expected: ReferenceOutcome,
@@ -141,6 +143,7 @@ impl<'n> World<'n> {
             plan: BinaryHeap::new(),
             packets: probes.iter().map(packet).collect(),
             to_send,
+            inputs: vec![Input::default(); network.links.len()],
             wires: network.links.iter().map(|_| Wire::default()).collect(),
             buffers: network.links.iter().map(|_| (0..channels).map(|_| Buffer::default()).collect()).collect(),
             expected: ReferenceOutcome { delivered: vec![None; probes.len()], ..ReferenceOutcome::default() },

@@ -74,7 +74,7 @@ impl World<'_> {
         here.head_at = self.now;
         let (link, channel) = (here.link, here.channel);
         let at_switch = matches!(self.network.links[link].to, LinkEnd::Switch(_));
-        if at_switch && self.buffers[link][channel].packets[0] == packet {
+        if at_switch && (self.matches() || self.buffers[link][channel].packets[0] == packet) {
             self.plan(self.ready_at(packet, self.now) - self.now, Happening::Ask { packet });
         }
     }
@@ -101,7 +101,11 @@ impl World<'_> {
 
     /// The packet behind this one is the first of the buffer.
     pub(super) fn bring_next(&mut self, link: usize, channel: usize, packet: usize) {
+        let matches = self.matches();
         let buffer = &mut self.buffers[link][channel];
+        if matches {
+            return buffer.packets.retain(|&other| other != packet);
+        }
         assert_eq!(buffer.packets.pop_front(), Some(packet), "the first of a buffer is read");
         let next = buffer.packets.front().copied();
         if let Some(next) = next
