@@ -183,6 +183,8 @@ fn config(view: View<'_>) -> Config {
         group: protocol::assignment_group(view),
         group_timeout: view.maybe_quantity("protocol.group_timeout").unwrap_or(Span::from_millis(1)),
         request_group: protocol::request_group(view),
+        request_order: protocol::request_order(view),
+        request_window: protocol::request_window(view),
         builder_slots: builder::most_slots(view),
         first_under_way: builder::first_under_way(view),
         patience: view.quantity("builder.patience"),

@@ -217,6 +217,8 @@ cases! {
     phased_accept_in_percent: with("[protocol]\ntype = \"phased\"\nfirst = 1\naccept = 20\n");
     accept_under_pull: with("[protocol]\ntype = \"pull\"\naccept = 0.2\n");
     group_above_slots: with("[builder]\nunits = 2\nslots = 8\n[protocol]\ntype = \"pull\"\ngroup = 16\n");
+    request_window_under_push: with("[protocol]\ntype = \"push\"\nwindow = 4\n");
+    request_window_of_nothing: with("[protocol]\ntype = \"pull\"\nwindow = 0\n");
     group_timeout_under_pull: with("[protocol]\ntype = \"pull\"\ngroup_timeout = \"1 ms\"\n");
     rate_and_free_running: with("[trigger]\ntype = \"free-running\"\nrate = \"50 kHz\"\nevents = 1000\n");
     rate_without_type: with("[trigger]\nrate = \"50 kHz\"\nevents = 1000\n");

@@ -12,7 +12,8 @@ use evb_fabric::{
 };
 use evb_filter::{ChainStep, Code, Rule, Selection, StreamId, UnitsPlan, Width};
 use evb_protocol::{
-    Assignment, ClockOffset, ClockSettings, Coincidence, Config, FirstPhase, Protocol, Shaping, ShapingStep, Trigger,
+    Assignment, ClockOffset, ClockSettings, Coincidence, Config, FirstPhase, Protocol, RequestOrder, Shaping,
+    ShapingStep, Trigger,
 };
 use evb_sources::{
     ByteOrder, ClockField, ControlLink, ControlSpec, Encoding, EudaqProducer, Field, FrameChecksum, FrameEnd, Framing,
@@ -143,6 +144,8 @@ fn a_full_file_says_everything() {
         group: 800,
         group_timeout: Span::from_millis(2),
         request_group: None,
+        request_order: RequestOrder::Rotated,
+        request_window: None,
         builder_slots: 32,
         first_under_way: None,
         patience: Span::from_millis(250),
@@ -380,6 +383,18 @@ fn shapings_in_slots() {
     assert_eq!(shaping(&["shaping.type=rate-division"]), Shaping::RateDivision { packet: ByteCount(512) });
     let small = shaping(&["shaping.type=barrel-shifter", "shaping.bucket=2 kB", "shaping.step=link"]);
     assert_eq!(small, barrel(2000, ShapingStep::Link));
+}
+
+#[test]
+fn requests_have_an_order_and_a_window_where_builders_send_them() {
+    let requests = |protocol: &str| {
+        let config = plan(SHORT, &[&format!("protocol={{{protocol}}}")]).building;
+        (config.request_order, config.request_window.map(std::num::NonZeroU32::get))
+    };
+    assert_eq!(requests("type=\"push\""), (RequestOrder::Rotated, None));
+    assert_eq!(requests("type=\"pull\""), (RequestOrder::Rotated, None));
+    assert_eq!(requests("type=\"pull\",order=\"same\",window=4"), (RequestOrder::Same, Some(4)));
+    assert_eq!(requests("type=\"phased\",first=1,accept=0.5,window=2"), (RequestOrder::Rotated, Some(2)));
 }
 
 #[test]

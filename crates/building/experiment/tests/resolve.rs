@@ -92,7 +92,8 @@ fn back() -> BoxedStrategy<String> {
         .prop_map(|(slots, seconds)| format!("{slots}patience = \"{seconds} s\"\n"));
     let protocol = prop_oneof![
         lines(vec![("group", integer(352..=1000)), ("group_timeout", wait()), ("type", words(&["push"]))]),
-        Just("type = \"pull\"\nassignment = \"least-loaded\"\n".to_owned()),
+        lines(vec![("order", words(&["rotated", "same"])), ("window", integer(1..=100))])
+            .prop_map(|keys| format!("type = \"pull\"\nassignment = \"least-loaded\"\n{keys}")),
     ];
     let shaping = prop_oneof![
         Just(String::new()),

@@ -87,7 +87,7 @@ impl<B: Payload, S: Store<B>> BuilderUnit<B, S> {
     pub fn new(plan: &Plan, index: u16, storage: S) -> Self {
         Self {
             turns: Turns::new(&plan.building, index),
-            machine: BuilderMachine::new(plan.building.clone()),
+            machine: BuilderMachine::new(plan.building.clone(), index),
             storage,
             selector: Selector::new(plan.filter.clone()),
             splitter: Splitter::new(plan),

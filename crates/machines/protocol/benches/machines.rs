@@ -28,7 +28,7 @@ impl Builder {
             readouts: (0..config.readout_units)
                 .map(|unit| ReadoutMachine::new(config.clone(), SourceId(unit), None))
                 .collect(),
-            builders: (0..config.builder_units).map(|_| BuilderMachine::new(config.clone())).collect(),
+            builders: (0..config.builder_units).map(|index| BuilderMachine::new(config.clone(), index)).collect(),
             config,
         };
         all.manager.handle_command(Time::ZERO, ManagerCommand::Start);

@@ -19,6 +19,7 @@ use history::History;
 use inquiry::{Inquiry, InquiryWindow};
 use liveness::Membership;
 pub use mismatch::Mismatch;
+use requests::Requests;
 use silence::Silence;
 use source_faults::SourceFaults;
 
@@ -26,6 +27,7 @@ mod history;
 mod inquiry;
 mod liveness;
 mod mismatch;
+mod requests;
 mod silence;
 mod source_faults;
 
@@ -230,6 +232,7 @@ pub struct BuilderMachine<B> {
     next_look: Time,
     inquiries: Vec<Inquiry>,
     window: InquiryWindow,
+    requests: Requests,
     asked: Recent<(EventId, SourceId)>,
     /// Damaged fragments, each with the checksum of its last copy.
     damaged: Vec<(EventId, SourceId, u32)>,
@@ -255,13 +258,14 @@ pub struct BuilderMachine<B> {
 }
 
 impl<B> BuilderMachine<B> {
-    /// A builder unit that waits for [`BuilderCommand::Start`].
-    pub fn new(config: Config) -> Self {
+    /// The builder unit with this index, from 0. It waits for [`BuilderCommand::Start`].
+    pub fn new(config: Config, index: u16) -> Self {
         Self {
             alive: (0..config.readout_units).map(|_| true).collect(),
             silence: Silence::new(config.readout_units),
             inquiries: (0..config.readout_units).map(|_| Inquiry::default()).collect(),
             window: InquiryWindow::new(config.readout_units),
+            requests: Requests::new(&config, index),
             asked: Recent::new(inquiry::MOST_REMEMBERED),
             damaged: Vec::new(),
             membership: Membership::default(),
@@ -398,6 +402,7 @@ impl<B> BuilderMachine<B> {
             return self.counts.faults.count(Fault::Unexpected);
         }
         let (event, source) = (fragment.event, fragment.source);
+        self.requests.hear(source.0, event);
         if self.silence.has_missed(source.index()) {
             self.silence.hear(source.index());
         }
@@ -487,6 +492,7 @@ impl<B> BuilderMachine<B> {
             }
             _ => self.close(event),
         }
+        self.requests.end(event);
     }
 
     /// Compares the marks of an event's fragments. Fragments whose marks disagree were not recorded for the same
@@ -597,16 +603,17 @@ impl<B> BuilderMachine<B> {
         self.transmits.push_back(Transmit { to: Config::EVENT_MANAGER.into(), message });
     }
 
-    /// Requests the fragments of these events from the sources of a phase: one message to all if they are the same.
-    fn pull(&mut self, phase: EventPhase, events: Arc<[EventId]>) {
-        let Some(Region::First(end)) = events.first().map(|&event| self.first_phase(event)) else {
-            return self.pull_regions(phase, &events);
-        };
-        let units = if phase == EventPhase::First { 0..end } else { end..self.config.readout_units };
-        self.pull_from(units, events);
+    /// Requests the fragments of these events from the sources of a phase.
+    fn pull(&mut self, phase: EventPhase, events: &[EventId]) {
+        match events.first().map(|&event| self.first_phase(event)) {
+            Some(Region::First(end)) if phase == EventPhase::First => self.pull_from(0..end, events),
+            Some(Region::First(end)) => self.pull_from(end..self.config.readout_units, events),
+            _ => self.pull_regions(phase, events),
+        }
+        self.send_requests();
     }
 
-    /// Sends each readout unit the events for which the phase asks it, as one message.
+    /// Requests from each readout unit the events for which the phase asks it.
     fn pull_regions(&mut self, phase: EventPhase, events: &[EventId]) {
         let mut wanted = BTreeMap::<u16, Vec<EventId>>::new();
         for &event in events {
@@ -617,19 +624,48 @@ impl<B> BuilderMachine<B> {
                 _ => (0..self.config.readout_units).filter(|&unit| !region.contains(unit.into())).for_each(add),
             }
         }
-        wanted.into_iter().for_each(|(unit, events)| self.pull_from(unit..unit + 1, events.into()));
+        let mut wanted: Vec<_> = wanted.into_iter().collect();
+        let first = self.requests.first_of(wanted.len());
+        wanted.rotate_left(first);
+        wanted.into_iter().for_each(|(unit, events)| self.pull_from(unit..unit + 1, &events));
     }
 
-    fn pull_from(&mut self, units: Range<u16>, events: Arc<[EventId]>) {
-        let all = self.config.readout_nodes();
-        let to = NodeRange { first: NodeId(all.first.0 + units.start), count: units.len() as u16 };
-        match self.config.request_group.map(|group| group.get() as usize) {
-            Some(group) if events.len() > group => {
-                let groups = events.chunks(group).map(|group| Message::Pull(group.into()));
-                self.transmits.extend(groups.map(|message| Transmit { to, message }));
-            }
-            _ => self.transmits.push_back(Transmit { to, message: Message::Pull(events) }),
+    fn pull_from(&mut self, units: Range<u16>, events: &[EventId]) {
+        let group = self.config.request_group.map_or(usize::MAX, |group| group.get() as usize);
+        events.chunks(group).for_each(|group| self.requests.push(units.clone(), group.into()));
+    }
+
+    /// Sends the requests for which the window has room.
+    fn send_requests(&mut self) {
+        while let Some((units, events)) = self.requests.next() {
+            let Some(events) = self.still_wanted(&units, events) else { continue };
+            let to = NodeRange {
+                first: NodeId(self.config.readout_nodes().first.0 + units.start),
+                count: units.len() as u16,
+            };
+            self.transmits.push_back(Transmit { to, message: Message::Pull(events) });
         }
+    }
+
+    /// The events for which a request is to be sent; `None` if there are none. One that waited for its place in the window
+    /// may have become pointless. A silent unit gets its request, but no place.
+    fn still_wanted(&mut self, units: &Range<u16>, events: Arc<[EventId]>) -> Option<Arc<[EventId]>> {
+        if !self.requests.has_window() {
+            return Some(events);
+        }
+        let source = usize::from(units.start);
+        let lacks = |event: &&EventId| self.building.get(*event).is_some_and(|building| building.lacks(source));
+        let wanted: Vec<_> = events.iter().filter(lacks).copied().collect();
+        if wanted.is_empty() || !self.alive[source] {
+            return None;
+        }
+        let events = wanted.as_slice().into();
+        if !self.silence.is_silent(source) {
+            let until = self.first_limit();
+            self.look_after(until);
+            self.requests.hold(units.start, wanted, until);
+        }
+        Some(events)
     }
 
     /// Returns true if the free slots are to be reported: they fill a group, or no event is left whose end would free
@@ -641,9 +677,10 @@ impl<B> BuilderMachine<B> {
     }
 
     fn report(&mut self) {
+        self.send_requests();
         if !self.accepted.is_empty() {
             let accepted = core::mem::take(&mut self.accepted);
-            self.pull(EventPhase::Rest, accepted.into());
+            self.pull(EventPhase::Rest, &accepted);
         }
         if !self.done.is_empty() {
             let done = core::mem::take(&mut self.done);
@@ -670,7 +707,7 @@ impl<B> Machine for BuilderMachine<B> {
             Message::Grant(events) if from == Config::EVENT_MANAGER => {
                 events.iter().for_each(|&event| self.grant(event));
                 if self.config.protocol != Protocol::Push {
-                    self.pull(EventPhase::First, events);
+                    self.pull(EventPhase::First, &events);
                 }
             }
             Message::Answer { number, pending } => self.hear_answer(from, number, &pending),

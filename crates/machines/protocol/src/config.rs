@@ -39,6 +39,13 @@ pub struct Config {
     /// Events that a builder requests at once (pull and phased): it gathers this many free slots, and asks each readout
     /// unit for this many fragments in one message. Without it, a builder requests as many as are free.
     pub request_group: Option<NonZeroU32>,
+    /// The order in which a builder requests fragments from readout units (pull and phased).
+    #[serde(default)]
+    pub request_order: RequestOrder,
+    /// Most requests to readout units, over all events of a builder, that have no answer (pull and phased). The others
+    /// wait in the builder. Without it all are sent at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_window: Option<NonZeroU32>,
     /// Events that one builder may have under construction.
     pub builder_slots: u32,
     /// Events that all builders together may have under construction at first, at least 1. The event manager looks for
@@ -96,6 +103,8 @@ impl Config {
             group: 352.max(u32::from(builder_units)),
             group_timeout: Span::from_millis(1),
             request_group: None,
+            request_order: RequestOrder::Rotated,
+            request_window: None,
             builder_slots,
             first_under_way: Some(Self::usual_under_way(Protocol::Push, builder_units, 1)),
             patience: Span::from_millis(250),
@@ -227,6 +236,18 @@ impl Protocol {
             Self::Phased { .. } => "phased",
         }
     }
+}
+
+/// The order in which a builder requests fragments from readout units.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RequestOrder {
+    /// Builder n begins at readout unit n, and goes round, with a message to each. So builders in step with each other
+    /// ask different units.
+    #[default]
+    Rotated,
+    /// All builders begin at the first readout unit. One message goes to all units.
+    Same,
 }
 
 /// The rule by which the event manager picks the builder of an event.

@@ -32,7 +32,7 @@
 //! let [manager_id, readout_id, builder_id] = [0, 1, 2].map(NodeId);
 //! let mut manager = ManagerMachine::<()>::new(config.clone());
 //! let mut readout = ReadoutMachine::new(config.clone(), SourceId(0), None);
-//! let mut builder = BuilderMachine::new(config);
+//! let mut builder = BuilderMachine::new(config, 0);
 //! manager.handle_command(now, ManagerCommand::Start);
 //! readout.handle_command(now, ReadoutCommand::Start { through: EventId(u64::MAX), last: true });
 //! builder.handle_command(now, BuilderCommand::Start);
@@ -90,7 +90,7 @@ mod shaper;
 pub mod wire;
 
 pub use builder_unit::{BuilderCommand, BuilderCounts, BuilderEvent, BuilderMachine, Built, Mismatch};
-pub use config::{Assignment, Config, Protocol, Shaping, ShapingStep, Trigger};
+pub use config::{Assignment, Config, Protocol, RequestOrder, Shaping, ShapingStep, Trigger};
 pub use evb_coincidence::{
     ClockOffset, ClockSettings, ClockState, Coincidence, Outcome, OutcomeCounts, Rule, Synchrony,
 };

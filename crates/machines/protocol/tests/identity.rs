@@ -74,7 +74,7 @@ impl Bench {
         let mut bench = Self {
             manager: ManagerMachine::new(config.clone()),
             readouts: (0..).zip(bits).map(unit).collect(),
-            builder: BuilderMachine::new(config.clone()),
+            builder: BuilderMachine::new(config.clone(), 0),
             result: Result { apart: vec![Vec::new(); bits.len()], ..Result::default() },
         };
         bench.manager.handle_command(Time::ZERO, ManagerCommand::Start);

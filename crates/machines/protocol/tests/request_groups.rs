@@ -9,7 +9,7 @@ const READOUT: NodeId = NodeId(1);
 fn builder(group: Option<u32>) -> BuilderMachine<()> {
     let request_group = group.and_then(NonZeroU32::new);
     let config = Config { protocol: Protocol::Pull, builder_slots: 8, request_group, ..Config::new(1, 1) };
-    let mut builder = BuilderMachine::new(config);
+    let mut builder = BuilderMachine::new(config, 0);
     builder.handle_command(Time::ZERO, BuilderCommand::Start);
     builder
 }

@@ -17,7 +17,7 @@ struct Bench {
 impl Bench {
     fn new(deadline: Option<Span>) -> Self {
         let config = Config { deadline, builder_slots: 4096, ..Config::new(2, 1) };
-        let mut builder = BuilderMachine::new(config);
+        let mut builder = BuilderMachine::new(config, 0);
         builder.handle_command(Time::ZERO, BuilderCommand::Start);
         Self { builder, now: Time::ZERO, ended: Vec::new() }
     }

@@ -33,7 +33,7 @@ fn run(set: &[&str]) -> (Record, Broadcast, Outcome) {
 /// With 8 receivers, what was sent falls from 8 copies of a broadcast to one.
 #[test]
 fn multicast_sends_a_broadcast_once() {
-    for protocol in ["protocol.type=push", "protocol.type=pull"] {
+    for protocol in ["protocol.type=push", "protocol={type=\"pull\",order=\"same\"}"] {
         let (_, copies, outcome) = run(&[protocol, "transport.type=tcp"]);
         assert_eq!((copies.how.as_str(), copies.copies), ("copies", copies.receivers), "{outcome}");
         assert!(!copies.asked && copies.fell_back.is_none(), "{outcome}");

@@ -71,10 +71,11 @@ units = 2
 
 /// In phased building a readout unit reads at once what is triggered, and an event may be rejected meanwhile; not so when
 /// builders ask for events.
-const WAYS: [&[&str]; 3] = [
+const WAYS: [&[&str]; 4] = [
     &["protocol={type=\"push\"}"],
     &["protocol={type=\"pull\"}"],
-    &["protocol={type=\"phased\",first=1,accept=0.4}", "trigger={type=\"free-running\",events=2000}"],
+    &["protocol={type=\"pull\",order=\"same\",window=2,group=1}"],
+    &["protocol={type=\"phased\",first=1,accept=0.4,window=1}", "trigger={type=\"free-running\",events=2000}"],
 ];
 
 /// A patience that no busy machine exhausts: no node asks for fragments that are only slow.

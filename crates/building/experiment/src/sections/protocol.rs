@@ -10,7 +10,7 @@ use crate::{
     tree::{Node, Value, put_default},
     view::{Rule, View},
 };
-use evb_protocol::{Assignment, FirstPhase, Protocol};
+use evb_protocol::{Assignment, FirstPhase, Protocol, RequestOrder};
 use std::num::NonZeroU32;
 
 pub(super) static PROTOCOL: Choice<Make<Protocol>> = Choice {
@@ -41,7 +41,7 @@ pub(super) static PROTOCOL: Choice<Make<Protocol>> = Choice {
         variant(
             "pull",
             "the builder asks the event manager for events, then each readout unit for its fragment",
-            &[REQUEST_GROUP],
+            &[REQUEST_GROUP, REQUEST_ORDER, REQUEST_WINDOW],
             |_| Protocol::Pull,
         ),
         variant(
@@ -49,6 +49,8 @@ pub(super) static PROTOCOL: Choice<Make<Protocol>> = Choice {
             "as pull, but the builder asks the first readout units or a region of interest, decides, and asks the others for accepted events only",
             &[
                 REQUEST_GROUP,
+                REQUEST_ORDER,
+                REQUEST_WINDOW,
                 optional(
                     "first",
                     integer(1, MAX_UNITS),
@@ -92,6 +94,25 @@ const REQUEST_GROUP: Key = optional(
     "events, or blocks of them, that a builder requests at once: it gathers this many free slots, and asks each readout \
      unit for this many fragments in one message; without it, as many as are free",
 );
+
+const REQUEST_ORDER: Key =
+    key("order", KeyKind::Word(&ORDER), KeyDefault::Text("rotated"), "order in which a builder asks the readout units");
+
+const REQUEST_WINDOW: Key = optional(
+    "window",
+    integer(1, MAX_WINDOW),
+    "most requests of a builder to readout units, over all its events, that have no answer: the next one goes when the \
+     fragments of one have come, its unit is lost, or it has waited for `builder.patience`; without it, all go at once",
+);
+
+static ORDER: Words<RequestOrder> = Words(&[
+    word(
+        "rotated",
+        "builder n asks `ru`n first, and goes round, one message after the other: builders in step ask different units",
+        RequestOrder::Rotated,
+    ),
+    word("same", "all builders ask `ru0` first, with one message to all units", RequestOrder::Same),
+]);
 
 /// The units that are asked first; the seed of a region comes later.
 fn first(view: View<'_>) -> FirstPhase {
@@ -147,6 +168,16 @@ pub(super) fn assignment_group(view: View<'_>) -> u32 {
 /// The events of a request of pull or phased building.
 pub(super) fn request_group(view: View<'_>) -> Option<NonZeroU32> {
     view.maybe_integer("protocol.group").filter(|_| !is_push(view)).and_then(NonZeroU32::new)
+}
+
+/// The order of the requests of pull or phased building. Push sends none.
+pub(super) fn request_order(view: View<'_>) -> RequestOrder {
+    if is_push(view) { RequestOrder::default() } else { ORDER.at(view, "protocol.order") }
+}
+
+/// The requests of pull or phased building that may be without an answer.
+pub(super) fn request_window(view: View<'_>) -> Option<NonZeroU32> {
+    view.maybe_integer("protocol.window").and_then(NonZeroU32::new)
 }
 
 fn is_push(view: View<'_>) -> bool {

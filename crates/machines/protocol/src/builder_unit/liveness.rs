@@ -52,6 +52,7 @@ impl<B> BuilderMachine<B> {
     /// Ends events that are over their time limit, and asks for fragments that are overdue.
     pub(super) fn look(&mut self) {
         self.next_look = Time::MAX;
+        self.requests.lapse(self.now);
         self.drop_strays();
         self.cut_overdue();
         (0..self.alive.len()).for_each(|source| self.inquire(source));
@@ -118,6 +119,8 @@ impl<B> BuilderMachine<B> {
         }
         let patience = self.config.patience;
         let mut lacking = self.select(|building, now| building.since + patience <= now && building.lacks(source));
+        // What waits for its turn, or has it, is not overdue.
+        lacking.retain(|&event| !self.requests.is_pending(source as u16, event));
         if lacking.is_empty() {
             self.inquiries[source].lapse(self.now, &mut self.window);
             return self.look_at_question(source);
@@ -155,6 +158,7 @@ impl<B> BuilderMachine<B> {
             true => [Some(building.since + patience), deadline.map(|deadline| building.since + deadline)],
         };
         let next = self.building.values().flat_map(limits).flatten().filter(|&at| at > self.now).min();
+        let next = next.into_iter().chain(self.requests.next_lapse());
         next.into_iter().for_each(|at| self.look_after(at));
     }
 
@@ -202,6 +206,7 @@ impl<B> BuilderMachine<B> {
             self.damaged.remove(0);
         }
         self.damaged.push((event, source, found));
+        self.requests.hear(source.0, event);
     }
 
     /// Removes and returns the checksum of the last damaged copy of a fragment.
@@ -225,6 +230,7 @@ impl<B> BuilderMachine<B> {
             return;
         }
         self.silence.hear(source);
+        self.requests.lose(source as u16);
         self.ask_anew(node);
         self.count_in(source, |waiting| if alive { waiting + 1 } else { waiting - 1 });
         self.look_after(self.first_limit());

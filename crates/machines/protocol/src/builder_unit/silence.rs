@@ -40,7 +40,8 @@ impl Silence {
         self.silent > 0
     }
 
-    fn is_silent(&self, source: usize) -> bool {
+    /// Returns true if events do not wait for the source.
+    pub(super) fn is_silent(&self, source: usize) -> bool {
         self.missed[source] >= MISSED_IN_A_ROW
     }
 
@@ -63,8 +64,11 @@ impl<B> BuilderMachine<B> {
     /// Takes note that the time limit ends an event.
     pub(super) fn note_missed(&mut self, event: EventId) {
         let Some(building) = self.building.get(&event) else { return };
-        let missing = (0..self.alive.len()).filter(|&source| self.alive[source] && building.lacks(source));
-        missing.for_each(|source| self.silence.miss(source));
+        let is_missing = |source: &usize| {
+            self.alive[*source] && building.lacks(*source) && !self.requests.is_pending(*source as u16, event)
+        };
+        let missing: Vec<_> = (0..self.alive.len()).filter(is_missing).collect();
+        missing.into_iter().for_each(|source| self.silence.miss(source));
     }
 
     /// Ends an event that waits for nothing but silent sources, unless it is the one that waits for them.

@@ -166,7 +166,7 @@ impl World {
             boards: boards.to_vec(),
             manager: ManagerMachine::new(config.clone()),
             readouts: (0..boards.len()).map(unit).collect(),
-            builders: (0..2).map(|_| BuilderMachine::new(config.clone())).collect(),
+            builders: (0..2).map(|index| BuilderMachine::new(config.clone(), index)).collect(),
             is_builder_lost: false,
             trouble: Trouble::default(),
             random: stream(seed, NodeId(98), 5),

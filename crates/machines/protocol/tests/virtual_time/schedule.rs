@@ -2,7 +2,7 @@
 
 use evb_control::Command;
 use evb_core::{NodeId, NodeRange, Span, Stream, Time, stream};
-use evb_protocol::{Config, FirstPhase, Protocol, Trigger};
+use evb_protocol::{Config, FirstPhase, Protocol, RequestOrder, Trigger};
 use rand_xoshiro::rand_core::Rng;
 use std::num::NonZeroU32;
 
@@ -187,6 +187,8 @@ impl Draw<'_> {
             events: Some(self.pick(&[1, 7, 100, 151])),
             group: u32::from(builder_units) * self.pick(&[1, 2, 40]),
             request_group: self.pick(&[None, None, NonZeroU32::new(1), NonZeroU32::new(4)]),
+            request_order: self.pick(&[RequestOrder::Rotated, RequestOrder::Same]),
+            request_window: self.pick(&[None, NonZeroU32::new(1), NonZeroU32::new(2), NonZeroU32::new(9)]),
             builder_slots,
             first_under_way: self.pick(&[None, Some(1), Some(builder_units.into())]),
             buffer_events: self.pick(&[4, 64, 512]),

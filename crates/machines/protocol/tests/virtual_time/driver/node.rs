@@ -35,7 +35,10 @@ impl Node {
                 let start = ReadoutCommand::Start { through: evb_core::EventId(u64::MAX), last: true };
                 (Self::Readout(Box::new(ReadoutMachine::new(config, SourceId(id.0 - 1), None))), What::Readout(start))
             }
-            _ => (Self::Builder(BuilderMachine::new(config)), What::Builder(BuilderCommand::Start)),
+            id => {
+                let index = id.0 - config.builder_nodes().first.0;
+                (Self::Builder(BuilderMachine::new(config, index)), What::Builder(BuilderCommand::Start))
+            }
         }
     }
 
