@@ -137,8 +137,9 @@ impl Net {
         self.flow.stores_whole_packets() || self.arbiter.matches_inputs()
     }
 
-    /// Adds a packet to the queue for an output, where only the first one from each lane waits for its
-    /// turn: the time to choose does not depend on the length of the queue.
+    /// Adds a packet to the queue for an output, where only the first one from each lane waits for its turn: the time to choose
+    /// does not depend on the length of the queue.
+    #[inline(never)]
     fn enlist_in_queue(&mut self, link: LinkId, id: PacketId) -> u32 {
         let lane = self.packets[id].lane;
         let mut first = self.links[link].waiting.iter().filter(|one| one.lane == lane).map(|one| one.id);
@@ -155,6 +156,7 @@ impl Net {
         *waiting
     }
 
+    #[inline(always)]
     fn add_to_waiting(&mut self, link: LinkId, id: PacketId) {
         let packet = &self.packets[id];
         let one = Waiting { id, lane: packet.lane, wire: packet.wire, priority: packet.priority };
@@ -164,7 +166,7 @@ impl Net {
     }
 
     /// Takes out a packet that waits for a link. The one behind it from the same lane, if any, waits from now on.
-    #[inline]
+    #[inline(always)]
     pub(super) fn take_waiting(&mut self, link: LinkId, place: usize) -> PacketId {
         let Waiting { id, .. } = self.links[link].waiting.remove(place);
         if self.queues_by_output() {
@@ -174,7 +176,9 @@ impl Net {
     }
 
     /// The packet behind one in the queue of an output waits in its place.
+    #[inline(never)]
     fn bring_behind(&mut self, link: LinkId, id: PacketId) {
+        self.counts[link].waiting -= 1;
         let packet = &mut self.packets[id];
         let next = std::mem::replace(&mut packet.next, PacketId::NONE);
         let last = std::mem::replace(&mut packet.last, PacketId::NONE);
@@ -195,7 +199,7 @@ impl Net {
     }
 
     /// The place of the waiting packet that gets a link next; else the time at which that may change, or [`UNKNOWN`].
-    #[inline]
+    #[inline(always)]
     pub(super) fn choose(&mut self, link: LinkId) -> Result<usize, Time> {
         let (now, room) = (self.queue.now(), self.room(link));
         let port = &self.links[link];

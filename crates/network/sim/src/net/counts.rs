@@ -20,9 +20,9 @@ pub(crate) struct LinkCounts {
     pub(crate) most_bytes: u64,
     /// Packets dropped here because the queue was full.
     pub(crate) dropped: u64,
-    /// Bytes of the packets that wait now (store and forward).
+    /// Bytes of the packets that wait now (store and forward, iSLIP, routes over other groups).
     pub(crate) queued: u64,
-    /// Packets that wait now (store and forward).
+    /// Packets that wait now (store and forward, iSLIP).
     pub(crate) waiting: u32,
     /// Most packets that waited at once.
     pub(crate) most_waiting: u32,
@@ -76,7 +76,6 @@ impl Counts {
         counts.bytes += wire;
         counts.waited.0 += now.since(since).0;
         counts.queued = counts.queued.saturating_sub(wire);
-        counts.waiting = counts.waiting.saturating_sub(1);
     }
 
     /// Packets of a train have taken a link. None of them waited, and each leaves it after `pace`.

@@ -61,19 +61,31 @@ impl Credit {
             self.bytes = bytes;
             return true;
         }
-        let (mut portions, later) = (Portions::one(time, bytes), self.later.get_or_insert_default());
-        if time < self.time && later.more == 0 {
-            // Between links of different rates, a packet may leave before the one that was before it.
-            std::mem::swap(&mut self.time, &mut portions.time);
-            std::mem::swap(&mut self.bytes, &mut portions.bytes);
+        let later = self.later.get_or_insert_default();
+        let last = later.others.back().map_or_else(|| self.time + later.spacing * later.more.into(), Portions::last);
+        if last <= time {
+            later.others.push_back(Portions::one(time, bytes));
+            return true;
         }
-        let place = later.others.iter().rposition(|other| other.time <= portions.time).map_or(0, |place| place + 1);
-        later.others.insert(place, portions);
-        let last_before = match place.checked_sub(1) {
-            Some(before) => later.others[before].last(),
-            None => self.time + later.spacing * later.more.into(),
-        };
-        last_before <= later.others[place].time
+        self.give_back_before(time, bytes)
+    }
+
+    /// As [`give_back`](Self::give_back), before others: between links of different rates, a packet may leave before the one
+    /// that was in front of it.
+    #[cold]
+    fn give_back_before(&mut self, time: Time, bytes: u32) -> bool {
+        let Some(later) = &mut self.later else { return false };
+        if later.more > 0 || later.others.iter().any(|other| other.count > 1) {
+            return false;
+        }
+        let mut one = Portions::one(time, bytes);
+        if one.time < self.time {
+            std::mem::swap(&mut self.time, &mut one.time);
+            std::mem::swap(&mut self.bytes, &mut one.bytes);
+        }
+        let place = later.others.partition_point(|other| other.time <= one.time);
+        later.others.insert(place, one);
+        true
     }
 
     /// Portions of these many bytes will be known to be free, the first at `time`.

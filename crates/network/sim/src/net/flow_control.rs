@@ -278,6 +278,7 @@ impl Net {
     }
 
     /// A packet is read from a lane while it leaves: then the next one comes to the front, or the input is free.
+    #[inline(always)]
     fn read(&mut self, lane: LaneId, id: PacketId, leaving: Range<Time>) {
         let at = self.read_at(lane, id, leaving);
         if self.arbiter.matches_inputs() { self.occupy_input(lane, at) } else { self.bring_next(lane, at) }
@@ -299,7 +300,9 @@ impl Net {
     #[inline]
     pub(super) fn admit(&mut self, link: LinkId, id: PacketId) -> bool {
         let Discipline::Store { queue, full, .. } = self.flow.discipline else {
-            self.counts[link].queued += u64::from(self.packets[id].wire);
+            if self.arbiter.matches_inputs() || self.router.takes_detours() {
+                self.counts[link].queued += u64::from(self.packets[id].wire);
+            }
             return true;
         };
         let (packet, port) = (&self.packets[id], &self.links[link]);

@@ -160,6 +160,7 @@ impl Net {
     }
 
     /// Grants a link to a packet that waits for it.
+    #[inline(always)]
     pub(super) fn grant_waiting(&mut self, link: LinkId, place: usize) {
         let id = self.take_waiting(link, place);
         self.grant(link, id);

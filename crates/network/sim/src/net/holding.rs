@@ -47,6 +47,7 @@ impl Net {
 
     /// Time at which a packet has been read from a lane, which it leaves in this time: a switch reads at the rate of the link that
     /// it came over, or of the next one if that is faster.
+    #[inline]
     pub(super) fn read_at(&self, lane: LaneId, id: PacketId, leaving: Range<Time>) -> Time {
         if !self.holds {
             return leaving.end;

@@ -182,6 +182,10 @@ impl Links {
     /// The virtual channel that a packet will have on a link.
     #[inline]
     pub(super) fn next_channel(&self, link: LinkId, packet: &Packet) -> u8 {
+        if self.has_one_channel() { 0 } else { self.channel_by_rule(link, packet) }
+    }
+
+    fn channel_by_rule(&self, link: LinkId, packet: &Packet) -> u8 {
         let port = &self[link];
         self.existing(match self.rule {
             ChannelRule::Dateline | ChannelRule::Topology => {

@@ -54,6 +54,7 @@ impl Net {
     }
 
     /// Grants links to packets: those of hosts, and those of switches by rounds of iSLIP.
+    #[inline(never)]
     pub(super) fn match_inputs(&mut self, touched: &[LinkId]) {
         touched.iter().for_each(|&link| self.links.untouch(link));
         let mut open = touched.to_vec();
