@@ -235,6 +235,11 @@ fn a_network_is_fitted_to_a_layer_and_simulated() {
         "measured",
     ];
     let outcome = lab.evb(&bench).run();
+    if outcome.stderr.contains("do not form a rising line") {
+        // Other processes of a busy machine determine the times: it measures no network, and says so.
+        assert_eq!(outcome.code(), Some(2), "{outcome}");
+        return println!("the machine is too busy: {}", outcome.stderr);
+    }
     assert_eq!(outcome.code(), Some(0), "{outcome}");
     assert!(outcome.stderr.contains("like.toml holds the network"), "{outcome}");
     let measured = fs::read_to_string(lab.path("measured/records.jsonl")).expect("the records are there");
