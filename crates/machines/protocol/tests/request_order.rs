@@ -1,4 +1,4 @@
-//! In pull, a builder asks the readout units in its own order, and only so many at a time.
+//! Under pull, each builder requests fragments from the readout units in its own order, and limits its open requests.
 
 use evb_core::{EventId, Machine, NodeId, SourceId, Span, Time};
 use evb_protocol::*;

@@ -233,7 +233,8 @@ pub enum Flow {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ChannelRule {
-    /// [`Dateline`](Self::Dateline) in a grid or a torus, [`Hop`](Self::Hop) elsewhere.
+    /// [`Dateline`](Self::Dateline) in a torus, [`Hop`](Self::Hop) in a dragonfly or a listed network, and
+    /// [`Destination`](Self::Destination) in the others, which have no rings to break.
     #[default]
     Topology,
     /// The first channel in each dimension, and the next one from the link on that closes a ring.
@@ -615,8 +616,9 @@ impl NetworkConfig {
     pub fn channel_rule(&self) -> ChannelRule {
         match (&self.flow, &self.topology) {
             (Flow::CutThrough { channel, .. }, _) if *channel != ChannelRule::Topology => *channel,
-            (_, Topology::Grid { .. } | Topology::Torus { .. }) => ChannelRule::Dateline,
-            _ => ChannelRule::Hop,
+            (_, Topology::Torus { .. }) => ChannelRule::Dateline,
+            (_, Topology::Dragonfly { .. } | Topology::Explicit { .. }) => ChannelRule::Hop,
+            _ => ChannelRule::Destination,
         }
     }
 }

@@ -53,6 +53,12 @@ pub enum NetworkError {
         /// Fewest channels without a ring.
         least: u8,
     },
+    /// Channels that change where a ring closes, in a topology without rings.
+    #[error("packets change virtual channels at datelines, and a {topology} topology has none")]
+    NoDatelines {
+        /// The kind of topology.
+        topology: &'static str,
+    },
     /// A listed switch has an invalid name.
     #[error("a switch cannot have the name {name:?}")]
     SwitchName {
@@ -163,8 +169,12 @@ impl NetworkError {
             Self::NotDivisible { what, ports, .. } => format!("make the number of {what} a multiple of {ports}, or change nic.ports"),
             Self::TooFewGlobalLinks { .. } => "increase topology.routers or topology.global, or use fewer groups".to_owned(),
             Self::RoutesCanWait { least, .. } => {
-                format!("use flow.type = \"cut-through\" with virtual_channels = {least}, or flow.full = \"drop\"")
+                format!(
+                    "use flow.type = \"cut-through\" with virtual_channels = {least} and channel = \"hop\", or a \
+                     store-and-forward flow with full = \"drop\""
+                )
             }
+            Self::NoDatelines { .. } => "use flow.channel = \"hop\" or \"destination\", or remove it".to_owned(),
             Self::SwitchName { .. } => {
                 "use a name with no '>' and no '.' that is not empty and not one of h0, h1, ..., which are ports of hosts".to_owned()
             }

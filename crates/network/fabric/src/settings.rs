@@ -108,9 +108,13 @@ fn check_routing(config: &NetworkConfig) -> Result<(), NetworkError> {
     check_channels(config)
 }
 
-/// Checks that the routes of a dragonfly cannot wait for each other in a ring. Minimal ones have three links between switches at
+/// Checks that virtual channels have a meaning, and that the routes of a dragonfly cannot wait for each other in a ring. Minimal ones have three links between switches at
 /// most, those over another group five.
 fn check_channels(config: &NetworkConfig) -> Result<(), NetworkError> {
+    let has_rings = matches!(config.topology, Topology::Torus { .. });
+    if config.channel_rule() == ChannelRule::Dateline && !has_rings {
+        return Err(NetworkError::NoDatelines { topology: config.topology.kind() });
+    }
     let (routes, least) = match (&config.topology, config.routing) {
         (Topology::Dragonfly { .. }, Routing::Valiant | Routing::Ugal) => ("routes over another group", 5),
         (Topology::Dragonfly { .. }, Routing::SpanningTree | Routing::Learning { .. }) => return Ok(()),

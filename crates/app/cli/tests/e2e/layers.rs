@@ -235,7 +235,7 @@ fn a_network_is_fitted_to_a_layer_and_simulated() {
         "measured",
     ];
     let outcome = lab.evb(&bench).run();
-    if outcome.stderr.contains("do not form a rising line") {
+    if outcome.stdout.contains("cannot be trusted") && outcome.stderr.contains("do not form a rising line") {
         // Other processes of a busy machine determine the times: it measures no network, and says so.
         assert_eq!(outcome.code(), Some(2), "{outcome}");
         return println!("the machine is too busy: {}", outcome.stderr);

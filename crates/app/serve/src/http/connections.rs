@@ -196,4 +196,43 @@ mod tests {
         pace.wait().await;
         assert_eq!(quiet.elapsed(), Duration::ZERO);
     }
+
+    /// The reply to a request that is being fulfilled when the service ends is sent, and then all is over.
+    #[tokio::test]
+    async fn a_request_gets_its_reply_when_the_service_ends() {
+        use axum::routing::get;
+        use std::{
+            io::{Read, Write},
+            sync::Arc,
+        };
+        use tokio::sync::Notify;
+        let [asked, fulfilled] = [(); 2].map(|()| Arc::new(Notify::new()));
+        let (begin, go) = (asked.clone(), fulfilled.clone());
+        let handler = move || async move {
+            begin.notify_one();
+            go.notified().await;
+            "fulfilled"
+        };
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
+        let address = listener.local_addr().expect("it has an address");
+        let (end, ended) = watch::channel(());
+        let serving = tokio::spawn(serve(listener, Router::new().route("/", get(handler)), None, ended));
+        let client = tokio::task::spawn_blocking(move || {
+            let mut stream = std::net::TcpStream::connect(address).expect("the service listens");
+            stream.write_all(b"GET / HTTP/1.1\r\nHost: here\r\n\r\n").expect("the service reads");
+            let mut reply = String::new();
+            stream.read_to_string(&mut reply).expect("the service replies");
+            reply
+        });
+        asked.notified().await;
+        drop(end);
+        // Everything that the end brings about happens before the reply.
+        for _ in 0..10 {
+            tokio::task::yield_now().await;
+        }
+        fulfilled.notify_one();
+        let reply = client.await.expect("the client ends");
+        assert!(reply.ends_with("fulfilled"), "{reply}");
+        serving.await.expect("the service ends");
+    }
 }

@@ -77,11 +77,9 @@ impl Requests {
         Some((units, events))
     }
 
-    /// Gives the request of a unit for these events a place in the window, if there is one.
+    /// Gives the request of a unit for these events a place in the window.
     pub(super) fn hold(&mut self, unit: u16, events: Vec<EventId>, until: Time) {
-        if self.window.is_some() {
-            self.asked.push(Asked { unit, events, until });
-        }
+        self.asked.push(Asked { unit, events, until });
     }
 
     /// Returns true if there is a limit.
@@ -91,16 +89,12 @@ impl Requests {
 
     /// The fragment of an event has come from a unit, in whatever state.
     pub(super) fn hear(&mut self, unit: u16, event: EventId) {
-        if self.window.is_some() {
-            self.release(|asked, of| (asked, of) == (unit, event));
-        }
+        self.release(|asked, of| (asked, of) == (unit, event));
     }
 
     /// No fragment of this event is wanted any more.
     pub(super) fn end(&mut self, event: EventId) {
-        if self.window.is_some() {
-            self.release(|_, of| of == event);
-        }
+        self.release(|_, of| of == event);
     }
 
     /// Nothing comes from this unit any more.

@@ -112,3 +112,21 @@ fn channels_of_destinations_and_priorities_break_no_ring() {
     assert_eq!(cycle(&ring(8, ChannelRule::Destination)), None, "at most two destinations for each channel");
     assert!(cycle(&ring(2, ChannelRule::Priority)).is_some());
 }
+
+#[test]
+fn the_rule_for_channels_follows_from_the_topology() {
+    let rule = |topology| config(topology).channel_rule();
+    let plane = |closed| match closed {
+        true => Topology::Torus { width: 3, height: 3, depth: 1, terminals: 1, links: 1 },
+        false => Topology::Grid { width: 3, height: 3, depth: 1, terminals: 1, links: 1 },
+    };
+    assert_eq!([plane(true), plane(false)].map(rule), [ChannelRule::Dateline, ChannelRule::Destination]);
+    assert_eq!(rule(clos(2, 2, 2, 1)), ChannelRule::Destination);
+    let flow =
+        |channel| Flow::CutThrough { buffer: ByteCount(2016), reaction: Span::ZERO, virtual_channels: 2, channel };
+    for topology in [plane(false), clos(2, 2, 2, 1), Topology::Crossbar { ports: 2 }] {
+        let kind = topology.kind();
+        let dateline = NetworkConfig { flow: flow(ChannelRule::Dateline), ..config(topology) };
+        assert_eq!(Network::build(&dateline).map(|_| ()), Err(NetworkError::NoDatelines { topology: kind }));
+    }
+}

@@ -57,11 +57,10 @@ impl Net {
             other += u16::from(other >= taken);
         }
         let detour = other + 1;
-        if self.router.always_takes_detours() || self.cost(switch, detour, to) < self.cost(switch, DIRECT, to) {
-            detour
-        } else {
-            DIRECT
-        }
+        let is_open = !self.router.outputs(switch, self.goal(detour, to)).is_empty();
+        let is_taken =
+            self.router.always_takes_detours() || self.cost(switch, detour, to) < self.cost(switch, DIRECT, to);
+        if is_open && is_taken { detour } else { DIRECT }
     }
 
     /// The load of the first link of a route, times its links between switches.

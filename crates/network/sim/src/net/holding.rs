@@ -37,8 +37,11 @@ impl Net {
     /// Time for which a switch holds a packet after its head is ready: its last byte is sent when it has come, and the
     /// others before it at the pace of the next link. Of several links that it may take the fastest counts.
     pub(super) fn hold(&self, id: PacketId) -> Span {
-        let (packet, next) = (&self.packets[id], self.fastest_output(id));
-        let Some(next) = next.filter(|_| self.holds) else { return Span::ZERO };
+        if !self.holds {
+            return Span::ZERO;
+        }
+        let Some(next) = self.fastest_output(id) else { return Span::ZERO };
+        let packet = &self.packets[id];
         let came = self.links.class(self.links.link_of(packet.lane));
         let after_head = |time: Span, class: Class| Span(time.0.saturating_sub(class.byte_time.0));
         let going = after_head(next.rate.time_for(packet.wire.into()), next);

@@ -9,8 +9,7 @@ use crate::packet::{LaneId, PacketId};
 use evb_core::Time;
 use evb_fabric::LinkId;
 
-/// The inputs of all switches, by the links that end there.
-#[derive(Default)]
+/// The inputs of all switches, by the links that end there; none where they are not matched.
 pub(super) struct Inputs {
     inputs: Vec<Input>,
 }

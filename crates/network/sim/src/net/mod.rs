@@ -144,11 +144,7 @@ impl Net {
             router,
             group_ports: detours::ports_of_groups(&network),
             arbiter: Arbiter::new(switch.arbitration, priorities, &network, channels),
-            inputs: if switch.arbitration == Arbitration::Islip {
-                Inputs::new(network.links.len())
-            } else {
-                Inputs::default()
-            },
+            inputs: Inputs::new(if switch.arbitration == Arbitration::Islip { network.links.len() } else { 0 }),
             faults: Faults::new(network.links.len()),
             holds,
             source_routed: SourceRoutedPackets::default(),
@@ -221,5 +217,6 @@ fn reach(network: &Network, links: &Links) -> Span {
     let nic = &network.config.nic;
     let largest = (nic.packet.0 + nic.header.0).max(nic.minimum.0);
     // An unlimited packet size says nothing.
-    links.rates().0.time_for(largest.min(1 << 16)).max(nic.overhead)
+    let (slowest, _) = links.rates();
+    slowest.time_for(largest.min(1 << 16)).max(nic.overhead)
 }

@@ -197,3 +197,36 @@ slots = 32
 [storage]
 keep = "none"
 "#;
+
+/// With virtual channels by destination a packet waits only for those of its group, so a Clos network carries more.
+#[test]
+fn virtual_channels_relieve_a_clos_network() {
+    let clos = |channels: u8| {
+        let text = format!(
+            r#"
+[network]
+preset = "infiniband-hdr-fat-tree"
+topology = {{ type = "clos", leaves = 4, ports_per_leaf = 4, spines = 4 }}
+placement = {{ readout = 0, builder = 0 }}
+routing = {{ type = "fixed" }}
+flow = {{ virtual_channels = {channels} }}
+[workload]
+type = "random"
+window = 8
+[trigger]
+duration = "1 ms"
+[run]
+warmup = "200 us"
+[readout]
+units = 16
+source = {{ type = "fixed", size = "16 KiB" }}
+[builder]
+units = 16
+"#
+        );
+        efficiency(&run_with(&text, &[]))
+    };
+    let [one, four] = [1, 4].map(clos);
+    println!("one channel {one:.3}, four {four:.3}");
+    assert!(four > one * 1.03, "one channel {one}, four {four}");
+}

@@ -1,6 +1,6 @@
 //! `network.flow`: the flow control: the fate of a packet that cannot move.
 
-use super::preset_keys::{BY_TOPOLOGY, ONE, PRESET, of_preset};
+use super::preset_keys::{ONE, PRESET, of_preset};
 use crate::{choice::*, limits::*, schema::*};
 use evb_fabric::{ChannelRule, Flow, WhenFull};
 
@@ -28,7 +28,7 @@ pub(super) static FLOW: Choice<Make<Flow>> = choice(
                 key(
                     "channel",
                     KeyKind::Word(&CHANNEL),
-                    BY_TOPOLOGY,
+                    KeyDefault::Text("topology"),
                     "the virtual channel that a packet takes on a link",
                 ),
             ],
@@ -69,11 +69,15 @@ pub(super) static FLOW: Choice<Make<Flow>> = choice(
 );
 
 static CHANNEL: Words<ChannelRule> = Words(&[
-    word("topology", "`dateline` in a grid or a torus, `hop` elsewhere", ChannelRule::Topology),
+    word(
+        "topology",
+        "`dateline` in a torus, `hop` in a dragonfly or an explicit network, `destination` in the others",
+        ChannelRule::Topology,
+    ),
     word(
         "dateline",
-        "the first in each dimension, the next one from the link on that closes a ring: two keep a torus free of deadlock \
-         with `dimension-order`",
+        "for `torus`: the first in each dimension, the next one from the link on that closes a ring; two keep it free of \
+         deadlock with `dimension-order`",
         ChannelRule::Dateline,
     ),
     word(

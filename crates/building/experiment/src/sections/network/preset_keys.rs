@@ -8,7 +8,6 @@ pub(crate) const DEFAULT_NETWORK: &str = "ideal";
 pub(super) const PRESET: KeyDefault = KeyDefault::Derived("the preset's");
 
 pub(super) const ONE: KeyDefault = KeyDefault::Integer(1);
-pub(super) const BY_TOPOLOGY: KeyDefault = KeyDefault::Text("topology");
 
 pub(super) const fn of_preset(name: &'static str, kind: KeyKind, doc: &'static str) -> Key {
     key(name, kind, PRESET, doc)
