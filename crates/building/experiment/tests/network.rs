@@ -1,10 +1,11 @@
 //! Meaning of the sections for a simulated network.
 
+use evb_connection::{Dcqcn, RdmaConfig, RdmaControl, Recovery, TcpConfig, TcpControl, Transport};
 use evb_core::{Bandwidth, ByteCount, Span};
 use evb_experiment::{Experiment, Placement, Plan};
 use evb_fabric::{
-    Arbitration, ChannelRule, Control, Dma, ExplicitLink, Flow, NetworkConfig, NetworkFaultAction, Rails, Routing,
-    Spread, Topology, WhenFull,
+    Arbitration, ChannelRule, Control, Dma, ExplicitLink, Flow, Marking, NetworkConfig, NetworkFaultAction, Rails,
+    Routing, SharedMemory, Spread, Topology, WhenFull,
 };
 
 const SHORT: &str = r#"
@@ -89,6 +90,49 @@ fn a_table_with_another_type_has_nothing_of_the_preset() {
 }
 
 #[test]
+fn every_transport_can_be_written() {
+    let transport = |keys: &str| config(&format!("[network]\ntransport = {{ {keys} }}\n")).transport;
+    assert_eq!(config("").transport, Transport::None);
+    assert_eq!(transport(""), Transport::None);
+    let tcp = TcpConfig {
+        control: TcpControl::Cubic,
+        initial_window: 10,
+        window: ByteCount(4 << 20),
+        least_timeout: Span::from_millis(200),
+        ack_every: 2,
+        ack_delay: Span::from_millis(40),
+    };
+    assert_eq!(transport("type = 'tcp'"), Transport::Tcp(tcp));
+    let control = TcpControl::Dctcp;
+    assert_eq!(transport("type = 'tcp', control = 'dctcp'"), Transport::Tcp(TcpConfig { control, ..tcp }));
+    let rdma = RdmaConfig {
+        recovery: Recovery::GoBackN,
+        window: ByteCount(4 << 20),
+        timeout: Span::from_millis(1),
+        ack_every: 1,
+        control: RdmaControl::None,
+    };
+    assert_eq!(transport("type = 'rdma'"), Transport::Rdma(rdma));
+    let control = RdmaControl::Dcqcn(Dcqcn::default());
+    let expected = RdmaConfig { recovery: Recovery::Selective, control, ..rdma };
+    let written = "type = 'rdma', recovery = 'selective', control = { type = 'dcqcn' }";
+    assert_eq!(transport(written), Transport::Rdma(expected));
+}
+
+#[test]
+fn queues_can_have_marks_and_share_memory() {
+    let text = "[network]
+flow = { type = 'store-and-forward', queue = '1 MB', full = 'drop', reaction = '9 ns' }
+switch.marking = { low = '30 kB', high = '60 kB', most = 0.1 }
+switch.memory = { size = '12 MB', alpha = 2.0 }
+";
+    let switch = config(text).switch;
+    let marking = Marking { low: ByteCount(30_000), high: ByteCount(60_000), most: 0.1 };
+    let memory = SharedMemory { size: ByteCount(12_000_000), alpha: 2.0, least: ByteCount(0) };
+    assert_eq!((switch.marking, switch.memory), (Some(marking), Some(memory)));
+}
+
+#[test]
 fn the_ideal_crossbar_has_the_ports_that_are_needed() {
     let ports = |network: &str| match config(network).topology {
         Topology::Crossbar { ports } => ports,
@@ -158,8 +202,10 @@ fn switches_and_links_can_be_listed() {
                 [[network.topology.link]]\nends = ['a', 'b']\ncount = 2\nrate = '1 Gbit/s'\ndelay = '5 ns'\n\
                 [[network.topology.link]]\nends = ['a', 'h0']\n[[network.topology.link]]\nends = ['h1', 'b']\n\
                 [[network.fault]]\ntarget = 'a>b.1'\nat = '1 s'\naction = 'fail'\n";
-    let link =
-        |from: &str, to: &str| ExplicitLink { ends: [from.into(), to.into()], count: 1, rate: None, delay: None };
+    let link = |from: &str, to: &str| {
+        let ends = [from.into(), to.into()];
+        ExplicitLink { ends, count: 1, rate: None, delay: None, marking: None }
+    };
     let trunk =
         ExplicitLink { count: 2, rate: Some(Bandwidth(1_000_000_000)), delay: Some(Span(5_000)), ..link("a", "b") };
     let links = vec![trunk, link("a", "h0"), link("h1", "b")];

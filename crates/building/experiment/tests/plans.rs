@@ -1,5 +1,6 @@
 //! Meaning of good files.
 
+use evb_connection::Transport;
 use evb_core::{Bandwidth, ByteCount, EventCounter, FirstCounter, Frequency, MarkComparison, NodeId, SourceId, Span};
 use evb_experiment::{
     Bundling, Cores, Experiment, FaultAction, FaultSpec, FieldLayout, HistogramPlan, Keep, Needs, NumberType,
@@ -297,7 +298,7 @@ fn full_network() -> NetworkConfig {
             uplink: Some(Bandwidth(200_000_000_000)),
         },
         link: LinkConfig { rate: Bandwidth(40_000_000_000), delay: Span(25_000) },
-        switch: SwitchConfig { delay: Span(300_000), arbitration: Arbitration::Oldest },
+        switch: SwitchConfig { delay: Span(300_000), arbitration: Arbitration::Oldest, marking: None, memory: None },
         flow: Flow::StoreAndForward {
             queue: ByteCount(1_000_000),
             full: WhenFull::PriorityPause,
@@ -333,6 +334,7 @@ fn full_network() -> NetworkConfig {
             }),
         },
         control: Control::Shared,
+        transport: Transport::None,
     }
 }
 

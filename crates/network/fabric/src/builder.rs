@@ -2,7 +2,7 @@
 
 use crate::layers;
 use crate::{
-    Endpoint, EndpointId, LinkEnd, LinkId, Network, NetworkConfig, NetworkError, NetworkLink, Switch, SwitchId,
+    Endpoint, EndpointId, LinkEnd, LinkId, Marking, Network, NetworkConfig, NetworkError, NetworkLink, Switch, SwitchId,
 };
 use evb_core::{Bandwidth, Span};
 use std::collections::HashMap;
@@ -29,6 +29,7 @@ pub(crate) struct TopologySize {
 pub(crate) struct LinkProperties {
     pub(crate) rate: Bandwidth,
     pub(crate) delay: Span,
+    pub(crate) marking: Option<Marking>,
     pub(crate) dimension: u8,
     pub(crate) dateline: bool,
 }
@@ -36,7 +37,8 @@ pub(crate) struct LinkProperties {
 impl LinkProperties {
     /// The link of the configuration, with another rate if one is given.
     pub(crate) fn new(config: &NetworkConfig, rate: Option<Bandwidth>) -> Self {
-        Self { rate: rate.unwrap_or(config.link.rate), delay: config.link.delay, dimension: 0, dateline: false }
+        let (rate, delay, marking) = (rate.unwrap_or(config.link.rate), config.link.delay, config.switch.marking);
+        Self { rate, delay, marking, dimension: 0, dateline: false }
     }
 }
 
@@ -169,13 +171,14 @@ impl<'a> NetworkBuilder<'a> {
         if let LinkEnd::Switch(switch) = to {
             self.switches[usize::from(switch.0)].inputs.push(id);
         }
-        let LinkProperties { rate, delay, dimension, dateline } = properties;
+        let LinkProperties { rate, delay, marking, dimension, dateline } = properties;
         self.links.push(NetworkLink {
             name: String::new(),
             from,
             to,
             rate,
             delay,
+            marking,
             reverse,
             dimension,
             dateline,

@@ -1,6 +1,7 @@
 //! The typed description of a network; the experiment file resolves to it.
 
 use crate::EndpointId;
+use evb_connection::Transport;
 use evb_core::{Bandwidth, ByteCount, Span};
 use serde::{Deserialize, Serialize};
 
@@ -26,6 +27,9 @@ pub struct NetworkConfig {
     pub host: HostConfig,
     /// The network of control messages.
     pub control: Control,
+    /// The connections that carry messages.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub transport: Transport,
 }
 
 /// Switches and links. Hosts are numbered in the order of their switches.
@@ -152,6 +156,9 @@ pub struct ExplicitLink {
     pub rate: Option<Bandwidth>,
     /// Delay of each; that of all links by default.
     pub delay: Option<Span>,
+    /// Marks in the queues of each; those of all switches by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub marking: Option<Marking>,
 }
 
 /// One direction of a link.
@@ -170,6 +177,38 @@ pub struct SwitchConfig {
     pub delay: Span,
     /// The order of packets at an output.
     pub arbitration: Arbitration,
+    /// Marks on packets that find a long queue; none without it (store and forward).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub marking: Option<Marking>,
+    /// The memory that all queues of the switch share; each has its own without it (store and forward).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<SharedMemory>,
+}
+
+/// Explicit congestion notification: the probability of a mark on a packet that comes into a queue (RFC 3168), which grows
+/// from 0 at `low` to `most` at `high` bytes, and is 1 above (RED: Floyd and Jacobson, IEEE/ACM Transactions on
+/// Networking 1, 1993, without averaging). With `low` and `high` equal it is a step (DCTCP).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Marking {
+    /// Bytes of the queue up to which no packet is marked.
+    pub low: ByteCount,
+    /// Bytes of the queue above which all are.
+    pub high: ByteCount,
+    /// Probability of a mark at `high` bytes.
+    pub most: f64,
+}
+
+/// Memory that the queues of a switch share by a dynamic threshold: a queue takes a packet if it stays within `alpha` times
+/// the free memory (Choudhury and Hahne, Dynamic queue length thresholds for shared-memory packet switches, IEEE/ACM
+/// Transactions on Networking 6, 1998), or within `least`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SharedMemory {
+    /// Bytes of all queues of a switch together.
+    pub size: ByteCount,
+    /// The part of the free memory that one queue may take, a factor.
+    pub alpha: f64,
+    /// Bytes that each queue has for itself, beside the shared ones.
+    pub least: ByteCount,
 }
 
 /// The order of packets at an output for which several inputs wait.
@@ -550,7 +589,12 @@ impl NetworkConfig {
             preset: String::new(),
             topology,
             link: LinkConfig { rate, delay: Span::ZERO },
-            switch: SwitchConfig { delay: Span::ZERO, arbitration: Arbitration::RoundRobin },
+            switch: SwitchConfig {
+                delay: Span::ZERO,
+                arbitration: Arbitration::RoundRobin,
+                marking: None,
+                memory: None,
+            },
             flow,
             routing: Routing::Fixed { spread: Spread::Source },
             nic: NicConfig {
@@ -569,6 +613,7 @@ impl NetworkConfig {
             },
             host: HostConfig { send: Span::ZERO, receive: Span::ZERO, jitter: None },
             control: Control::Shared,
+            transport: Transport::None,
         }
     }
 

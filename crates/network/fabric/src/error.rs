@@ -53,6 +53,24 @@ pub enum NetworkError {
         /// Fewest channels without a ring.
         least: u8,
     },
+    /// Marks, or shared memory, of a switch without output queues.
+    #[error("{key} is for switches that store and forward")]
+    NeedsQueues {
+        /// The key.
+        key: &'static str,
+    },
+    /// Shared memory of a switch that pauses its senders.
+    #[error("switch.memory is for switches that drop: it is not simulated with pauses")]
+    MemoryWithPause,
+    /// Switches cannot mark packets for a transport and for dispersive routing.
+    #[error("packets are marked by queues that are long, and by dispersive routing")]
+    MarksOfTwoKinds,
+    /// The bounds of marks are in the wrong order, or the probability is none.
+    #[error("marks need low <= high, and a probability `most` from 0 to 1")]
+    BadMarking,
+    /// Connections over interfaces whose access to memory is simulated.
+    #[error("a transport reads memory packet by packet: nic.dma is not simulated with it")]
+    TransportWithoutMemory,
     /// Channels that change where a ring closes, in a topology without rings.
     #[error("packets change virtual channels at datelines, and a {topology} topology has none")]
     NoDatelines {
@@ -174,6 +192,11 @@ impl NetworkError {
                      store-and-forward flow with full = \"drop\""
                 )
             }
+            Self::NeedsQueues { key } => format!("use flow.type = \"store-and-forward\", or remove {key}"),
+            Self::MemoryWithPause => "use flow.full = \"drop\", or remove switch.memory".to_owned(),
+            Self::MarksOfTwoKinds => "use another routing, or remove switch.marking".to_owned(),
+            Self::BadMarking => "for a step use the same low and high; most is a probability, such as 0.01".to_owned(),
+            Self::TransportWithoutMemory => "remove nic.dma, or use transport.type = \"none\"".to_owned(),
             Self::NoDatelines { .. } => "use flow.channel = \"hop\" or \"destination\", or remove it".to_owned(),
             Self::SwitchName { .. } => {
                 "use a name with no '>' and no '.' that is not empty and not one of h0, h1, ..., which are ports of hosts".to_owned()

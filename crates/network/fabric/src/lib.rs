@@ -36,8 +36,8 @@ mod topology;
 
 pub use config::{
     Arbitration, ChannelRule, Control, Dma, ExplicitLink, Flow, HostConfig, Jitter, JitterPer, JitterSpread,
-    LinkConfig, MapperConfig, NetworkConfig, NetworkFault, NetworkFaultAction, NicConfig, Rails, Routing, Service,
-    Spread, SwitchConfig, Ties, Topology, WhenFull,
+    LinkConfig, MapperConfig, Marking, NetworkConfig, NetworkFault, NetworkFaultAction, NicConfig, Rails, Routing,
+    Service, SharedMemory, Spread, SwitchConfig, Ties, Topology, WhenFull,
 };
 pub use error::NetworkError;
 use network::GLOBAL;

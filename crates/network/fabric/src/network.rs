@@ -1,6 +1,6 @@
 //! A network as a graph: built once, read by the simulator.
 
-use crate::{ChannelRule, NetworkConfig, NetworkError, Topology, settings, topology};
+use crate::{ChannelRule, Marking, NetworkConfig, NetworkError, Topology, settings, topology};
 use evb_core::{Bandwidth, Span};
 
 /// A switch, by its index in [`Network::switches`].
@@ -40,6 +40,8 @@ pub struct NetworkLink {
     pub rate: Bandwidth,
     /// Delay.
     pub delay: Span,
+    /// Marks on packets that find a long queue before it.
+    pub marking: Option<Marking>,
     /// The link in the other direction of the same cable; `None` for a one-way link.
     pub reverse: Option<LinkId>,
     /// The dimension of a grid or torus that the link runs along; 0 in other topologies.

@@ -1,9 +1,10 @@
 //! Checks of the settings of a network, each by itself and together.
 
 use crate::{
-    Arbitration, ChannelRule, Control, Flow, LinkEnd, Network, NetworkConfig, NetworkError, NetworkLink, NicConfig,
-    Routing, Topology, WhenFull,
+    Arbitration, ChannelRule, Control, Flow, LinkEnd, Marking, Network, NetworkConfig, NetworkError, NetworkLink,
+    NicConfig, Routing, Topology, WhenFull,
 };
+use evb_connection::Transport;
 use evb_core::{Bandwidth, ByteCount, Span};
 
 /// Most ports of a network interface.
@@ -32,6 +33,8 @@ pub(crate) fn check(config: &NetworkConfig) -> Result<(), NetworkError> {
     }
     check_nic(&config.nic)?;
     check_flow(config)?;
+    check_queues(config)?;
+    check_transport(config)?;
     check_routing(config)
 }
 
@@ -78,6 +81,48 @@ fn check_flow(config: &NetworkConfig) -> Result<(), NetworkError> {
             takes_a_packet("flow.queue", queue, &config.nic)
         }
     }
+}
+
+/// Checks the queues of switches.
+fn check_queues(config: &NetworkConfig) -> Result<(), NetworkError> {
+    let of_links = match &config.topology {
+        Topology::Explicit { links, .. } => links.iter().filter_map(|link| link.marking).collect(),
+        _ => Vec::new(),
+    };
+    let marking = config.switch.marking.into_iter().chain(of_links);
+    let mut keys = marking.clone().map(|_| "switch.marking").chain(config.switch.memory.map(|_| "switch.memory"));
+    if let (Some(key), false) = (keys.next(), matches!(config.flow, Flow::StoreAndForward { .. })) {
+        return Err(NetworkError::NeedsQueues { key });
+    }
+    if let (Some(_), Routing::Dispersive { .. }) = (marking.clone().next(), config.routing) {
+        return Err(NetworkError::MarksOfTwoKinds);
+    }
+    for Marking { low, high, most } in marking {
+        if low > high || !(0.0..=1.0).contains(&most) {
+            return Err(NetworkError::BadMarking);
+        }
+    }
+    let Some(memory) = config.switch.memory else { return Ok(()) };
+    if !matches!(config.flow, Flow::StoreAndForward { full: WhenFull::Drop, .. }) {
+        return Err(NetworkError::MemoryWithPause);
+    }
+    takes_a_packet("switch.memory.size", memory.size, &config.nic)?;
+    if memory.alpha > 0.0 { Ok(()) } else { Err(NetworkError::Zero { what: "switch.memory.alpha" }) }
+}
+
+/// Checks the connections.
+fn check_transport(config: &NetworkConfig) -> Result<(), NetworkError> {
+    let (window, ack_every) = match config.transport {
+        Transport::None => return Ok(()),
+        Transport::Tcp(tcp) => (tcp.window, tcp.ack_every),
+        Transport::Rdma(rdma) => (rdma.window, rdma.ack_every),
+    };
+    above_zero("transport.ack_every", ack_every.into())?;
+    takes_a_packet("transport.window", window, &config.nic)?;
+    if config.nic.dma.is_some() {
+        return Err(NetworkError::TransportWithoutMemory);
+    }
+    Ok(())
 }
 
 fn check_routing(config: &NetworkConfig) -> Result<(), NetworkError> {

@@ -1,6 +1,7 @@
 //! Events of a simulation.
 
 use crate::{
+    connections::ConnectionId,
     message::MessageId,
     packet::{LaneId, PacketId},
 };
@@ -21,6 +22,8 @@ pub(crate) enum Event {
     Post { message: MessageId },
     /// A message has been copied to a node on the same host.
     Copied { message: MessageId },
+    /// A deadline of a connection.
+    Connection { connection: ConnectionId },
     /// A message that was lost is sent again.
     SendAgain { message: MessageId },
     /// A message has arrived at its node.

@@ -1,10 +1,12 @@
 //! The network interface of a host: the choice of its next packet, and its access to the host's memory.
 
 use crate::{
+    connections::ConnectionId,
     jitter::JitterTimes,
     message::{Body, Message, MessageId, Messages},
     peers::Peers,
 };
+use evb_connection::Reply;
 use evb_core::{Bandwidth, NodeId, NodeRange, Time};
 use evb_fabric::{Dma, NicConfig};
 use evb_protocol::wire;
@@ -64,6 +66,8 @@ pub(crate) struct Nic {
     pub(crate) held_back: Vec<NodeId>,
     pub(crate) ports: Vec<NicPort>,
     pub(crate) memory: Option<Memory>,
+    /// The bucket that is being sent over a connection.
+    bucket: Option<MessageId>,
     /// Packets of one message may go as one train.
     pub(crate) couples: bool,
     /// Random times beside the overhead of packets.
@@ -77,6 +81,10 @@ pub(crate) struct NicPort {
     pub(crate) idle: bool,
     /// The message that ends with the packet that it sends now.
     pub(crate) ending: Option<MessageId>,
+    /// Connections that may be able to send, in turn.
+    pub(crate) ready: VecDeque<ConnectionId>,
+    /// Replies of connections that end here: they go first.
+    pub(crate) replies: VecDeque<(ConnectionId, Reply)>,
 }
 
 /// The access of a network interface to the memory of its host: one bus for reading and writing.
@@ -118,8 +126,9 @@ impl Nic {
             peers: None,
             backlog: 0,
             held_back: Vec::new(),
-            ports: vec![NicPort { idle: true, ending: None }; ports],
+            ports: vec![NicPort { idle: true, ..NicPort::default() }; ports],
             memory: dma.map(memory),
+            bucket: None,
             couples: false,
             jitter: None,
         }
@@ -141,20 +150,18 @@ impl Nic {
 
     /// Takes a message to send.
     pub(crate) fn post(&mut self, id: MessageId, message: &Message) {
-        let queue = match (&mut self.slots, &message.body) {
-            _ if self.keeps_step && message.body.is_step() => &mut self.steps,
-            _ if message.priority > 0 => &mut self.urgent,
-            (None, _) if self.peers.is_some() => {
-                if let Some(peers) = &mut self.peers {
-                    peers.post(message.to.first, id);
-                }
-                return;
-            }
-            (Some(slots), Body::Protocol(_)) if message.body.is_data() => {
-                let builder = message.to.first.index() - slots.first_builder.index();
-                return slots.shaper.push(builder, id, message.unsent.into());
-            }
-            _ => &mut self.waiting,
+        let queue = if self.keeps_step && message.body.is_step() {
+            &mut self.steps
+        } else if message.priority > 0 {
+            &mut self.urgent
+        } else if self.slots.is_none()
+            && let Some(peers) = &mut self.peers
+        {
+            return peers.post(message.to.first, id);
+        } else if self.takes_into_slot(id, message) {
+            return;
+        } else {
+            &mut self.waiting
         };
         queue.push_back(id);
     }
@@ -167,6 +174,35 @@ impl Nic {
         }
         self.backlog = self.backlog.saturating_sub(usize::from(chunk.last));
         Some(chunk)
+    }
+
+    /// The bucket of the next time slot, which goes over a connection, when the one before was sent.
+    pub(crate) fn next_bucket(&mut self, now: Time, messages: &mut Messages) -> Option<MessageId> {
+        if self.bucket.is_none() {
+            self.bucket = self.slots.as_mut()?.next_bucket(now, messages);
+            return self.bucket;
+        }
+        None
+    }
+
+    /// All of a message was sent over its connection.
+    pub(crate) fn note_cut(&mut self, message: MessageId) {
+        if self.bucket == Some(message) {
+            self.bucket = None;
+        } else {
+            self.backlog = self.backlog.saturating_sub(1);
+        }
+    }
+
+    /// Puts a message into the slots of a barrel shifter, if it goes in one.
+    pub(crate) fn takes_into_slot(&mut self, id: MessageId, message: &Message) -> bool {
+        let Some(slots) = &mut self.slots else { return false };
+        if !matches!(message.body, Body::Protocol(_)) || !message.body.is_data() {
+            return false;
+        }
+        let builder = message.to.first.index() - slots.first_builder.index();
+        slots.shaper.push(builder, id, message.unsent.into());
+        true
     }
 
     /// Cuts all packets of the same size that follow one of a message and neither end the message nor are the ones for

@@ -50,6 +50,8 @@ pub(crate) enum Load {
     Message,
     /// A mapper's message, which `message` numbers. It follows its own route.
     SourceRouted,
+    /// A segment of a connection, or a reply, which `message` numbers.
+    Connection,
     /// A copy that a learning bridge sent where its destination is not.
     Stray,
 }
@@ -74,8 +76,8 @@ pub(crate) struct Packet {
     pub(crate) dimension: u8,
     /// Destroyed on its way; it is thrown away where it arrives.
     pub(crate) corrupted: bool,
-    /// True when it waited too long at some switch (dispersive routing).
-    pub(crate) blocked: bool,
+    /// True when it waited too long at some switch (dispersive routing), or found a long queue (marking).
+    pub(crate) congested: bool,
     /// What it carries.
     pub(crate) load: Load,
     /// The routes that its sender knew, by number; or 1 and the number of the group that it goes to first
@@ -115,7 +117,7 @@ impl Packet {
             channel: 0,
             dimension: 0,
             corrupted: false,
-            blocked: false,
+            congested: false,
             load: Load::Message,
             route: 0,
             variant: 0,

@@ -148,7 +148,8 @@ pub(crate) fn may_be_partitioned(plan: &Plan) -> bool {
     let is_whole = plan.network.faults.is_empty() && plan.network.mapper.is_none() && plan.faults.is_empty();
     let has_credits = matches!(config.flow, Flow::CutThrough { .. });
     let draws = config.switch.arbitration == Arbitration::Random;
-    is_of_nodes && is_whole && has_credits && !draws && Order::of(plan).is_none()
+    let has_ends = config.transport.connects();
+    is_of_nodes && is_whole && !has_ends && has_credits && !draws && Order::of(plan).is_none()
 }
 
 /// Shortest time after which a packet, a credit or a control message that leaves a partition has an effect; `None` if

@@ -41,7 +41,7 @@ pub use paper_report::{Curve, Figure, PaperColumn, PaperFinding, PaperReport, Pa
 pub use qualification::{LinkSpeed, LinkVerdict, PairOfNodes, Qualification};
 use serde::{Deserialize, Serialize};
 pub use shaping::{Shaping, Slots};
-pub use simulation::{KnownMap, LinkRecord, Mapping, Network, NetworkFault, Simulation};
+pub use simulation::{ConnectionRates, Connections, KnownMap, LinkRecord, Mapping, Network, NetworkFault, Simulation};
 pub use source::{ClockPlace, ClockRecord, FrontEndRecord, SourceRecord, SourceState, WaitingSource, waiting_sources};
 pub use stages::Stages;
 use std::collections::BTreeMap;

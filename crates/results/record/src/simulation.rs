@@ -1,6 +1,6 @@
 //! The fields of simulations: the network and its counts.
 
-use crate::{Dip, Timeline};
+use crate::{Dip, Timeline, is_zero};
 use serde::{Deserialize, Serialize};
 
 /// Fields of simulations only.
@@ -62,8 +62,65 @@ pub struct Network {
     /// The rate over time; `None` without a fault.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeline: Option<Timeline>,
+    /// The connections that carried the messages; `None` without a transport.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connections: Option<Connections>,
     /// Counts of each link.
     pub links: Vec<LinkRecord>,
+}
+
+/// The connections of a simulation, each in one direction.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Connections {
+    /// Number of connections.
+    pub count: u64,
+    /// Segments sent, those sent again included.
+    pub segments: u64,
+    /// Segments sent again.
+    pub sent_again: u64,
+    /// Losses found by a timeout.
+    pub timeouts: u64,
+    /// Losses found by what arrived behind them.
+    pub recoveries: u64,
+    /// Acknowledged bytes that were marked in a queue.
+    pub marked_bytes: u64,
+    /// Notices of congestion that senders received (DCQCN).
+    pub notices: u64,
+    /// Bytes per second of the connections that carried something, in the measured time.
+    pub rates: ConnectionRates,
+}
+
+/// The bytes per second of several connections.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ConnectionRates {
+    /// The mean.
+    pub mean: f64,
+    /// The lowest.
+    pub lowest: f64,
+    /// A tenth of the connections has less.
+    pub p10: f64,
+    /// Half of the connections has less.
+    pub median: f64,
+    /// A tenth of the connections has more.
+    pub p90: f64,
+    /// The highest.
+    pub highest: f64,
+    /// Jain's index of fairness: 1 if all have the same, 1/n if one of n has all (Jain, Chiu and Hawe, DEC-TR-301, 1984).
+    pub fairness: f64,
+}
+
+impl ConnectionRates {
+    /// The rates of some connections, in bytes per second; all 0 without any.
+    pub fn of(mut rates: Vec<f64>) -> Self {
+        rates.sort_by(f64::total_cmp);
+        let Some(&highest) = rates.last() else { return Self::default() };
+        let count = rates.len() as f64;
+        let (sum, squares) = rates.iter().fold((0.0, 0.0), |(sum, squares), rate| (sum + rate, squares + rate * rate));
+        let part = |part: f64| rates[(part * (count - 1.0)).round() as usize];
+        let fairness = if squares > 0.0 { sum * sum / (count * squares) } else { 0.0 };
+        let (p10, median, p90) = (part(0.1), part(0.5), part(0.9));
+        Self { mean: sum / count, lowest: rates[0], p10, median, p90, highest, fairness }
+    }
 }
 
 /// The work of the mappers of a source-routed network.
@@ -119,6 +176,9 @@ pub struct LinkRecord {
     pub most_bytes: u64,
     /// Packets dropped because the link's queue was full.
     pub dropped: u64,
+    /// Packets that were marked because the link's queue was long.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub marked: u64,
     /// Number of times the link's receiver asked for a pause.
     pub pauses: u64,
 }

@@ -13,9 +13,11 @@ mod nic;
 pub(super) mod placement;
 pub(crate) mod preset;
 pub(crate) mod preset_keys;
+mod queues;
 mod routing;
 pub(crate) mod rules;
 mod topology;
+mod transport;
 
 pub(super) const DOC: &str = "The network that `evb simulate` runs on. Every key that is not in the file has the value of the preset. A table with another `type` than the preset's takes \
 nothing from it, so that its keys must be given. Where the preset has no value, the default of the table below applies.";
@@ -38,6 +40,11 @@ pub(super) const NETWORK: &[Key] = &[
         "control",
         KeyKind::Choice(&control::CONTROL),
         "network of control messages, which are all but fragments",
+    ),
+    optional(
+        "transport",
+        KeyKind::Choice(&transport::TRANSPORT),
+        "the connections that carry messages; without this table a packet is sent once, and what a switch drops is lost",
     ),
     key(
         "placement",
@@ -70,6 +77,16 @@ const SWITCH: &[Key] = &[
         "time from the arrival of a packet's head at the front of its input buffer to its request for an output",
     ),
     of_preset("arbitration", KeyKind::Word(&ARBITRATION), "order in which several waiting inputs get an output"),
+    optional(
+        "marking",
+        KeyKind::Section(queues::MARKING),
+        "marks on packets that find a long queue, ECN; `store-and-forward` only",
+    ),
+    optional(
+        "memory",
+        KeyKind::Section(queues::MEMORY),
+        "memory that all queues of a switch share; each queue has its own without this table; `store-and-forward` only",
+    ),
 ];
 
 static ARBITRATION: Words<Arbitration> = Words(&[
@@ -114,6 +131,8 @@ fn config(network: View<'_>) -> NetworkConfig {
         switch: SwitchConfig {
             delay: network.quantity("switch.delay"),
             arbitration: ARBITRATION.at(network, "switch.arbitration"),
+            marking: queues::marking(network, "switch.marking"),
+            memory: queues::memory(network, "switch.memory"),
         },
         flow: flow::FLOW.make(network.below("flow")),
         routing: routing::ROUTING.make(network.below("routing")),
@@ -124,5 +143,6 @@ fn config(network: View<'_>) -> NetworkConfig {
             jitter: network.has("host.jitter").then(|| jitter::plan(network.below("host.jitter"))),
         },
         control: control::CONTROL.make(network.below("control")),
+        transport: transport::plan(network),
     }
 }

@@ -57,7 +57,8 @@ fn add_link(
 ) -> Result<(), NetworkError> {
     above_zero(&[("the count of a link", link.count)])?;
     let default = LinkProperties::new(config, link.rate);
-    let properties = LinkProperties { delay: link.delay.unwrap_or(default.delay), ..default };
+    let (delay, marking) = (link.delay.unwrap_or(default.delay), link.marking.or(default.marking));
+    let properties = LinkProperties { delay, marking, ..default };
     let [from, to] = &link.ends;
     match (find(switches, from)?, find(switches, to)?) {
         (ListedEnd::Switch(one), ListedEnd::Switch(other)) if one != other => {

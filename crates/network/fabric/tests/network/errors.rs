@@ -2,6 +2,7 @@
 
 use crate::support::*;
 use NetworkError as E;
+use evb_connection::{RdmaConfig, RdmaControl, Recovery, Transport};
 use evb_core::{Bandwidth, ByteCount, Span};
 use evb_fabric::*;
 
@@ -99,7 +100,8 @@ fn zeros_in_settings_are_rejected() {
     }
     let clos = Topology::Clos { leaves: 1, ports_per_leaf: 1, spines: 1, links: 1, uplink };
     assert_eq!(refused_topology(clos), E::Zero { what: "topology.uplink" });
-    let one = ExplicitLink { ends: ["h0".to_owned(), "a".to_owned()], count: 1, rate: uplink, delay: None };
+    let one =
+        ExplicitLink { ends: ["h0".to_owned(), "a".to_owned()], count: 1, rate: uplink, delay: None, marking: None };
     let with = |link| Topology::Explicit { switches: vec!["a".to_owned()], links: vec![link] };
     assert_eq!(refused_topology(with(one.clone())), E::Zero { what: "the rate of a link" });
     let none = ExplicitLink { count: 0, rate: None, ..one };
@@ -179,6 +181,41 @@ fn islip_without_input_buffers_is_rejected() {
         config.flow = store(100_000, 1);
     });
     assert_eq!(refused, NetworkError::IslipNeedsInputBuffers);
+}
+
+#[test]
+fn marks_and_shared_memory_need_queues() {
+    let marking = Marking { low: ByteCount(1000), high: ByteCount(1000), most: 1.0 };
+    let memory = SharedMemory { size: ByteCount(10_000), alpha: 1.0, least: ByteCount(0) };
+    let refused = |switch: SwitchConfig, flow| refused_with(|config| (config.switch, config.flow) = (switch, flow));
+    let plain = config(clos(2, 2, 2, 1)).switch;
+    let marks = SwitchConfig { marking: Some(marking), ..plain.clone() };
+    let shares = SwitchConfig { memory: Some(memory), ..plain.clone() };
+    assert_eq!(refused(marks, wormhole(5000, 0)), E::NeedsQueues { key: "switch.marking" });
+    assert_eq!(refused(shares.clone(), wormhole(5000, 0)), E::NeedsQueues { key: "switch.memory" });
+    let pausing =
+        Flow::StoreAndForward { queue: ByteCount(5000), full: WhenFull::Pause, reaction: Span::ZERO, priorities: 1 };
+    assert_eq!(refused(shares, pausing), E::MemoryWithPause);
+    for bad in [Marking { high: ByteCount(999), ..marking }, Marking { most: 1.5, ..marking }] {
+        assert_eq!(refused(SwitchConfig { marking: Some(bad), ..plain.clone() }, store(5000, 1)), E::BadMarking);
+    }
+    let small = SharedMemory { size: ByteCount(10), ..memory };
+    let error = refused(SwitchConfig { memory: Some(small), ..plain }, store(5000, 1));
+    assert!(matches!(error, E::BufferTooSmall { what: "switch.memory.size", .. }), "{error:?}");
+}
+
+#[test]
+fn connections_need_a_window_for_a_packet() {
+    let rdma = RdmaConfig {
+        recovery: Recovery::GoBackN,
+        window: ByteCount(10),
+        timeout: Span::from_millis(1),
+        ack_every: 1,
+        control: RdmaControl::None,
+    };
+    let refused = |rdma| refused_with(|config| config.transport = Transport::Rdma(rdma));
+    assert!(matches!(refused(rdma), E::BufferTooSmall { what: "transport.window", .. }));
+    assert_eq!(refused(RdmaConfig { ack_every: 0, ..rdma }), E::Zero { what: "transport.ack_every" });
 }
 
 #[test]

@@ -37,7 +37,7 @@ fn random_graph(edges: Vec<(usize, usize)>) -> Topology {
     let line = (0..7).map(|n| (n, n + 1));
     let links = line.chain(edges.into_iter().filter(|(a, b)| a != b)).map(|(a, b)| [format!("n{a}"), format!("n{b}")]);
     let hosts = (0..8).map(|n| [format!("h{n}"), format!("n{n}")]);
-    let link = |ends| ExplicitLink { ends, count: 1, rate: None, delay: None };
+    let link = |ends| ExplicitLink { ends, count: 1, rate: None, delay: None, marking: None };
     let switches = (0..8).map(|n| format!("n{n}")).collect();
     Topology::Explicit { switches, links: hosts.chain(links).map(link).collect() }
 }

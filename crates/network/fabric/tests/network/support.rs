@@ -23,7 +23,13 @@ pub(crate) fn clos(leaves: u16, ports_per_leaf: u16, spines: u16, links: u16) ->
 }
 
 pub(crate) fn explicit(switches: &[&str], links: &[[&str; 2]]) -> Topology {
-    let link = |ends: &[&str; 2]| ExplicitLink { ends: ends.map(str::to_owned), count: 1, rate: None, delay: None };
+    let link = |ends: &[&str; 2]| ExplicitLink {
+        ends: ends.map(str::to_owned),
+        count: 1,
+        rate: None,
+        delay: None,
+        marking: None,
+    };
     Topology::Explicit {
         switches: switches.iter().map(|&name| name.to_owned()).collect(),
         links: links.iter().map(link).collect(),

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     event::NetEvent,
-    packet::{LaneId, PacketId, Packets},
+    packet::{LaneId, Packet, PacketId, Packets},
 };
 use evb_core::{Stream, Time};
 use evb_fabric::{Arbitration, LinkId, Network};
@@ -192,7 +192,10 @@ impl Net {
     pub(super) fn take_all_waiting(&mut self, link: LinkId) -> Vec<PacketId> {
         let mut taken = Vec::new();
         while !self.links[link].waiting.is_empty() {
-            taken.push(self.take_waiting(link, 0));
+            let id = self.take_waiting(link, 0);
+            let &Packet { lane, wire, .. } = &self.packets[id];
+            self.give_memory_back(link, lane, wire, self.queue.now());
+            taken.push(id);
         }
         (self.counts[link].queued, self.counts[link].waiting) = (0, 0);
         taken

@@ -26,6 +26,8 @@ pub(crate) struct LinkCounts {
     pub(crate) waiting: u32,
     /// Most packets that waited at once.
     pub(crate) most_waiting: u32,
+    /// Packets that found a long queue here and were marked.
+    pub(crate) marked: u64,
     /// Number of pauses that the receiver asked for.
     pub(crate) pauses: u32,
 }

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     event::NetEvent,
-    packet::{LaneId, Packet, PacketId},
+    packet::{LaneId, Load, Packet, PacketId},
     slab::Slab,
 };
 use evb_core::{Span, Time};
@@ -309,10 +309,18 @@ impl Net {
         let sending = if port.free_at > self.queue.now() { u64::from(self.packets[port.holder].wire) } else { 0 };
         let wire = u64::from(packet.wire);
         let held = self.counts[link].queued + sending + wire;
+        let (lane, wire_bytes) = (packet.lane, packet.wire);
         // The queue of a network interface is its host's memory.
-        if full == WhenFull::Drop && packet.lane != LaneId::NONE && held > queue {
-            self.counts[link].dropped += 1;
-            return false;
+        if lane != LaneId::NONE {
+            let fits = full != WhenFull::Drop || held <= queue;
+            if !fits || !self.take_memory(link, lane, wire_bytes) {
+                self.counts[link].dropped += 1;
+                return false;
+            }
+            if self.packets[id].load == Load::Connection && self.queues.marks(link, held - wire, &mut self.random) {
+                self.packets[id].congested = true;
+                self.counts[link].marked += 1;
+            }
         }
         self.counts[link].queued += wire;
         self.counts.note_bytes(link, held);

@@ -206,6 +206,7 @@ impl Net {
         self.counts.leave(link, packet.pace, now, left_at);
         port.free_at = left_at;
         let end = port.to();
+        self.give_memory_back(link, before, wire, left_at);
         if train == TrainId::NONE {
             self.leave(before, id, now..left_at);
         } else {
@@ -273,7 +274,7 @@ impl Net {
     /// Removes a packet that has arrived or is lost.
     pub(crate) fn remove(&mut self, id: PacketId) -> Packet {
         let packet = self.packets.remove(id);
-        self.without_message -= u64::from(packet.load != Load::Message);
+        self.without_message -= u64::from(matches!(packet.load, Load::SourceRouted | Load::Stray));
         packet
     }
 }

@@ -33,6 +33,7 @@ mod links;
 mod matching;
 mod partition_border;
 mod probing;
+mod queues;
 mod routing;
 mod source_routed;
 mod trains;
@@ -57,6 +58,7 @@ use faults::Faults;
 use flow_control::FlowControl;
 use links::Links;
 use matching::Inputs;
+use queues::Queues;
 use routing::Router;
 use source_routed::SourceRoutedPackets;
 use trains::Trains;
@@ -94,6 +96,7 @@ pub(crate) struct Net {
     group_ports: Vec<EndpointId>,
     arbiter: Arbiter,
     inputs: Inputs,
+    queues: Queues,
     faults: Faults,
     /// Switches may have to hold packets that go out faster than they come in.
     holds: bool,
@@ -145,6 +148,7 @@ impl Net {
             group_ports: detours::ports_of_groups(&network),
             arbiter: Arbiter::new(switch.arbitration, priorities, &network, channels),
             inputs: Inputs::new(if switch.arbitration == Arbitration::Islip { network.links.len() } else { 0 }),
+            queues: Queues::new(&network),
             faults: Faults::new(network.links.len()),
             holds,
             source_routed: SourceRoutedPackets::default(),

@@ -189,10 +189,10 @@ impl Router {
     #[inline]
     pub(super) fn note_patience(&mut self, now: Time, packet: &mut Packet) -> u16 {
         let Routing::Dispersive { patience, after, probes, .. } = self.routing else { return 0 };
-        if packet.blocked || packet.lane == LaneId::NONE || now.since(packet.since) <= patience {
+        if packet.congested || packet.lane == LaneId::NONE || now.since(packet.since) <= patience {
             return 0;
         }
-        packet.blocked = true;
+        packet.congested = true;
         let pair = self.pair(packet.from, packet.to);
         let route = &mut self.pair_routes[pair];
         if route.variant != packet.variant {
@@ -219,7 +219,7 @@ impl Router {
     /// Dispersive routing: a packet has arrived. One that was not blocked shows that its route is good.
     #[inline]
     pub(super) fn note_arrival(&mut self, packet: &Packet) {
-        if self.pair_routes.is_empty() || packet.blocked {
+        if self.pair_routes.is_empty() || packet.congested {
             return;
         }
         let pair = self.pair(packet.from, packet.to);

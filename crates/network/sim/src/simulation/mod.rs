@@ -1,6 +1,7 @@
 //! One simulation: the event loop, and the path of messages between the machines and the network.
 
 mod bounds;
+mod connecting;
 mod faults;
 mod machines;
 mod mapping;
@@ -14,6 +15,7 @@ mod trains;
 use crate::{
     Packets, SimulateError,
     arrivals::AllArrivals,
+    connections::Connections,
     control::ControlNetwork,
     event::Event,
     jitter::JitterTimes,
@@ -63,6 +65,8 @@ pub(crate) struct Simulation<'a> {
     pub(crate) net: Net,
     messages: Messages,
     nics: Vec<Nic>,
+    /// The connections that carry messages; `None` if the transport has none.
+    pub(crate) connections: Option<Connections>,
     nodes: Vec<Node>,
     /// Time at which the processor of each host is free.
     processors: Vec<u64>,
@@ -113,6 +117,8 @@ impl<'a> Simulation<'a> {
         let hosts = network.hosts();
         let nic = &network.config.nic;
         let nics = (0..hosts).map(|_| Nic::new(nic)).collect();
+        let [segment, header] = [nic.packet, nic.header].map(|bytes| size(bytes.0));
+        let connections = Connections::new(network.config.transport, segment, header);
         let bounds = QueueBounds::of(plan, border.partitions());
         let mapping = plan.network.mapper.map(|config| mapping::Mapping::new(config, &network, plan.run.seed));
         let mut net = Net::new(network, plan.run.seed, trace, border)?;
@@ -124,6 +130,7 @@ impl<'a> Simulation<'a> {
             net,
             messages: Messages::default(),
             nics,
+            connections,
             nodes: Vec::new(),
             processors: vec![0; hosts],
             jitter: Vec::new(),
@@ -290,6 +297,7 @@ impl<'a> Simulation<'a> {
                 self.note_sent(now, message);
                 self.take_in(now, message);
             }
+            Event::Connection { connection } => self.connection_deadline(connection),
             Event::SendAgain { message } => self.send_again(now, message),
             Event::Receive { message } => self.receive(message),
             Event::Control => self.hear_control(),
@@ -305,6 +313,9 @@ impl<'a> Simulation<'a> {
             Event::Measure => {
                 self.split_trains(Time(now));
                 self.net.begin_to_measure();
+                if let Some(connections) = &mut self.connections {
+                    connections.begin_to_measure();
+                }
                 self.statistics.begin_to_measure(now);
                 if let Some(manager) = self.manager() {
                     manager.latencies.reset();
@@ -329,6 +340,10 @@ impl<'a> Simulation<'a> {
                         Load::Message => {
                             self.statistics.lost_packets += 1;
                             self.lose(self.net.queue.now().0, packet.message);
+                        }
+                        Load::Connection => {
+                            self.statistics.lost_packets += 1;
+                            self.take_cargo(&packet);
                         }
                         Load::SourceRouted => _ = self.net.take_mapper_message(packet.message),
                         Load::Stray => {}

@@ -86,7 +86,12 @@ impl Simulation<'_> {
             let place = order.send(message.from, message.to.first);
             self.messages.get_mut(id).order = place;
         }
-        self.nics[from].post(id, self.messages.get(id));
+        if self.connections.is_some() && !self.nics[from].takes_into_slot(id, self.messages.get(id)) {
+            return self.write_to_connection(id);
+        }
+        if self.connections.is_none() {
+            self.nics[from].post(id, self.messages.get(id));
+        }
         self.feed_nic(from);
     }
 
@@ -121,6 +126,9 @@ impl Simulation<'_> {
         let (host, port) = (usize::from(endpoint) / ports, usize::from(endpoint) % ports);
         if let Some(message) = self.nics[host].ports[port].ending.take() {
             self.note_sent(now, message);
+        }
+        if self.connections.is_some() {
+            return self.pick_from_connections(now, host, port);
         }
         self.feed_from_held_back(host);
         let nic = &mut self.nics[host];
@@ -191,7 +199,7 @@ impl Simulation<'_> {
     }
 
     /// Plans the time of the next slot, which is to be sent even if nothing else happens.
-    fn plan_slot(&mut self, host: usize) {
+    pub(super) fn plan_slot(&mut self, host: usize) {
         let Some(slots) = &self.nics[host].slots else { return };
         // A slot that is due is looked for when the interface has room for it.
         let now = self.net.queue.now();

@@ -181,6 +181,7 @@ fn network(simulation: &Simulation<'_>, seconds: f64) -> evb_record::Network {
         most_waiting: counts.most_waiting.into(),
         most_bytes: counts.most_bytes,
         dropped: counts.dropped,
+        marked: counts.marked,
         pauses: counts.pauses.into(),
     });
     evb_record::Network {
@@ -198,6 +199,7 @@ fn network(simulation: &Simulation<'_>, seconds: f64) -> evb_record::Network {
         mapping: simulation.mapping.as_ref().map(|mapping| mapping.record(&net.network)),
         faults: statistics.faults.as_ref().map_or_else(Vec::new, |log| faults(simulation, log)),
         timeline: statistics.faults.as_ref().and_then(|log| log.timeline(simulation.now())),
+        connections: simulation.connections.as_ref().map(|connections| connections.record(seconds)),
         links: links.collect(),
     }
 }

@@ -1,6 +1,7 @@
 //! Random cases: small networks, odd times, and bursts to hot places.
 
 use crate::case::Case;
+use evb_connection::Transport;
 use evb_core::{Bandwidth, ByteCount, Span};
 use evb_fabric::*;
 use rand::{RngExt, SeedableRng};
@@ -51,17 +52,32 @@ impl Generator {
         let mut network = NetworkConfig {
             preset: String::new(),
             link: LinkConfig { rate: self.rate(kind), delay: Span(self.time(8)) },
-            switch: SwitchConfig { delay: Span(self.time(10)), arbitration: self.arbitration(kind) },
+            switch: SwitchConfig {
+                delay: Span(self.time(10)),
+                arbitration: self.arbitration(kind),
+                marking: None,
+                memory: None,
+            },
             flow: Flow::Wormhole { slack: ByteCount(1), reaction: Span::ZERO },
             routing: self.routing(&topology),
             nic: self.nic(kind),
             host: HostConfig { send: Span::ZERO, receive: Span::ZERO, jitter: None },
             control: Control::Shared,
+            transport: Transport::None,
             topology,
         };
         network.flow = self.flow(kind, &network);
+        network.switch.memory = self.memory(&network.flow);
         let endpoints = Network::build(&network).expect("a good network").endpoints.len() as u64;
         Case { seed: self.below(1 << 30) as u32, probes: self.probes(endpoints as u16), network }
+    }
+
+    /// Memory that the queues of a switch share, in half of the networks that drop.
+    fn memory(&mut self, flow: &Flow) -> Option<SharedMemory> {
+        let Flow::StoreAndForward { full: WhenFull::Drop, .. } = flow else { return None };
+        let (size, least) = (ByteCount(self.most + self.below(8 * self.most)), ByteCount(self.below(self.most)));
+        let alpha = [0.5, 1.0, 2.0, 8.0][self.below(4) as usize];
+        self.one_in(2).then_some(SharedMemory { size, alpha, least })
     }
 
     fn below(&mut self, end: u64) -> u64 {

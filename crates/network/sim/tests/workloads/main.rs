@@ -3,6 +3,7 @@
 mod adaptive;
 mod bridges;
 mod building;
+mod connections;
 mod contention;
 mod cycles;
 mod disks;

@@ -1,6 +1,9 @@
 //! `network.topology`: switches and links.
 
-use super::preset_keys::{ONE, PRESET, of_preset};
+use super::{
+    preset_keys::{ONE, PRESET, of_preset},
+    queues,
+};
 use crate::{choice::*, limits::*, schema::*, tree::Node, view::View};
 use evb_fabric::{ExplicitLink, Topology};
 
@@ -165,6 +168,11 @@ const EXPLICIT_LINK: &[Key] = &[
     count("count", ONE, "parallel links"),
     optional("rate", bandwidth(), "rate of each; that of all links by default"),
     optional("delay", delay(), "delay of each; that of all links by default"),
+    optional(
+        "marking",
+        KeyKind::Section(queues::MARKING),
+        "marks on packets that find a long queue before it; `network.switch.marking` by default",
+    ),
 ];
 
 const fn count(name: &'static str, default: KeyDefault, doc: &'static str) -> Key {
@@ -177,5 +185,6 @@ fn explicit_link(view: View<'_>) -> ExplicitLink {
         count: view.integer("count"),
         rate: view.maybe_quantity("rate"),
         delay: view.maybe_quantity("delay"),
+        marking: queues::marking(view, "marking"),
     }
 }

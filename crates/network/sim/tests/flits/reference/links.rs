@@ -48,7 +48,7 @@ impl World<'_> {
         let (link, wire) = (self.next_link(packet).0, u64::from(self.packets[packet].probe.wire));
         if let Some((queue, WhenFull::Drop, _)) = self.store()
             && !self.packets[packet].route.is_empty()
-            && self.queued(link) + wire > queue
+            && (self.queued(link) + wire > queue || !self.has_memory(link, wire))
         {
             self.expected.lost += 1;
             return;
@@ -65,6 +65,18 @@ impl World<'_> {
         let wire = &self.wires[link];
         let sending = wire.sending.filter(|&(_, end)| end > self.now).map(|(packet, _)| packet);
         wire.waiting.iter().chain(&sending).map(|&packet| u64::from(self.packets[packet].probe.wire)).sum()
+    }
+
+    /// True if the memory of the switch before the link has room for these bytes in its queue, by the dynamic threshold.
+    fn has_memory(&self, link: usize, wire: u64) -> bool {
+        let Some(memory) = self.network.config.switch.memory else { return true };
+        let beyond = |held: u64| held.saturating_sub(memory.least.0);
+        let switch = self.network.links[link].from.switch().expect("a host sends into its own memory");
+        let queues = self.network.switch(switch).outputs.iter().map(|output| self.queued(output.0 as usize));
+        let free = memory.size.0 - queues.map(beyond).sum::<u64>();
+        let after = beyond(self.queued(link) + wire);
+        let more = after - beyond(self.queued(link));
+        more == 0 || more <= free && after as f64 <= memory.alpha * free as f64
     }
 
     /// Grants links, in the order of their numbers; returns true if one was granted.

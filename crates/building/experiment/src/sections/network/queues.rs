@@ -1,0 +1,49 @@
+//! `network.switch.marking` and `network.switch.memory`: the output queues of a switch that stores packets.
+
+use crate::{limits::*, schema::*, view::View};
+use evb_fabric::{Marking, SharedMemory};
+
+pub(super) const MARKING: &[Key] = &[
+    required("low", bytes(0, MAX_SWITCH_BUFFER), "bytes of a queue up to which no packet is marked"),
+    required(
+        "high",
+        bytes(0, MAX_SWITCH_BUFFER),
+        "bytes above which all are marked; `low` again for a step, as DCTCP wants it",
+    ),
+    key(
+        "most",
+        number(0.0, 1.0),
+        KeyDefault::Number(1.0),
+        "probability of a mark at `high`, to which it grows from `low`",
+    ),
+];
+
+pub(super) const MEMORY: &[Key] = &[
+    required("size", bytes(1, MAX_SWITCH_BUFFER), "bytes of all queues of a switch together"),
+    key(
+        "alpha",
+        number(0.001, 1000.0),
+        KeyDefault::Number(1.0),
+        "dynamic threshold: a queue takes no more than this many times the free memory",
+    ),
+    key(
+        "least",
+        bytes(0, MAX_SWITCH_BUFFER),
+        KeyDefault::Text("0 B"),
+        "bytes that each queue has beside the shared ones",
+    ),
+];
+
+/// Makes the marks at this place, if they are there.
+pub(super) fn marking(view: View<'_>, at: &str) -> Option<Marking> {
+    let marking = view.has(at).then(|| view.below(at))?;
+    let (low, high) = (marking.quantity("low"), marking.quantity("high"));
+    Some(Marking { low, high, most: marking.number("most") })
+}
+
+/// Makes the shared memory at this place, if it is there.
+pub(super) fn memory(view: View<'_>, at: &str) -> Option<SharedMemory> {
+    let memory = view.has(at).then(|| view.below(at))?;
+    let (size, least) = (memory.quantity("size"), memory.quantity("least"));
+    Some(SharedMemory { size, alpha: memory.number("alpha"), least })
+}

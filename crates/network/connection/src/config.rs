@@ -1,0 +1,129 @@
+//! The settings of the connections of a network.
+
+use evb_core::{Bandwidth, ByteCount, Span};
+use serde::{Deserialize, Serialize};
+
+/// How the hosts of a network carry messages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "kebab-case")]
+pub enum Transport {
+    /// Each packet is sent once, as fast as the link takes it.
+    #[default]
+    None,
+    /// A TCP connection between each pair of nodes that send to each other.
+    Tcp(TcpConfig),
+    /// A queue pair with reliable service (InfiniBand, RoCE) between each pair of nodes that send to each other.
+    Rdma(RdmaConfig),
+}
+
+/// The settings of TCP connections.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TcpConfig {
+    /// The congestion control.
+    pub control: TcpControl,
+    /// Segments of the window at the start, and after the connection was idle (RFC 6928: 10).
+    pub initial_window: u16,
+    /// Most bytes without an acknowledgement: the receiver's window.
+    pub window: ByteCount,
+    /// Shortest time after which a segment is sent again (RFC 6298: 1 s; Linux: 200 ms).
+    pub least_timeout: Span,
+    /// Segments that one acknowledgement covers at most (RFC 5681: 2).
+    pub ack_every: u16,
+    /// Longest wait of an acknowledgement for further segments (RFC 1122: below 500 ms; Linux: 40 ms).
+    pub ack_delay: Span,
+}
+
+/// The congestion control of TCP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TcpControl {
+    /// Slow start, additive increase and multiplicative decrease (RFC 5681).
+    Reno,
+    /// The default of Linux (RFC 9438), without HyStart.
+    Cubic,
+    /// Decrease by the part of marked bytes (RFC 8257).
+    Dctcp,
+}
+
+/// The settings of queue pairs.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RdmaConfig {
+    /// What is sent again after a loss.
+    pub recovery: Recovery,
+    /// Most bytes without an acknowledgement.
+    pub window: ByteCount,
+    /// Time without an acknowledgement after which packets are sent again.
+    pub timeout: Span,
+    /// Packets that one acknowledgement covers at most.
+    pub ack_every: u16,
+    /// The congestion control.
+    pub control: RdmaControl,
+}
+
+/// What is sent again after a loss.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Recovery {
+    /// The missing packet and all behind it: a receiver keeps nothing ahead of its turn (InfiniBand Architecture
+    /// Specification 1.4, section 9.7).
+    GoBackN,
+    /// Missing packets alone (Mittal et al., Revisiting Network Support for RDMA, SIGCOMM 2018).
+    Selective,
+}
+
+/// The congestion control of queue pairs.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "kebab-case")]
+pub enum RdmaControl {
+    /// None: the link and the window alone bound what is sent.
+    None,
+    /// DCQCN.
+    Dcqcn(Dcqcn),
+}
+
+/// The parameters of DCQCN (Zhu et al., Congestion Control for Large-Scale RDMA Deployments, SIGCOMM 2015). The default
+/// values are those of its section 5 and figure 14.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Dcqcn {
+    /// Shortest time between two notices of a receiver.
+    pub notice_interval: Span,
+    /// Weight of the last notice in the estimate of congestion, g.
+    pub gain: f64,
+    /// Time without a notice after which the estimate falls.
+    pub alpha_timer: Span,
+    /// Time after which the rate grows.
+    pub increase_timer: Span,
+    /// Bytes after which the rate grows.
+    pub increase_bytes: ByteCount,
+    /// Steps of fast recovery, F.
+    pub recovery_steps: u16,
+    /// Additive increase of the target rate.
+    pub additive: Bandwidth,
+    /// Increase of the target rate per step of hyper increase.
+    pub hyper: Bandwidth,
+    /// Lowest rate.
+    pub least_rate: Bandwidth,
+}
+
+impl Default for Dcqcn {
+    fn default() -> Self {
+        Self {
+            notice_interval: Span::from_micros(50),
+            gain: 1.0 / 256.0,
+            alpha_timer: Span::from_micros(55),
+            increase_timer: Span::from_micros(55),
+            increase_bytes: ByteCount(10_000_000),
+            recovery_steps: 5,
+            additive: Bandwidth(40_000_000),
+            hyper: Bandwidth(400_000_000),
+            least_rate: Bandwidth(10_000_000),
+        }
+    }
+}
+
+impl Transport {
+    /// True if messages travel over connections.
+    pub const fn connects(&self) -> bool {
+        !matches!(self, Self::None)
+    }
+}

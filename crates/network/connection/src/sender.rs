@@ -1,0 +1,331 @@
+//! The sending end of a connection.
+
+use crate::{
+    config::{Recovery, Transport},
+    control::{self, Acked, CongestionControl},
+    outstanding::Outstanding,
+    round_trip::RoundTrip,
+    wire::{Reply, ReplyKind, Segment},
+};
+use evb_core::{Bandwidth, Span, Time};
+use std::collections::VecDeque;
+
+/// Segments behind a missing one that TCP waits for, since the network may reorder (RFC 6675: DupThresh).
+const REORDERING_OF_TCP: u64 = 3;
+/// The same for RDMA with selective repeat, which takes each gap for a loss (Mittal et al., SIGCOMM 2018, section 3.1).
+const REORDERING_OF_RDMA: u64 = 1;
+
+/// The sending end of a connection.
+#[derive(Debug)]
+pub struct Sender {
+    control: Box<dyn CongestionControl>,
+    outstanding: Outstanding,
+    /// Most bytes of a segment.
+    segment: u32,
+    /// Bytes of a packet beside those of its segment.
+    header: u32,
+    /// The receiver's window.
+    window: u64,
+    /// Bytes of the stream so far.
+    written: u64,
+    /// The first byte that was never sent.
+    next: u64,
+    /// All bytes before this place have arrived.
+    expected: u64,
+    /// The ends of the messages, which segments do not cross (RDMA).
+    ends: Option<VecDeque<u64>>,
+    recovery: Option<LossRecovery>,
+    timeout: Timeout,
+    timeout_at: Option<Time>,
+    /// The rate lets the next packet go at this time.
+    paced_until: Time,
+    last_sent: Time,
+    /// More was there to be sent than the window allowed.
+    is_window_limited: bool,
+    counts: SenderCounts,
+}
+
+/// Lost segments are being sent again until the bytes before `until` have arrived.
+#[derive(Clone, Copy, Debug)]
+struct LossRecovery {
+    until: u64,
+    after_timeout: bool,
+}
+
+/// The time without an acknowledgement after which segments count as lost.
+#[derive(Debug)]
+enum Timeout {
+    Measured(RoundTrip),
+    Fixed(Span),
+}
+
+/// What a sender did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SenderCounts {
+    /// Segments sent, with those sent again.
+    pub segments: u64,
+    /// Segments sent again.
+    pub again: u64,
+    /// Losses found by a timeout.
+    pub timeouts: u64,
+    /// Losses found by what arrived behind them.
+    pub recoveries: u64,
+    /// Acknowledged bytes that met congestion.
+    pub marked_bytes: u64,
+    /// Notices of congestion received.
+    pub notices: u64,
+}
+
+/// What a sender does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// It sends this segment now.
+    Segment(Segment),
+    /// It may send at this time.
+    At(Time),
+    /// It waits for a reply, a deadline or further bytes.
+    Wait,
+}
+
+impl Sender {
+    /// The sending end of an open connection, with segments of at most `segment` bytes and packets that have `header`
+    /// bytes more, over a link of this rate.
+    pub fn new(transport: &Transport, segment: u32, header: u32, link: Bandwidth) -> Self {
+        let (reordering, window, timeout, ends) = match transport {
+            Transport::None => (REORDERING_OF_TCP, u64::MAX, Timeout::Fixed(Span(u64::MAX)), None),
+            Transport::Tcp(tcp) => {
+                (REORDERING_OF_TCP, tcp.window.0, Timeout::Measured(RoundTrip::new(tcp.least_timeout)), None)
+            }
+            Transport::Rdma(rdma) => {
+                let reordering =
+                    if rdma.recovery == Recovery::Selective { REORDERING_OF_RDMA } else { REORDERING_OF_TCP };
+                (reordering, rdma.window.0, Timeout::Fixed(rdma.timeout), Some(VecDeque::new()))
+            }
+        };
+        Self {
+            control: control::of(transport, segment.into(), link),
+            outstanding: Outstanding::new(reordering),
+            segment,
+            header,
+            window,
+            written: 0,
+            next: 0,
+            expected: 0,
+            ends,
+            recovery: None,
+            timeout,
+            timeout_at: None,
+            paced_until: Time::ZERO,
+            last_sent: Time::ZERO,
+            is_window_limited: false,
+            counts: SenderCounts::default(),
+        }
+    }
+
+    /// Adds a message to the stream.
+    pub fn write(&mut self, bytes: u64) {
+        self.written += bytes;
+        if let Some(ends) = &mut self.ends {
+            ends.push_back(self.written);
+        }
+    }
+
+    /// The first byte that was never sent.
+    pub fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// What it did so far.
+    pub fn counts(&self) -> &SenderCounts {
+        &self.counts
+    }
+
+    /// Most bytes that may be under way now.
+    pub fn congestion_window(&self) -> u64 {
+        self.control.window()
+    }
+
+    /// The rate at which packets go now; `None` if the window alone bounds them.
+    pub fn rate(&self) -> Option<Bandwidth> {
+        self.control.rate()
+    }
+
+    /// The time at which something happens if no reply comes before.
+    pub fn deadline(&self) -> Option<Time> {
+        self.timeout_at.into_iter().chain(self.control.deadline()).min()
+    }
+
+    /// What it does now.
+    pub fn send(&mut self, now: Time) -> Next {
+        let rate = self.control.rate();
+        let segment = match self.next_size() {
+            None => return Next::Wait,
+            Some(_) if rate.is_some() && self.paced_until > now => return Next::At(self.paced_until),
+            Some(size) => self.outstanding.send_again(now).unwrap_or_else(|| self.send_new(now, size)),
+        };
+        let wire = u64::from(segment.bytes) + u64::from(self.header);
+        self.control.sent(now, wire);
+        if let Some(rate) = rate {
+            self.paced_until = Time(self.paced_until.max(now).0 + rate.time_for(wire).0);
+        }
+        self.counts.segments += 1;
+        self.counts.again += u64::from(segment.is_again);
+        self.last_sent = now;
+        if self.timeout_at.is_none() {
+            self.start_timeout(now);
+        }
+        Next::Segment(segment)
+    }
+
+    /// The size of the next segment: a lost one, or new bytes; `None` if there is none, or a window is full.
+    fn next_size(&mut self) -> Option<u32> {
+        let (size, is_new) = match self.outstanding.next_lost() {
+            Some(bytes) => (bytes, false),
+            None => (self.new_size()?, true),
+        };
+        let under_way = self.outstanding.under_way();
+        // A window below one segment lets one go.
+        let fits = under_way == 0 || under_way + u64::from(size) <= self.control.window();
+        self.is_window_limited = !fits;
+        let is_taken =
+            !is_new || self.outstanding.is_empty() || self.outstanding.bytes() + u64::from(size) <= self.window;
+        (fits && is_taken).then_some(size)
+    }
+
+    fn new_size(&mut self) -> Option<u32> {
+        let end = match &mut self.ends {
+            None => self.written,
+            Some(ends) => {
+                while ends.front().is_some_and(|&end| end <= self.next) {
+                    ends.pop_front();
+                }
+                *ends.front()?
+            }
+        };
+        (end > self.next).then(|| (end - self.next).min(self.segment.into()) as u32)
+    }
+
+    fn send_new(&mut self, now: Time, bytes: u32) -> Segment {
+        if self.outstanding.is_empty() && now.since(self.last_sent) > self.timeout.time() {
+            self.control.was_idle();
+        }
+        let segment = Segment { first: self.next, bytes, sent_at: now, is_again: false };
+        self.next = segment.end();
+        self.outstanding.push(segment);
+        segment
+    }
+
+    /// A reply has come.
+    pub fn handle(&mut self, now: Time, reply: &Reply) {
+        match reply.kind {
+            ReplyKind::CongestionNotice => {
+                self.counts.notices += 1;
+                self.control.notified(now);
+            }
+            ReplyKind::OutOfSequence => {
+                self.acknowledged(now, reply);
+                self.outstanding.lose_all();
+                self.counts.recoveries += 1;
+            }
+            ReplyKind::Acknowledgement => self.acknowledged(now, reply),
+        }
+    }
+
+    fn acknowledged(&mut self, now: Time, reply: &Reply) {
+        let (window, under_way, outstanding) =
+            (self.control.window(), self.outstanding.under_way(), self.outstanding.bytes());
+        let bytes = self.outstanding.acknowledge(reply.expected) + self.outstanding.note_arrived(&reply.block);
+        let is_advance = reply.expected > self.expected;
+        if is_advance {
+            self.expected = reply.expected;
+            self.timeout.measure(now.since(reply.echo));
+            self.start_timeout(now);
+        }
+        let was_recovering = self.is_in_fast_recovery();
+        self.recovery = self.recovery.filter(|recovery| recovery.until > self.expected);
+        if self.outstanding.judge() && self.recovery.is_none() {
+            self.recovery = Some(LossRecovery { until: self.next, after_timeout: false });
+            self.counts.recoveries += 1;
+            self.control.lost(now, outstanding);
+        }
+        if bytes == 0 {
+            return;
+        }
+        self.counts.marked_bytes += if reply.is_marked { bytes } else { 0 };
+        let is_recovering = was_recovering || self.is_in_fast_recovery();
+        let is_window_limited = self.is_window_limited || 2 * under_way > window;
+        self.control.acknowledged(&Acked {
+            now,
+            bytes,
+            is_marked: reply.is_marked,
+            expected: self.expected,
+            next: self.next,
+            round_trip: self.timeout.round_trip(),
+            is_recovering,
+            may_grow: is_advance && is_window_limited && !is_recovering,
+        });
+    }
+
+    fn is_in_fast_recovery(&self) -> bool {
+        self.recovery.is_some_and(|recovery| !recovery.after_timeout)
+    }
+
+    /// The deadline is over.
+    pub fn handle_deadline(&mut self, now: Time) {
+        if self.control.deadline().is_some_and(|at| at <= now) {
+            self.control.handle_deadline(now);
+        }
+        if self.timeout_at.is_some_and(|at| at <= now) {
+            self.time_out(now);
+        }
+    }
+
+    /// Nothing was acknowledged for too long: all that has not arrived is sent again.
+    fn time_out(&mut self, now: Time) {
+        self.timeout_at = None;
+        if self.outstanding.is_empty() {
+            return;
+        }
+        self.counts.timeouts += 1;
+        // A segment that is lost once more says nothing new (RFC 5681, 3.1).
+        if !self.recovery.is_some_and(|recovery| recovery.after_timeout) {
+            self.control.timed_out(now, self.outstanding.bytes());
+        }
+        self.recovery = Some(LossRecovery { until: self.next, after_timeout: true });
+        self.outstanding.lose_all();
+        self.timeout.double();
+    }
+
+    fn start_timeout(&mut self, now: Time) {
+        let at = Time(now.0.saturating_add(self.timeout.time().0));
+        self.timeout_at = (!self.outstanding.is_empty()).then_some(at);
+    }
+}
+
+impl Timeout {
+    fn time(&self) -> Span {
+        match self {
+            Self::Measured(round_trip) => round_trip.timeout(),
+            Self::Fixed(time) => *time,
+        }
+    }
+
+    fn round_trip(&self) -> Span {
+        match self {
+            Self::Measured(round_trip) => round_trip.smoothed().unwrap_or_default(),
+            Self::Fixed(_) => Span::ZERO,
+        }
+    }
+
+    fn measure(&mut self, measured: Span) {
+        if let Self::Measured(round_trip) = self {
+            round_trip.measure(measured);
+        }
+    }
+
+    fn double(&mut self) {
+        if let Self::Measured(round_trip) = self {
+            round_trip.double();
+        }
+    }
+}

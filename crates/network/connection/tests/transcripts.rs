@@ -1,0 +1,300 @@
+//! What each end says, step by step, as the specifications have it.
+
+use evb_connection::{
+    Dcqcn, Next, RdmaConfig, RdmaControl, Receiver, Recovery, Reply, ReplyKind, Segment, Sender, TcpConfig, TcpControl,
+    Transport,
+};
+use evb_core::{Bandwidth, ByteCount, Span, Time};
+
+const SEGMENT: u32 = 1000;
+const LINK: Bandwidth = Bandwidth(1_000_000_000);
+
+fn tcp(control: TcpControl) -> Transport {
+    Transport::Tcp(TcpConfig {
+        control,
+        initial_window: 10,
+        window: ByteCount(1 << 20),
+        least_timeout: Span::from_millis(200),
+        ack_every: 2,
+        ack_delay: Span::from_millis(40),
+    })
+}
+
+fn rdma(recovery: Recovery, control: RdmaControl) -> Transport {
+    Transport::Rdma(RdmaConfig {
+        recovery,
+        window: ByteCount(8000),
+        timeout: Span::from_millis(1),
+        ack_every: 1,
+        control,
+    })
+}
+
+fn sender(transport: &Transport, bytes: u64) -> Sender {
+    let mut sender = Sender::new(transport, SEGMENT, 0, LINK);
+    sender.write(bytes);
+    sender
+}
+
+fn us(us: u64) -> Time {
+    Time(Span::from_micros(us).0)
+}
+
+/// The places, in segments, of all that a sender sends now.
+fn sent(sender: &mut Sender, now: Time) -> Vec<u64> {
+    let next = || match sender.send(now) {
+        Next::Segment(segment) => Some(segment.first / u64::from(SEGMENT)),
+        Next::At(_) | Next::Wait => None,
+    };
+    std::iter::from_fn(next).collect()
+}
+
+fn segment(place: u64, sent_at: Time) -> Segment {
+    Segment { first: place * u64::from(SEGMENT), bytes: SEGMENT, sent_at, is_again: false }
+}
+
+/// An acknowledgement of all segments before `expected`, and of those from `block.0` to `block.1` ahead of their turn.
+fn ack(expected: u64, block: (u64, u64), is_marked: bool) -> Reply {
+    let bytes = u64::from(SEGMENT);
+    Reply {
+        kind: ReplyKind::Acknowledgement,
+        expected: expected * bytes,
+        block: block.0 * bytes..block.1 * bytes,
+        echo: us(0),
+        is_marked,
+    }
+}
+
+#[test]
+fn slow_start_sends_two_segments_for_each_one_acknowledged() {
+    let mut sender = sender(&tcp(TcpControl::Reno), 1_000_000);
+    assert_eq!(sent(&mut sender, us(0)), (0..10).collect::<Vec<_>>());
+    sender.handle(us(100), &ack(2, (0, 0), false));
+    assert_eq!(sent(&mut sender, us(100)), [10, 11, 12, 13]);
+    sender.handle(us(101), &ack(4, (0, 0), false));
+    assert_eq!(sent(&mut sender, us(101)), [14, 15, 16, 17]);
+    assert_eq!(sender.congestion_window(), 14_000);
+}
+
+/// RFC 6675: the third segment that arrives behind a missing one starts the recovery, which halves the window.
+#[test]
+fn three_segments_behind_a_missing_one_start_the_recovery() {
+    let mut sender = sender(&tcp(TcpControl::Reno), 1_000_000);
+    assert_eq!(sent(&mut sender, us(0)).len(), 10);
+    // Segment 0 is lost. Each segment that has arrived lets a new one go.
+    for (block, new) in [((1, 2), vec![10]), ((1, 3), vec![11])] {
+        sender.handle(us(100), &ack(0, block, false));
+        assert_eq!(sent(&mut sender, us(100)), new);
+    }
+    sender.handle(us(100), &ack(0, (1, 4), false));
+    // 12 segments without an acknowledgement: the window is 6. 8 are under way: all but the lost one and three.
+    assert_eq!(sender.congestion_window(), 6000);
+    assert_eq!(sent(&mut sender, us(100)), []);
+    for last in 5..8 {
+        sender.handle(us(101), &ack(0, (1, last), false));
+    }
+    assert_eq!(sent(&mut sender, us(101)), [0], "5 segments are under way");
+    // All until 11 were sent before the recovery: with them it ends, and the window grows by a segment in a round trip.
+    sender.handle(us(200), &ack(12, (0, 0), false));
+    assert_eq!(sent(&mut sender, us(200)), [12, 13, 14, 15, 16, 17]);
+    assert_eq!((sender.counts().recoveries, sender.counts().again, sender.counts().timeouts), (1, 1, 0));
+}
+
+/// RFC 6298 and 5681: after a timeout one segment goes, and the timeout is twice as long.
+#[test]
+fn a_timeout_sends_one_segment_again_and_doubles() {
+    let mut sender = sender(&tcp(TcpControl::Reno), 4000);
+    assert_eq!(sent(&mut sender, us(0)), [0, 1, 2, 3]);
+    let second = Time(Span::from_secs(1).0);
+    assert_eq!(sender.deadline(), Some(second), "nothing was measured yet");
+    sender.handle_deadline(second);
+    assert_eq!(sent(&mut sender, second), [0]);
+    assert_eq!(sender.deadline(), Some(Time(3 * second.0)));
+    let echo = second;
+    sender.handle(Time(second.0 + us(100).0), &Reply { echo, ..ack(1, (0, 0), false) });
+    assert_eq!(sent(&mut sender, Time(second.0 + us(100).0)), [1, 2], "slow start");
+    assert_eq!(sender.deadline(), Some(Time(second.0 + us(100).0 + us(200_000).0)), "the least timeout");
+    assert_eq!(sender.counts().timeouts, 1);
+}
+
+#[test]
+fn a_receiver_acknowledges_every_second_segment_and_the_last_one_late() {
+    let mut receiver = Receiver::new(&tcp(TcpControl::Reno));
+    let quiet = receiver.receive(us(10), segment(0, us(1)), false);
+    assert_eq!((quiet.new_bytes, quiet.replies), (1000, [None, None]));
+    let [None, Some(reply)] = receiver.receive(us(20), segment(1, us(2)), false).replies else { panic!("no reply") };
+    assert_eq!(reply, Reply { echo: us(1), ..ack(2, (0, 0), false) });
+    receiver.receive(us(30), segment(2, us(3)), false);
+    assert_eq!(receiver.deadline(), Some(us(40_030)));
+    assert_eq!(receiver.handle_deadline(), Some(Reply { echo: us(3), ..ack(3, (0, 0), false) }));
+    assert_eq!(receiver.deadline(), None);
+}
+
+/// RFC 5681, 4.2, and RFC 2018: what comes out of its turn is acknowledged at once, with its block.
+#[test]
+fn a_receiver_tells_what_came_ahead_and_when_a_gap_is_filled() {
+    let mut receiver = Receiver::new(&tcp(TcpControl::Reno));
+    let mut reply = |place| {
+        let [None, reply] = receiver.receive(us(9), segment(place, us(1)), false).replies else {
+            panic!("two replies")
+        };
+        reply.map(|reply| (reply.expected / 1000, reply.block.start / 1000..reply.block.end / 1000))
+    };
+    assert_eq!(reply(2), Some((0, 2..3)));
+    assert_eq!(reply(3), Some((0, 2..4)));
+    assert_eq!(reply(5), Some((0, 5..6)));
+    assert_eq!(reply(3), Some((0, 2..4)), "a segment that came again");
+    assert_eq!(reply(0), Some((1, 0..0)), "a gap is left");
+    assert_eq!(reply(1), Some((4, 0..0)));
+    assert_eq!(reply(4), Some((6, 0..0)), "the last gap");
+    assert_eq!(reply(6), None);
+}
+
+/// RFC 8257, figure 1: a change of the mark lets the acknowledgement of what came before go at once.
+#[test]
+fn a_receiver_of_dctcp_tells_marks_exactly() {
+    let mut receiver = Receiver::new(&tcp(TcpControl::Dctcp));
+    let mut marks = |place, is_marked| {
+        let replies = receiver.receive(us(9), segment(place, us(1)), is_marked).replies;
+        replies.map(|reply| reply.map(|reply| (reply.expected / 1000, reply.is_marked)))
+    };
+    assert_eq!(marks(0, false), [None, None]);
+    assert_eq!(marks(1, true), [Some((1, false)), None]);
+    assert_eq!(marks(2, true), [None, Some((3, true))]);
+    assert_eq!(marks(3, true), [None, None]);
+    assert_eq!(marks(4, false), [Some((4, true)), None]);
+}
+
+/// RFC 8257, 3.3, with g = 1/16 and an estimate of 1 at the start.
+#[test]
+fn dctcp_shrinks_once_in_a_window_by_half_its_estimate() {
+    let mut sender = sender(&tcp(TcpControl::Dctcp), 1_000_000);
+    assert_eq!(sent(&mut sender, us(0)).len(), 10);
+    // The first acknowledgement ends the first window of the estimate, unmarked: 15/16.
+    sender.handle(us(100), &ack(2, (0, 0), false));
+    assert_eq!(sent(&mut sender, us(100)), [10, 11, 12, 13]);
+    assert_eq!(sender.congestion_window(), 12_000);
+    sender.handle(us(101), &ack(4, (0, 0), true));
+    let shrunk = 12_000.0 * (1.0 - 15.0 / 16.0 / 2.0);
+    assert_eq!(sender.congestion_window(), shrunk as u64);
+    // No further time before all that was under way then has arrived: segments 0 to 13.
+    sender.handle(us(102), &ack(12, (0, 0), true));
+    assert_eq!(sender.congestion_window(), shrunk as u64);
+    assert_eq!(sent(&mut sender, us(102)), [14, 15, 16, 17]);
+    // One window of the estimate ended with segment 9, the next one with segment 13; all bytes of both were marked.
+    let estimate = [(); 2].iter().fold(15.0 / 16.0, |estimate, ()| 15.0 / 16.0 * estimate + 1.0 / 16.0);
+    sender.handle(us(200), &ack(15, (0, 0), true));
+    assert_eq!(sender.congestion_window(), (shrunk * (1.0 - estimate / 2.0)) as u64);
+}
+
+/// RFC 9438: 0.7 of the window is left, and is full again after K = cbrt(W_max (1 - 0.7) / 0.4) seconds.
+#[test]
+fn cubic_is_back_at_its_window_after_k() {
+    let Transport::Tcp(mut config) = tcp(TcpControl::Cubic) else { unreachable!() };
+    (config.initial_window, config.window) = (1000, ByteCount(1 << 30));
+    let mut sender = sender(&Transport::Tcp(config), 1 << 40);
+    let mut arrived = sent(&mut sender, us(0)).len() as u64;
+    assert_eq!(arrived, 1000);
+    sender.handle(us(100), &ack(0, (1, 4), false));
+    assert_eq!(sender.congestion_window(), 700_000);
+    // Round trips of 100 ms, each acknowledged as a whole: the first ends the recovery, at which the time begins.
+    let mut windows = Vec::new();
+    for round in 1..150 {
+        let now = us(100_000 * round);
+        arrived += sent(&mut sender, now).iter().filter(|&&place| place >= arrived).count() as u64;
+        sender.handle(us(100_000 * (round + 1)), &Reply { echo: now, ..ack(arrived, (0, 0), false) });
+        windows.push(sender.congestion_window() as f64 / 1000.0);
+    }
+    let k = (1000.0_f64 * 0.3 / 0.4).cbrt();
+    for tenths in [20, 50, 90, 140] {
+        let expected = 0.4 * (f64::from(tenths) / 10.0 - k).powi(3) + 1000.0;
+        let window = windows[tenths as usize - 1];
+        assert!((window / expected - 1.0).abs() < 0.02, "{window} of {expected} after {tenths} round trips");
+    }
+}
+
+/// A receiver keeps nothing ahead of its turn, and tells once that a packet is missing.
+#[test]
+fn go_back_n_sends_all_again_from_the_missing_packet_on() {
+    let transport = rdma(Recovery::GoBackN, RdmaControl::None);
+    let mut sender = sender(&transport, 20_000);
+    let mut receiver = Receiver::new(&transport);
+    assert_eq!(sent(&mut sender, us(0)), (0..8).collect::<Vec<_>>(), "the window");
+    let mut replies = Vec::new();
+    for place in [0, 1, 3, 4, 5] {
+        let received = receiver.receive(us(5), segment(place, us(0)), false);
+        replies.extend(received.replies.into_iter().flatten());
+    }
+    let kinds: Vec<_> = replies.iter().map(|reply| (reply.kind, reply.expected / 1000)).collect();
+    let acknowledged = ReplyKind::Acknowledgement;
+    assert_eq!(kinds, [(acknowledged, 1), (acknowledged, 2), (ReplyKind::OutOfSequence, 2)]);
+    replies.iter().for_each(|reply| sender.handle(us(9), reply));
+    assert_eq!(sent(&mut sender, us(9)), (2..10).collect::<Vec<_>>());
+    // Its answers are lost: it sends all again.
+    sender.handle_deadline(us(1009));
+    assert_eq!(sent(&mut sender, us(1009)), (2..10).collect::<Vec<_>>());
+    assert_eq!((sender.counts().again, sender.counts().timeouts), (6 + 8, 1));
+}
+
+#[test]
+fn selective_repeat_sends_the_missing_packet_alone() {
+    let transport = rdma(Recovery::Selective, RdmaControl::None);
+    let mut sender = sender(&transport, 20_000);
+    let mut receiver = Receiver::new(&transport);
+    assert_eq!(sent(&mut sender, us(0)).len(), 8);
+    for place in [0, 1, 3, 4, 6] {
+        let received = receiver.receive(us(5), segment(place, us(0)), false);
+        received.replies.iter().flatten().for_each(|reply| sender.handle(us(9), reply));
+    }
+    assert_eq!(sent(&mut sender, us(9)), [2, 5, 8, 9]);
+}
+
+/// Packets of RDMA belong to one message; segments of TCP do not.
+#[test]
+fn packets_of_rdma_end_with_their_message() {
+    let sizes = |transport: &Transport| {
+        let mut sender = Sender::new(transport, SEGMENT, 0, LINK);
+        (0..3).for_each(|_| sender.write(1500));
+        let next = || match sender.send(us(0)) {
+            Next::Segment(segment) => Some(segment.bytes),
+            Next::At(_) | Next::Wait => None,
+        };
+        std::iter::from_fn(next).collect::<Vec<_>>()
+    };
+    assert_eq!(sizes(&rdma(Recovery::GoBackN, RdmaControl::None)), [1000, 500, 1000, 500, 1000, 500]);
+    assert_eq!(sizes(&tcp(TcpControl::Reno)), [1000, 1000, 1000, 1000, 500]);
+}
+
+/// Zhu et al., SIGCOMM 2015, equations 1 to 4: a notice halves the rate, and five steps of recovery win it back.
+#[test]
+fn dcqcn_halves_its_rate_and_wins_it_back() {
+    let transport = rdma(Recovery::GoBackN, RdmaControl::Dcqcn(Dcqcn::default()));
+    let mut sender = sender(&transport, 1 << 30);
+    assert_eq!(sender.rate(), None, "the full rate");
+    sender.handle(us(0), &Reply { kind: ReplyKind::CongestionNotice, ..ack(0, (0, 0), true) });
+    assert_eq!(sender.rate(), Some(Bandwidth(500_000_000)));
+    // A packet of 1000 B takes 16 us.
+    assert!(matches!(sender.send(us(0)), Next::Segment(_)));
+    assert_eq!(sender.send(us(0)), Next::At(us(16)));
+    for step in 1..=5 {
+        assert_eq!(sender.deadline(), Some(us(55 * step)));
+        sender.handle_deadline(us(55 * step));
+        let rate = 1e9 * (1.0 - 0.5_f64.powi(step as i32 + 1));
+        assert_eq!(sender.rate(), Some(Bandwidth(rate as u64)));
+    }
+    // The estimate has fallen five times: the next notice takes less.
+    let (rate, alpha) = (1e9 * (1.0 - 0.5_f64.powi(6)), (255.0_f64 / 256.0).powi(5));
+    sender.handle(us(300), &Reply { kind: ReplyKind::CongestionNotice, ..ack(0, (0, 0), true) });
+    let expected = rate * (1.0 - alpha / 2.0);
+    assert!(sender.rate().is_some_and(|rate| (rate.0 as f64 / expected - 1.0).abs() < 1e-6), "{:?}", sender.rate());
+}
+
+#[test]
+fn a_receiver_of_dcqcn_sends_one_notice_in_an_interval() {
+    let mut receiver = Receiver::new(&rdma(Recovery::GoBackN, RdmaControl::Dcqcn(Dcqcn::default())));
+    let mut notices = |place: u64, now| {
+        let replies = receiver.receive(us(now), segment(place, us(0)), true).replies;
+        replies.iter().flatten().filter(|reply| reply.kind == ReplyKind::CongestionNotice).count()
+    };
+    assert_eq!([notices(0, 0), notices(1, 10), notices(2, 49), notices(3, 50), notices(4, 60)], [1, 0, 0, 1, 0]);
+}

@@ -1,0 +1,183 @@
+//! The connections of a simulation: each pair of nodes that send to each other has one in each direction and priority.
+
+use crate::{message::MessageId, slab::Slab};
+use evb_connection::{Receiver, Reply, Segment, Sender, SenderCounts, Transport};
+use evb_core::{Bandwidth, NodeId, Time};
+use evb_record::ConnectionRates;
+use hashbrown::HashMap;
+use std::collections::VecDeque;
+
+/// A connection, by its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ConnectionId(pub(crate) u32);
+
+/// What a packet of a connection carries, by its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CargoId(pub(crate) u32);
+
+impl From<u32> for CargoId {
+    fn from(place: u32) -> Self {
+        Self(place)
+    }
+}
+
+impl From<CargoId> for u32 {
+    fn from(CargoId(place): CargoId) -> Self {
+        place
+    }
+}
+
+/// What a packet of a connection carries.
+pub(crate) struct Cargo {
+    pub(crate) connection: ConnectionId,
+    pub(crate) part: Part,
+}
+
+/// A part of the stream, or an answer to one.
+pub(crate) enum Part {
+    Segment(Segment),
+    Reply(Reply),
+}
+
+/// All connections, and what their packets carry.
+pub(crate) struct Connections {
+    transport: Transport,
+    segment: u32,
+    header: u32,
+    all: Vec<Connection>,
+    of_pair: HashMap<(NodeId, NodeId, u8), ConnectionId>,
+    pub(crate) cargo: Slab<CargoId, Cargo>,
+}
+
+/// One connection with both its ends.
+pub(crate) struct Connection {
+    pub(crate) from: NodeId,
+    pub(crate) to: NodeId,
+    pub(crate) priority: u8,
+    pub(crate) sender: Sender,
+    pub(crate) receiver: Receiver,
+    /// Bytes of all messages so far.
+    written: u64,
+    /// Messages of which the last byte was not sent yet, with the places at which they end.
+    unsent: VecDeque<(MessageId, u64)>,
+    /// Messages that have not arrived whole, with the places at which they end.
+    missing: VecDeque<(MessageId, u64)>,
+    /// All bytes before this place were handed to their messages.
+    handed: u64,
+    /// Bytes that arrived before the measurement.
+    arrived_before: u64,
+    /// The interface has it in its list of those that may send.
+    pub(crate) is_ready: bool,
+    /// The time for which its next deadline is planned.
+    planned: Time,
+}
+
+impl Connections {
+    /// The connections of a transport; `None` if it has none.
+    pub(crate) fn new(transport: Transport, segment: u32, header: u32) -> Option<Self> {
+        let (all, of_pair, cargo) = (Vec::new(), HashMap::new(), Slab::default());
+        transport.connects().then_some(Self { transport, segment, header, all, of_pair, cargo })
+    }
+
+    /// The connection of two nodes, over a link of this rate.
+    pub(crate) fn between(&mut self, from: NodeId, to: NodeId, priority: u8, link: Bandwidth) -> ConnectionId {
+        *self.of_pair.entry((from, to, priority)).or_insert_with(|| {
+            self.all.push(Connection {
+                from,
+                to,
+                priority,
+                sender: Sender::new(&self.transport, self.segment, self.header, link),
+                receiver: Receiver::new(&self.transport),
+                written: 0,
+                unsent: VecDeque::new(),
+                missing: VecDeque::new(),
+                handed: 0,
+                arrived_before: 0,
+                is_ready: false,
+                planned: Time::MAX,
+            });
+            ConnectionId(self.all.len() as u32 - 1)
+        })
+    }
+
+    pub(crate) fn get_mut(&mut self, id: ConnectionId) -> &mut Connection {
+        &mut self.all[id.0 as usize]
+    }
+
+    /// The measurement begins.
+    pub(crate) fn begin_to_measure(&mut self) {
+        for connection in &mut self.all {
+            connection.arrived_before = connection.receiver.expected();
+        }
+    }
+
+    /// What all connections did, in a measurement of this time.
+    pub(crate) fn record(&self, seconds: f64) -> evb_record::Connections {
+        let sum = |count: fn(&SenderCounts) -> u64| self.all.iter().map(|one| count(one.sender.counts())).sum();
+        let arrived = |one: &Connection| one.receiver.expected() - one.arrived_before;
+        let rates = self.all.iter().map(arrived).filter(|&bytes| bytes > 0).map(|bytes| bytes as f64 / seconds);
+        evb_record::Connections {
+            count: self.all.len() as u64,
+            segments: sum(|counts| counts.segments),
+            sent_again: sum(|counts| counts.again),
+            timeouts: sum(|counts| counts.timeouts),
+            recoveries: sum(|counts| counts.recoveries),
+            marked_bytes: sum(|counts| counts.marked_bytes),
+            notices: sum(|counts| counts.notices),
+            rates: ConnectionRates::of(rates.collect()),
+        }
+    }
+}
+
+impl Connection {
+    /// Adds a message to the stream.
+    pub(crate) fn write(&mut self, id: MessageId, bytes: u32) {
+        self.written += u64::from(bytes);
+        self.sender.write(bytes.into());
+        self.unsent.push_back((id, self.written));
+        self.missing.push_back((id, self.written));
+    }
+
+    /// Takes the next message of which all bytes were sent.
+    pub(crate) fn take_sent(&mut self) -> Option<MessageId> {
+        let &(id, end) = self.unsent.front()?;
+        (end <= self.sender.next()).then(|| self.unsent.pop_front())?;
+        Some(id)
+    }
+
+    /// The message that the byte at a place belongs to, if it has not arrived whole.
+    pub(crate) fn message_at(&self, place: u64) -> Option<MessageId> {
+        let index = self.missing.partition_point(|&(_, end)| end <= place);
+        self.missing.get(index).map(|&(id, _)| id)
+    }
+
+    /// Takes the next bytes that have arrived in their turn, all of one message.
+    pub(crate) fn take_arrived(&mut self) -> Option<(MessageId, u32)> {
+        let &(id, end) = self.missing.front()?;
+        let until = end.min(self.receiver.expected());
+        if until <= self.handed {
+            return None;
+        }
+        let bytes = until - std::mem::replace(&mut self.handed, until);
+        if until == end {
+            self.missing.pop_front();
+        }
+        Some((id, bytes as u32))
+    }
+
+    /// The time for which an event is to be planned, if something is to happen before the one that is planned; `also` is
+    /// another time at which to look.
+    pub(crate) fn plan(&mut self, also: Option<Time>) -> Option<Time> {
+        let deadlines = [also, self.sender.deadline(), self.receiver.deadline()];
+        let at = deadlines.into_iter().flatten().min().filter(|&at| at < self.planned)?;
+        self.planned = at;
+        Some(at)
+    }
+
+    /// The planned event has come.
+    pub(crate) fn forget_plan(&mut self, now: Time) {
+        if self.planned <= now {
+            self.planned = Time::MAX;
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! Messages over connections: from a message to the segments of a stream, and from arriving segments back to messages.
+
+use super::{Simulation, receiving::filled, size};
+use crate::{
+    connections::{Cargo, CargoId, Connection, ConnectionId, Connections, Part},
+    event::Event,
+    message::MessageId,
+    packet::{Load, Packet},
+};
+use evb_connection::{Next, Reply, Segment};
+use evb_core::{Span, Time};
+use evb_fabric::EndpointId;
+
+impl Simulation<'_> {
+    /// The connections, where the transport has some.
+    fn connections(&mut self) -> &mut Connections {
+        self.connections.as_mut().expect("only connections have segments and deadlines")
+    }
+
+    fn connection(&mut self, id: ConnectionId) -> &mut Connection {
+        self.connections().get_mut(id)
+    }
+
+    /// The port of its host through which a connection sends.
+    fn port_of(&self, id: ConnectionId) -> usize {
+        id.0 as usize % self.nics[0].ports.len()
+    }
+
+    /// A message goes into the stream of its connection.
+    pub(super) fn write_to_connection(&mut self, id: MessageId) {
+        let link = self.net.network.config.link.rate;
+        let message = self.messages.get_mut(id);
+        let (from, to, priority) = (message.from, message.to.first, message.priority);
+        let bytes = std::mem::take(&mut message.unsent);
+        let connection = self.connections().between(from, to, priority, link);
+        self.connection(connection).write(id, bytes);
+        self.make_ready(connection);
+    }
+
+    /// A connection may be able to send: its interface asks it in its turn.
+    fn make_ready(&mut self, id: ConnectionId) {
+        let connection = self.connection(id);
+        let from = connection.from;
+        if std::mem::replace(&mut connection.is_ready, true) {
+            return;
+        }
+        let port = self.port_of(id);
+        let host = self.host(from).expect("a connection begins at a host");
+        self.nics[host].ports[port].ready.push_back(id);
+        self.wake_port(host, port);
+    }
+
+    fn wake_port(&mut self, host: usize, port: usize) {
+        let nic = &self.nics[host];
+        if nic.ports[port].idle {
+            let (now, endpoint) = (self.net.queue.now().0, host * nic.ports.len() + port);
+            self.pick(now, endpoint as u16);
+        }
+    }
+
+    /// A port is free: a reply goes first, then the next segment of the connections in turn.
+    pub(super) fn pick_from_connections(&mut self, now: u64, host: usize, port: usize) {
+        self.nics[host].ports[port].idle = false;
+        self.feed_from_held_back(host);
+        if let Some((connection, reply)) = self.nics[host].ports[port].replies.pop_front() {
+            return self.send_reply(now, host, port, connection, reply);
+        }
+        while let Some(id) = self.next_ready(now, host, port) {
+            match self.connection(id).sender.send(Time(now)) {
+                Next::Segment(segment) => {
+                    self.nics[host].ports[port].ready.push_back(id);
+                    return self.send_segment(now, host, port, id, segment);
+                }
+                Next::At(at) => self.leave_ready(id, Some(at)),
+                Next::Wait => self.leave_ready(id, None),
+            }
+        }
+        self.nics[host].ports[port].idle = true;
+        self.plan_slot(host);
+    }
+
+    /// The connection whose turn it is; a bucket of a barrel shifter comes into being when none can send.
+    fn next_ready(&mut self, now: u64, host: usize, port: usize) -> Option<ConnectionId> {
+        if let Some(id) = self.nics[host].ports[port].ready.pop_front() {
+            return Some(id);
+        }
+        let bucket = self.nics[host].next_bucket(Time(now), &mut self.messages)?;
+        self.write_to_connection(bucket);
+        self.nics[host].ports[port].ready.pop_front()
+    }
+
+    /// A connection can send nothing now, but maybe at `at`.
+    fn leave_ready(&mut self, id: ConnectionId, at: Option<Time>) {
+        self.connection(id).is_ready = false;
+        self.plan_connection(id, at);
+    }
+
+    fn plan_connection(&mut self, id: ConnectionId, at: Option<Time>) {
+        if let Some(at) = self.connection(id).plan(at) {
+            self.net.queue.push(at, Event::Connection { connection: id });
+        }
+    }
+
+    fn send_segment(&mut self, now: u64, host: usize, port: usize, id: ConnectionId, segment: Segment) {
+        self.plan_connection(id, None);
+        let to = self.connection(id).to;
+        let to = self.host(to).expect("a connection ends at a host");
+        self.send_cargo(now, (host, to), port, Cargo { connection: id, part: Part::Segment(segment) }, segment.bytes);
+        while let Some(message) = self.connection(id).take_sent() {
+            self.nics[host].note_cut(message);
+            self.note_sent(now, message);
+        }
+    }
+
+    fn send_reply(&mut self, now: u64, host: usize, port: usize, id: ConnectionId, reply: Reply) {
+        let to = self.connection(id).from;
+        let to = self.host(to).expect("a connection begins at a host");
+        self.send_cargo(now, (host, to), port, Cargo { connection: id, part: Part::Reply(reply) }, 0);
+    }
+
+    fn send_cargo(&mut self, now: u64, (from, to): (usize, usize), port: usize, cargo: Cargo, bytes: u32) {
+        let ports = self.nics[0].ports.len();
+        let [from_port, to] = [from, to].map(|host| EndpointId((host * ports + port) as u16));
+        let to = self.net.port_of_route(from_port, to);
+        let nic = &self.net.network.config.nic;
+        let wire = (u64::from(bytes) + nic.header.0).max(nic.minimum.0);
+        let overhead = nic.overhead;
+        let id = cargo.connection;
+        let priority = self.connection(id).priority;
+        let CargoId(place) = self.connections().cargo.insert(cargo);
+        let packet = Packet {
+            message: MessageId(place),
+            load: Load::Connection,
+            payload: bytes,
+            wire: size(wire),
+            priority,
+            variant: self.net.variant(from_port, to, id.0),
+            ..Packet::new(from_port, to)
+        };
+        self.statistics.sent_packets += 1;
+        let jitter = self.nics[from].jitter.as_mut().map_or(Span::ZERO, |times| times.before_packet(bytes == 0));
+        self.net.send(Time(now) + overhead + jitter, packet);
+    }
+
+    /// Takes what a packet carries that is gone from the network.
+    pub(super) fn take_cargo(&mut self, packet: &Packet) -> Cargo {
+        self.connections().cargo.remove(CargoId(packet.message.0))
+    }
+
+    /// A packet of a connection has arrived.
+    pub(super) fn deliver_cargo(&mut self, now: u64, packet: &Packet) {
+        let Cargo { connection, part } = self.take_cargo(packet);
+        if packet.corrupted {
+            self.statistics.corrupted_packets += 1;
+            return;
+        }
+        match part {
+            Part::Segment(segment) => self.receive_segment(now, connection, segment, packet),
+            Part::Reply(reply) => {
+                self.connection(connection).sender.handle(Time(now), &reply);
+                self.plan_connection(connection, None);
+                self.make_ready(connection);
+            }
+        }
+    }
+
+    fn receive_segment(&mut self, now: u64, id: ConnectionId, segment: Segment, packet: &Packet) {
+        let connection = self.connection(id);
+        let message = connection.message_at(segment.first);
+        let received = connection.receiver.receive(Time(now), segment, packet.congested);
+        if let Some(message) = message.filter(|_| received.new_bytes > 0) {
+            let message = self.messages.get(message);
+            let filled = filled(message, received.new_bytes);
+            self.statistics.packets(now, packet, 1, &self.net.network, filled, (message.from, message.to.first));
+        }
+        received.replies.into_iter().flatten().for_each(|reply| self.reply(id, reply));
+        self.plan_connection(id, None);
+        while let Some((message, bytes)) = self.connection(id).take_arrived() {
+            self.absorb(now, message, bytes);
+        }
+    }
+
+    /// The receiver of a connection answers.
+    fn reply(&mut self, id: ConnectionId, reply: Reply) {
+        let port = self.port_of(id);
+        let to = self.connection(id).to;
+        let host = self.host(to).expect("a connection ends at a host");
+        self.nics[host].ports[port].replies.push_back((id, reply));
+        self.wake_port(host, port);
+    }
+
+    /// A deadline of a connection may be over, or its rate lets it send.
+    pub(super) fn connection_deadline(&mut self, id: ConnectionId) {
+        let now = self.net.queue.now();
+        let connection = self.connection(id);
+        connection.forget_plan(now);
+        connection.sender.handle_deadline(now);
+        let is_due = connection.receiver.deadline().is_some_and(|at| at <= now);
+        let reply = if is_due { connection.receiver.handle_deadline() } else { None };
+        reply.into_iter().for_each(|reply| self.reply(id, reply));
+        self.plan_connection(id, None);
+        self.make_ready(id);
+    }
+}
