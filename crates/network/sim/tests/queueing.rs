@@ -116,6 +116,7 @@ fn waits(load: f64, packets: usize) -> Vec<f64> {
         count: 1,
         rate,
         delay: None,
+        marking: None,
     };
     let fast = (1..=SENDERS).map(|host| cable(host, Some(Bandwidth(8_000_000_000_000))));
     let links = std::iter::once(cable(0, None)).chain(fast).collect();

@@ -94,17 +94,17 @@ pub struct Connections {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ConnectionRates {
     /// The mean.
-    pub mean: f64,
+    pub mean_bytes_per_s: f64,
     /// The lowest.
-    pub lowest: f64,
+    pub lowest_bytes_per_s: f64,
     /// A tenth of the connections has less.
-    pub p10: f64,
+    pub p10_bytes_per_s: f64,
     /// Half of the connections has less.
-    pub median: f64,
+    pub median_bytes_per_s: f64,
     /// A tenth of the connections has more.
-    pub p90: f64,
+    pub p90_bytes_per_s: f64,
     /// The highest.
-    pub highest: f64,
+    pub highest_bytes_per_s: f64,
     /// Jain's index of fairness: 1 if all have the same, 1/n if one of n has all (Jain, Chiu and Hawe, DEC-TR-301, 1984).
     pub fairness: f64,
 }
@@ -118,8 +118,15 @@ impl ConnectionRates {
         let (sum, squares) = rates.iter().fold((0.0, 0.0), |(sum, squares), rate| (sum + rate, squares + rate * rate));
         let part = |part: f64| rates[(part * (count - 1.0)).round() as usize];
         let fairness = if squares > 0.0 { sum * sum / (count * squares) } else { 0.0 };
-        let (p10, median, p90) = (part(0.1), part(0.5), part(0.9));
-        Self { mean: sum / count, lowest: rates[0], p10, median, p90, highest, fairness }
+        Self {
+            mean_bytes_per_s: sum / count,
+            lowest_bytes_per_s: rates[0],
+            p10_bytes_per_s: part(0.1),
+            median_bytes_per_s: part(0.5),
+            p90_bytes_per_s: part(0.9),
+            highest_bytes_per_s: highest,
+            fairness,
+        }
     }
 }
 

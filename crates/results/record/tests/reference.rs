@@ -2,12 +2,12 @@
 
 use evb_record::{
     Basis, Benchmark, BenchmarkSettings, Bounds, Broadcast, BuilderOccupancy, BuilderRecord, Bundles, Calibration,
-    Change, Class, ClockPlace, ClockRecord, Comparison, CoreToCore, CpuLoad, Difference, Dip, Events, Filtering,
-    Finding, FindingKind, FrontEndRecord, Given, HardwareMeasurement, Histogram, Interval, KnownMap, Latency, Launches,
-    LinkRecord, LinkSpeed, LinkVerdict, Mapping, Network, NetworkFault, Occupancy, Origin, Outcome, PairOfNodes,
-    PaperItem, Parameters, Qualification, ReadoutOccupancy, ReadoutRecord, Record, RecordKind, Relation, RunComparison,
-    Sensitivity, Shaping, Simulation, Slots, SourceRecord, SourceState, Stages, Stream, Timeline, Times, Trigger,
-    Verdict, Window,
+    Change, Class, ClockPlace, ClockRecord, Comparison, ConnectionRates, Connections, CoreToCore, CpuLoad, Difference,
+    Dip, Events, Filtering, Finding, FindingKind, FrontEndRecord, Given, HardwareMeasurement, Histogram, Interval,
+    KnownMap, Latency, Launches, LinkRecord, LinkSpeed, LinkVerdict, Mapping, Network, NetworkFault, Occupancy, Origin,
+    Outcome, PairOfNodes, PaperItem, Parameters, Qualification, ReadoutOccupancy, ReadoutRecord, Record, RecordKind,
+    Relation, RunComparison, Sensitivity, Shaping, Simulation, Slots, SourceRecord, SourceState, Stages, Stream,
+    Timeline, Times, Trigger, Verdict, Window,
 };
 use serde_json::Value;
 use std::{
@@ -226,6 +226,16 @@ fn alone() -> Record {
                     }),
                 }],
                 timeline: Some(Timeline { step_s: 1.0, rates_hz: vec![1.0] }),
+                connections: Some(Connections {
+                    count: 1,
+                    segments: 1,
+                    sent_again: 1,
+                    timeouts: 1,
+                    recoveries: 1,
+                    marked_bytes: 1,
+                    notices: 1,
+                    rates: ConnectionRates::of(vec![1.0]),
+                }),
                 links: vec![LinkRecord {
                     name: "h0>switch0".into(),
                     packets: 1,
@@ -236,6 +246,7 @@ fn alone() -> Record {
                     most_waiting: 1,
                     most_bytes: 1,
                     dropped: 1,
+                    marked: 1,
                     pauses: 1,
                 }],
             },

@@ -212,7 +212,7 @@ impl Generator {
         let delay = self.one_in(3).then(|| Span(self.time(20)));
         let hosts = ends[0].starts_with('h');
         let count = if hosts { 1 } else { self.number(1, 2) };
-        ExplicitLink { ends, count, rate: self.other_rate(kind), delay }
+        ExplicitLink { ends, count, rate: self.other_rate(kind), delay, marking: None }
     }
 
     fn spread(&mut self) -> Spread {
