@@ -65,6 +65,7 @@ const EXAMPLES: &[Example] = &[
     Example { status: 1, ..simulation("learning-bridges", &[]) },
     Example { status: 1, ..simulation("mapper", &[]) },
     simulation("pull-64", &["trigger.duration=\"15 ms\"", "run.warmup=\"5 ms\""]),
+    simulation("skew-64", &["trigger.duration=\"8 ms\"", "run.warmup=\"3 ms\""]),
     simulation("shift-512", &["trigger.events=32768"]),
     simulation("pairs", &[]),
     Example { status: 1, ..simulation("torus-deadlock", &[]) },

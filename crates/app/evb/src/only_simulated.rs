@@ -29,6 +29,9 @@ pub enum OnlySimulated {
         "no transport reports when a bucket has left its network interface: `shaping.step` of link is only simulated"
     )]
     Step,
+    /// Nobody makes the clocks of real units wrong.
+    #[error("real readout units have errors of their own: `shaping.skew` and `shaping.jitter` are only simulated")]
+    SlotErrors,
 }
 
 impl OnlySimulated {
@@ -45,6 +48,9 @@ impl OnlySimulated {
             Self::Transport(_) => "use another one, such as `--set transport.type=tcp`",
             Self::Step => {
                 "use `evb simulate`, or give `shaping.step`, or `first_stage.shaping.step`, another value, such as credit"
+            }
+            Self::SlotErrors => {
+                "use `evb simulate`, or leave out `skew` and `jitter` of `shaping` and `first_stage.shaping`"
             }
         }
     }
@@ -63,7 +69,13 @@ impl From<OnlySimulated> for RunError {
 pub fn check_runnable(plans: &[Plan]) -> Result<(), OnlySimulated> {
     plans.iter().try_for_each(check_traffic)?;
     let by_link = |plan: &Plan| matches!(plan.building.shaping, Shaping::BarrelShifter { step: ShapingStep::Link, .. });
-    if plans.iter().flat_map(Plan::event_builders).any(by_link) { Err(OnlySimulated::Step) } else { Ok(()) }
+    let has_errors = |plan: &Plan| !plan.network.slot_errors.is_none();
+    let builders = || plans.iter().flat_map(Plan::event_builders);
+    match () {
+        () if builders().any(by_link) => Err(OnlySimulated::Step),
+        () if builders().any(has_errors) => Err(OnlySimulated::SlotErrors),
+        () => Ok(()),
+    }
 }
 
 fn check_traffic(plan: &Plan) -> Result<(), OnlySimulated> {
@@ -86,12 +98,16 @@ mod tests {
     #[test]
     fn keys_for_simulations_only_are_rejected_in_either_stage() {
         let file = "[trigger]\nevents = 1\n[readout]\nunits = 1\nsource = { type = \"fixed\", size = \"1 kB\" }\n[builder]\nunits = 1\n";
-        let shaped = "{ type = \"barrel-shifter\", step = \"link\" }";
-        let check = |key: &str| {
-            let changes = ["first_stage.slices=1".to_owned(), format!("{key}={shaped}")];
+        let check = |stage: &str, keys: &str| {
+            let shaping = format!("{stage}={{ type = \"barrel-shifter\", {keys} }}");
+            let changes = ["first_stage.slices=1".to_owned(), shaping];
             check_runnable(Experiment::parse(file, "file.toml", &changes).expect("a good file").plans())
         };
-        assert_eq!(check("shaping"), Err(OnlySimulated::Step));
-        assert_eq!(check("first_stage.shaping"), Err(OnlySimulated::Step));
+        for stage in ["shaping", "first_stage.shaping"] {
+            assert_eq!(check(stage, "step = \"link\""), Err(OnlySimulated::Step));
+            assert_eq!(check(stage, "skew = \"1 us\""), Err(OnlySimulated::SlotErrors));
+            assert_eq!(check(stage, "jitter = { mean = \"1 us\" }"), Err(OnlySimulated::SlotErrors));
+            assert_eq!(check(stage, "skew = \"0 us\", jitter = { mean = \"0 us\" }"), Ok(()));
+        }
     }
 }

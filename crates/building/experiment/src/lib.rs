@@ -38,7 +38,7 @@ pub use fuzz::fuzz_parse;
 pub use json_schema::json_schema;
 pub use plan::{
     Cores, FaultAction, FaultSpec, FieldLayout, HistogramPlan, Keep, Load, Needs, NetworkPlan, NumberType,
-    PayloadLayout, PayloadPart, Placement, Plan, Quantity, Rejoin, RunPlan, StageLink, Stages, StoragePlan,
+    PayloadLayout, PayloadPart, Placement, Plan, Quantity, Rejoin, RunPlan, SlotErrors, StageLink, Stages, StoragePlan,
     TrafficPlan, TriggerPlan, Workload,
 };
 pub use reference::reference;

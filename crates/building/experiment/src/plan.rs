@@ -2,7 +2,7 @@
 
 use crate::Bundling;
 use evb_core::{Bandwidth, ByteCount, EventId, Frequency, NodeId, SourceId, Span};
-use evb_fabric::{MapperConfig, NetworkConfig, NetworkFault};
+use evb_fabric::{Jitter, MapperConfig, NetworkConfig, NetworkFault};
 use evb_filter::Selection;
 use evb_protocol::Config;
 use evb_sources::SourceSpec;
@@ -320,6 +320,27 @@ pub struct NetworkPlan {
     pub mapper: Option<MapperConfig>,
     /// Faults of the network on purpose.
     pub faults: Vec<NetworkFault>,
+    /// Errors of the times at which buckets of a barrel shifter begin.
+    #[serde(default, skip_serializing_if = "SlotErrors::is_none")]
+    pub slot_errors: SlotErrors,
+}
+
+/// Errors of the times at which readout units begin the buckets of a barrel shifter. They are a part of the simulated
+/// world: real units have errors of their own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SlotErrors {
+    /// Each unit is early or late by a constant time of at most this.
+    pub skew: Span,
+    /// Random times before the buckets; `None` if there are none.
+    pub jitter: Option<Jitter>,
+}
+
+impl SlotErrors {
+    /// True if all buckets begin in time.
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// The host of the first unit of each kind; the others follow, one on each host. Units of different kinds may share

@@ -150,6 +150,11 @@ cases! {
     control_over_the_same_mpi: with("[transport]\ntype = \"mpi\"\n[control.transport]\ntype = \"mpi\"\n");
     clock_without_rate: with("[shaping]\ntype = \"barrel-shifter\"\nstep = \"clock\"\n");
     guard_without_clock: with("[shaping]\ntype = \"barrel-shifter\"\nguard = \"1 us\"\n");
+    rate_division_over_connections: with("[shaping]\ntype = \"rate-division\"\n[network.transport]\ntype = \"tcp\"\n");
+    skew_by_link: with("[shaping]\ntype = \"barrel-shifter\"\nstep = \"link\"\nskew = \"1 us\"\n");
+    skew_of_no_time: with("[shaping]\ntype = \"barrel-shifter\"\nskew = \"1 kB\"\n");
+    skew_without_slots: with("[shaping]\ntype = \"grouping\"\nskew = \"1 us\"\n");
+    jitter_without_a_mean: with("[shaping]\ntype = \"barrel-shifter\"\njitter = {}\n");
     hits_without_slices: with("[readout]\nunits = 2\nsource = { type = \"hits\", rate = \"1 kHz\" }\n");
     hits_in_frames_without_slices: boards(&format!("size = \"64 B\"\n{CLOCK}\nhits = {{ at = 8, size = \"8 B\", {TIME} }}"), "");
     slices_of_no_length: boards(&format!("size = \"64 B\"\n{CLOCK}"), "").replace("[readout.framing]", "[readout]\noverlap = \"1 us\"\n[readout.framing]");

@@ -4,8 +4,8 @@ use evb_connection::Transport;
 use evb_core::{Bandwidth, ByteCount, EventCounter, FirstCounter, Frequency, MarkComparison, NodeId, SourceId, Span};
 use evb_experiment::{
     Bundling, Cores, Experiment, FaultAction, FaultSpec, FieldLayout, HistogramPlan, Keep, Needs, NumberType,
-    PayloadLayout, PayloadPart, Placement, Plan, Quantity, Rejoin, RunPlan, StageLink, StoragePlan, TriggerPlan,
-    Workload,
+    PayloadLayout, PayloadPart, Placement, Plan, Quantity, Rejoin, RunPlan, SlotErrors, StageLink, StoragePlan,
+    TriggerPlan, Workload,
 };
 use evb_fabric::{
     Arbitration, Control, Dma, Flow, HostConfig, Jitter, JitterPer, JitterSpread, LinkConfig, NetworkConfig,
@@ -385,6 +385,19 @@ fn shapings_in_slots() {
     assert_eq!(shaping(&["shaping.type=rate-division"]), Shaping::RateDivision { packet: ByteCount(512) });
     let small = shaping(&["shaping.type=barrel-shifter", "shaping.bucket=2 kB", "shaping.step=link"]);
     assert_eq!(small, barrel(2000, ShapingStep::Link));
+}
+
+#[test]
+fn the_times_of_slots_have_errors_in_a_simulation() {
+    let errors = |keys: &str| plan(SHORT, &[&format!("shaping={{type=\"barrel-shifter\"{keys}}}")]).network.slot_errors;
+    let jitter = |spread| Some(Jitter { mean: Span::from_micros(1), spread, per: JitterPer::Message });
+    assert_eq!(errors(""), SlotErrors::default());
+    assert_eq!(errors(",skew=\"0 s\",jitter={mean=\"0 s\"}"), SlotErrors::default());
+    let exponential = errors(",skew=\"3 us\",jitter={mean=\"1 us\"}");
+    assert_eq!(exponential, SlotErrors { skew: Span::from_micros(3), jitter: jitter(JitterSpread::Exponential) });
+    let rms = Span::from_micros(5);
+    assert_eq!(errors(",jitter={mean=\"1 us\",rms=\"5 us\"}").jitter, jitter(JitterSpread::LogNormal { rms }));
+    assert_eq!(plan(SHORT, &["shaping={type=\"grouping\"}"]).network.slot_errors, SlotErrors::default());
 }
 
 #[test]

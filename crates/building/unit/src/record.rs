@@ -1,7 +1,7 @@
 //! The part of the record that comes from the account.
 
 use crate::{Account, Faults, ReadoutReport, SourceIdentity, VERSION};
-use evb_core::ByteCount;
+use evb_core::{ByteCount, Span};
 use evb_experiment::Plan;
 use evb_protocol::{Fault, Shaping as Order, ShapingStep};
 use evb_record::steady::{Offer, Series, Steady};
@@ -137,7 +137,9 @@ impl Account {
             passed: sum.passed + one.slots.passed,
         };
         let slots = self.readouts.iter().fold(Slots::default(), add);
-        let skew = self.readouts.iter().filter_map(|readout| readout.clock_error).max();
+        let measured = self.readouts.iter().filter_map(|readout| readout.clock_error).max();
+        let simulated = Some(plan.network.slot_errors.skew).filter(|&skew| skew > Span::ZERO);
+        let skew = measured.into_iter().chain(simulated).reduce(|measured, simulated| measured + simulated);
         let skew_us = skew.map(|skew| skew.as_secs_f64() * 1e6);
         Some(Shaping { kind: shaping.name().into(), step, bytes: bytes.0, lead_bytes: lead.0, slots, skew_us })
     }

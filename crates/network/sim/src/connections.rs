@@ -138,6 +138,11 @@ impl Connection {
         self.missing.push_back((id, self.written));
     }
 
+    /// The message that the next new byte belongs to.
+    pub(crate) fn next_message(&self) -> Option<MessageId> {
+        self.unsent.front().map(|&(id, _)| id)
+    }
+
     /// Takes the next message of which all bytes were sent.
     pub(crate) fn take_sent(&mut self) -> Option<MessageId> {
         let &(id, end) = self.unsent.front()?;

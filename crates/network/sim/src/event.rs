@@ -28,6 +28,8 @@ pub(crate) enum Event {
     SendAgain { message: MessageId },
     /// A message has arrived at its node.
     Receive { message: MessageId },
+    /// A readout unit hears late of a message that permits it to send.
+    Permit { message: MessageId },
     /// Control messages on a separate network have arrived at their nodes.
     Control,
     /// A mapper handles a message that has arrived at its host.

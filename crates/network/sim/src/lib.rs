@@ -25,6 +25,7 @@ mod peers;
 mod queue;
 mod simulation;
 mod slab;
+mod slot_times;
 mod stages;
 mod statistics;
 #[cfg(feature = "testing")]

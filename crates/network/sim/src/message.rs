@@ -1,7 +1,7 @@
 //! Messages between nodes.
 
 use crate::slab::Slab;
-use evb_core::{NodeId, NodeRange};
+use evb_core::{NodeId, NodeRange, Span};
 use evb_patterns::TrafficMessage;
 use evb_protocol::Message as ProtocolMessage;
 use evb_unit::SimulatedPayload;
@@ -47,6 +47,8 @@ pub(crate) struct Bucket {
     pub(crate) lead: Option<u32>,
     /// The round of a barrier; else 0.
     pub(crate) round: u64,
+    /// Time by which its first packet is late; zero when that has gone.
+    pub(crate) late: Span,
 }
 
 impl Body {
@@ -137,6 +139,14 @@ impl Messages {
     /// A bucket without parts.
     pub(crate) fn new_bucket(&mut self) -> Box<Bucket> {
         self.buckets.pop().unwrap_or_default()
+    }
+
+    /// The time by which the next packet of a message is late: of a bucket, the first one.
+    pub(crate) fn take_lateness(&mut self, id: MessageId) -> Span {
+        match &mut self.get_mut(id).body {
+            Body::Bucket(bucket) => std::mem::take(&mut bucket.late),
+            _ => Span::ZERO,
+        }
     }
 
     /// Keeps a bucket for the next one.

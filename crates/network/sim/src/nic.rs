@@ -5,6 +5,7 @@ use crate::{
     jitter::JitterTimes,
     message::{Body, Message, MessageId, Messages},
     peers::Peers,
+    slot_times::SlotTimes,
 };
 use evb_connection::Reply;
 use evb_core::{Bandwidth, NodeId, NodeRange, Time};
@@ -33,6 +34,7 @@ pub(crate) struct Chunk {
 /// The slots in which the fragments of a readout unit go.
 pub(crate) struct Slots {
     pub(crate) shaper: Shaper<MessageId>,
+    pub(crate) times: SlotTimes,
     pub(crate) node: NodeId,
     pub(crate) first_builder: NodeId,
     /// Bytes to which each bucket is filled up.
@@ -281,6 +283,7 @@ impl Slots {
         bucket.lead = self.shaper.ends_slots().then(|| bytes(&bucket.parts[told_after..]));
         bucket.size = size;
         bucket.round = round;
+        bucket.late = self.times.before_bucket();
         let to = NodeRange::from(NodeId(self.first_builder.0 + builder as u16));
         let message = Message::new(self.node, to, Body::Bucket(bucket));
         Some(messages.insert(Message { unsent: size, missing: size, ..message }))

@@ -59,6 +59,21 @@ fn the_same_holds_with_shaped_traffic() {
     check(&[("[run]", "[shaping]\ntype = \"rate-division\"\n[run]")]);
 }
 
+/// Each unit draws from streams of its own, whatever else its partition holds.
+#[test]
+fn the_same_holds_with_slots_at_wrong_times() {
+    let jitter = "jitter = { mean = \"2 us\" }";
+    for (step, errors) in [
+        ("link", jitter.to_owned()),
+        ("credit", format!("skew = \"5 us\"\n{jitter}")),
+        ("barrier", format!("skew = \"5 us\"\n{jitter}")),
+        ("clock", format!("rate = \"240 MB/s\"\nguard = \"5 us\"\nskew = \"5 us\"\n{jitter}")),
+    ] {
+        let shaping = format!("[shaping]\ntype = \"barrel-shifter\"\nstep = \"{step}\"\n{errors}\n[run]");
+        check(&[("[run]", &shaping)]);
+    }
+}
+
 /// The interface reads buckets ahead, and a fragment may be in two of them.
 #[test]
 fn the_same_holds_with_buckets_that_wait_in_the_interface() {

@@ -17,8 +17,8 @@ pub struct Shaping {
     pub lead_bytes: u64,
     /// Time slots of all readout units together.
     pub slots: Slots,
-    /// Longest time in microseconds by which the clock of a readout unit could differ from that of the event manager, as
-    /// measured; `None` if units do not keep step by clocks.
+    /// Longest time in microseconds by which the clock of a readout unit could differ from that of the event manager: as
+    /// measured, and `shaping.skew` of a simulation beside it. `None` if units do not keep step by clocks, and have no skew.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skew_us: Option<f64>,
 }

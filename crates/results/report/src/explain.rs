@@ -283,8 +283,21 @@ fn simulated(record: &Record, is_broken: bool) -> Vec<Limit> {
     }
     let most = links.iter().map(|link| link.used).fold(0.0, f64::max);
     let how = format!("no link was used above {}, and none was blocked above {}", percent(most), percent(1.0 - FULL));
+    if let Some(limit) = slots(record, &how) {
+        return vec![limit];
+    }
     let advice = "more events under way (builder.slots), lower overheads of the hosts, or a higher trigger rate";
     vec![Limit::new("hosts", "the network is not what limits: hosts and round trips are", how, advice)]
+}
+
+/// The slots of a barrel shifter whose units may be early or late, where no link is full.
+fn slots(record: &Record, how: &str) -> Option<Limit> {
+    let shaping = record.shaping.as_ref()?;
+    let (step, skew) = (shaping.step.as_ref()?, shaping.skew_us?);
+    let how = format!("units keep step by {step} and may be wrong by {skew:.3} us; {how}");
+    let advice =
+        "larger buckets (shaping.bucket), a shorter guard if the skew allows it (shaping.guard), or a smaller skew";
+    Some(Limit::new("slots", "buckets wait for their slots, or for units that are early or late", how, advice))
 }
 
 fn full_links(full: &[&LinkRecord], efficiency: f64) -> Limit {

@@ -1,5 +1,6 @@
 //! `[network]`: the network of a simulation, and the hosts of the nodes.
 
+use super::shaping;
 use crate::{choice::*, limits::*, plan::NetworkPlan, schema::*, view::View};
 use evb_fabric::{Arbitration, HostConfig, LinkConfig, NetworkConfig, SwitchConfig};
 use preset_keys::{DEFAULT_NETWORK, of_preset};
@@ -7,7 +8,7 @@ use preset_keys::{DEFAULT_NETWORK, of_preset};
 mod control;
 mod fault;
 mod flow;
-mod jitter;
+pub(super) mod jitter;
 mod mapper;
 mod nic;
 pub(super) mod placement;
@@ -119,6 +120,7 @@ pub(crate) fn plan(view: View<'_>) -> NetworkPlan {
         placement: placement::plan(view),
         mapper: view.has("network.mapper").then(|| mapper::plan(view.below("network.mapper"))),
         faults: view.list("network.fault").iter().map(|node| fault::plan(View(node))).collect(),
+        slot_errors: shaping::slot_errors(view.below("shaping")),
     }
 }
 

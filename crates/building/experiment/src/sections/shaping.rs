@@ -1,14 +1,24 @@
 //! `[shaping]`: order and packing of the fragments that readout units send.
 
+use super::network::jitter;
 use crate::{
     choice::*,
     diagnostics::Problem,
     limits::*,
+    plan::SlotErrors,
     schema::*,
     view::{Rule, View},
 };
 use evb_core::{Bandwidth, ByteCount, Span};
 use evb_protocol::{Shaping, ShapingStep};
+
+const SKEW: &str = "error of the units' times, 0 by default, only simulated. Each unit draws one constant error, uniformly. By \
+                    the clock its slots begin early or late by up to `skew`, which the exchange of times cannot see, as with \
+                    paths of unequal lengths; two units differ by up to twice as much. Without a clock no unit can be early: \
+                    it hears of its credit or round late, by up to 2 `skew`, so that units differ as much as by the clock";
+
+const JITTER: &str = "random time by which each bucket begins late, from a stream of each unit, only simulated; there is none \
+                      without this table";
 
 pub(super) static SHAPING: Choice<Make<Shaping>> = choice(
     "shaping",
@@ -48,6 +58,8 @@ pub(super) static SHAPING: Choice<Make<Shaping>> = choice(
                     time(MAX_WAIT),
                     "with step = \"clock\": time at the end of a slot in which nothing is sent, 0 by default; clocks may differ by this much",
                 ),
+                optional("skew", time(MAX_WAIT), SKEW),
+                optional("jitter", KeyKind::Section(jitter::OF_HOST), JITTER),
             ],
             |view| Shaping::BarrelShifter {
                 bucket: view.quantity("bucket"),
@@ -64,6 +76,17 @@ pub(super) static SHAPING: Choice<Make<Shaping>> = choice(
         ),
     ],
 );
+
+/// The errors of the times of the slots in a checked table.
+pub(super) fn slot_errors(view: View<'_>) -> SlotErrors {
+    SlotErrors {
+        skew: view.maybe_quantity("skew").unwrap_or(Span::ZERO),
+        jitter: view
+            .has("jitter")
+            .then(|| jitter::plan(view.below("jitter")))
+            .filter(|jitter| jitter.mean > Span::ZERO),
+    }
+}
 
 /// The step of a checked table. The length of a slot by the clock follows from the bucket.
 fn step(view: View<'_>) -> ShapingStep {
@@ -104,7 +127,7 @@ const fn packet() -> KeyKind {
     bytes(MIN_PACKET.0, MAX_PACKET)
 }
 
-pub(super) const RULES: &[Rule] = &[packet_timeout, by_clock];
+pub(super) const RULES: &[Rule] = &[packet_timeout, by_clock, skew_by_link, by_packet];
 
 /// Slots by the clock have a length; all others follow from what has come.
 fn by_clock(view: View<'_>) -> Option<Problem> {
@@ -121,6 +144,29 @@ fn by_clock(view: View<'_>) -> Option<Problem> {
     let key = ["shaping.rate", "shaping.guard"].into_iter().find(|key| !is_by_clock && view.has(key))?;
     let help = format!("write step = \"clock\", or remove `{key}`");
     Some(Problem::new(format!("only slots by the clock have `{key}`"), help).at(view.origin(key), "has no effect"))
+}
+
+/// Units that wait for nothing but their own link hear of nothing late, and have no clock.
+fn skew_by_link(view: View<'_>) -> Option<Problem> {
+    let is_by_link = view.has("shaping.step") && STEP.at(view, "shaping.step") == ShapingStep::Link;
+    (is_by_link && view.has("shaping.skew")).then(|| {
+        let help = "remove `shaping.skew`, or give the times of buckets a `shaping.jitter`";
+        let message = "slots by the link have no `shaping.skew`: units have no clock there, and hear of no slot";
+        Problem::new(message, help).at(view.origin("shaping.skew"), "has no effect")
+    })
+}
+
+/// A connection takes messages, not single packets.
+fn by_packet(view: View<'_>) -> Option<Problem> {
+    let is_by_packet = view.text("shaping.type") == "rate-division";
+    let connects = view.maybe_text("network.transport.type").is_some_and(|transport| transport != "none");
+    (is_by_packet && connects).then(|| {
+        let help = "use another shaping, or remove `network.transport`";
+        let message = "rate division sends single packets to builders in turn, and a connection takes whole messages";
+        Problem::new(message, help)
+            .at(view.origin("shaping.type"), "by packets")
+            .at(view.origin("network.transport.type"), "with connections")
+    })
 }
 
 fn packet_timeout(view: View<'_>) -> Option<Problem> {

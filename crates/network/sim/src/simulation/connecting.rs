@@ -105,7 +105,10 @@ impl Simulation<'_> {
         self.plan_connection(id, None);
         let to = self.connection(id).to;
         let to = self.host(to).expect("a connection ends at a host");
-        self.send_cargo(now, (host, to), port, Cargo { connection: id, part: Part::Segment(segment) }, segment.bytes);
+        let next = self.connection(id).next_message();
+        let late = next.map_or(Span::ZERO, |message| self.messages.take_lateness(message));
+        let cargo = Cargo { connection: id, part: Part::Segment(segment) };
+        self.send_cargo(Time(now) + late, (host, to), port, cargo, segment.bytes);
         while let Some(message) = self.connection(id).take_sent() {
             self.nics[host].note_cut(message);
             self.note_sent(now, message);
@@ -115,10 +118,10 @@ impl Simulation<'_> {
     fn send_reply(&mut self, now: u64, host: usize, port: usize, id: ConnectionId, reply: Reply) {
         let to = self.connection(id).from;
         let to = self.host(to).expect("a connection begins at a host");
-        self.send_cargo(now, (host, to), port, Cargo { connection: id, part: Part::Reply(reply) }, 0);
+        self.send_cargo(Time(now), (host, to), port, Cargo { connection: id, part: Part::Reply(reply) }, 0);
     }
 
-    fn send_cargo(&mut self, now: u64, (from, to): (usize, usize), port: usize, cargo: Cargo, bytes: u32) {
+    fn send_cargo(&mut self, at: Time, (from, to): (usize, usize), port: usize, cargo: Cargo, bytes: u32) {
         let ports = self.nics[0].ports.len();
         let [from_port, to] = [from, to].map(|host| EndpointId((host * ports + port) as u16));
         let to = self.net.port_of_route(from_port, to);
@@ -139,7 +142,7 @@ impl Simulation<'_> {
         };
         self.statistics.sent_packets += 1;
         let jitter = self.nics[from].jitter.as_mut().map_or(Span::ZERO, |times| times.before_packet(bytes == 0));
-        self.net.send(Time(now) + overhead + jitter, packet);
+        self.net.send(at + overhead + jitter, packet);
     }
 
     /// Takes what a packet carries that is gone from the network.

@@ -300,6 +300,7 @@ impl<'a> Simulation<'a> {
             Event::Connection { connection } => self.connection_deadline(connection),
             Event::SendAgain { message } => self.send_again(now, message),
             Event::Receive { message } => self.receive(message),
+            Event::Permit { message } => self.permit_late(now, message),
             Event::Control => self.hear_control(),
             Event::MapperMessage { message } => self.handle_mapper_message(message),
             Event::MapperTimeout { endpoint } => self.mapper_timeout(endpoint),

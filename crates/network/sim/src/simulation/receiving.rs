@@ -190,7 +190,7 @@ impl Simulation<'_> {
             | ProtocolMessage::TimeAnswer { .. }),
         ) = body
         {
-            return self.permit(now, from, to, message);
+            return self.permit_in_time(now, from, to, message);
         }
         let node = &mut self.nodes[to.index()];
         if node.dead {
@@ -198,6 +198,24 @@ impl Simulation<'_> {
         }
         node.handle_message(now, from, body);
         self.drain(to);
+    }
+
+    /// A message has come that permits a readout unit to send. The unit may hear of it late.
+    fn permit_in_time(&mut self, now: Time, from: NodeId, unit: NodeId, message: ProtocolMessage<SimulatedPayload>) {
+        let slots = self.host(unit).and_then(|host| self.nics[host].slots.as_ref());
+        let late = slots.map_or(Span::ZERO, |slots| slots.times.of_message(&message));
+        if late == Span::ZERO {
+            return self.permit(now, from, unit, message);
+        }
+        let message = self.messages.insert(Message::new(from, unit.into(), Body::Protocol(message)));
+        self.net.queue.push(now + late, Event::Permit { message });
+    }
+
+    pub(super) fn permit_late(&mut self, now: u64, id: MessageId) {
+        let Message { from, to, body, .. } = self.messages.remove(id);
+        if let Body::Protocol(message) = body {
+            self.permit(Time(now), from, to.first, message);
+        }
     }
 
     /// Permits a readout unit to send its next bucket.
@@ -209,7 +227,9 @@ impl Simulation<'_> {
                     slots.shaper.credit(now, from.index() - slots.first_builder.index(), calm);
                 }
                 ProtocolMessage::Round { number, calm } => slots.shaper.begin_round(now, number, calm),
-                ProtocolMessage::TimeAnswer { asked, manager } => slots.shaper.set_time(now, asked, manager),
+                ProtocolMessage::TimeAnswer { asked, manager } => {
+                    slots.shaper.set_time(now, asked, slots.times.believed(manager));
+                }
                 _ => {}
             }
             self.ask_time(host);

@@ -149,6 +149,7 @@ impl Simulation<'_> {
 
     /// Sends the packet of a chunk, and others like it behind it.
     pub(super) fn send_packet(&mut self, now: u64, host: usize, port: usize, chunk: Chunk) {
+        let late = self.messages.take_lateness(chunk.message);
         self.export_to_receiver(chunk.message);
         let ports = self.nics[0].ports.len();
         let message = self.messages.get(chunk.message);
@@ -167,7 +168,7 @@ impl Simulation<'_> {
         };
         self.statistics.sent_packets += 1;
         let jitter = self.nics[host].jitter.as_mut().map_or(Span::ZERO, |times| times.before_packet(chunk.last));
-        let ready = Time(now) + nic.overhead + jitter;
+        let ready = Time(now) + nic.overhead + jitter + late;
         let id = self.net.send(ready, packet);
         if chunk.others > 0 {
             self.couple(id, chunk.others);

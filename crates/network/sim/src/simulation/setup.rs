@@ -10,6 +10,7 @@ use crate::{
     nic::Slots,
     node::{Node, NodeUnit},
     peers::Peers,
+    slot_times::SlotTimes,
 };
 use evb_core::{EventCounter, Machine as _, NodeId, SourceId, Time};
 use evb_experiment::{FaultAction, Workload};
@@ -98,7 +99,8 @@ impl Simulation<'_> {
             if let (Some(host), Some(mut shaper)) = (self.host(node), Shaper::new(&config, unit)) {
                 shaper.begin();
                 let is_by_clock = shaper.is_by_clock();
-                self.nics[host].slots = Some(Slots { shaper, node, first_builder, full });
+                let times = SlotTimes::new(&self.plan.network.slot_errors, self.plan.run.seed, node);
+                self.nics[host].slots = Some(Slots { shaper, times, node, first_builder, full });
                 if is_by_clock {
                     self.plan_timeout(node, Time::ZERO);
                 }

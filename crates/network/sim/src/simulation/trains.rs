@@ -21,7 +21,8 @@ impl Simulation<'_> {
         let is_as_built = self.plan.network.faults.is_empty() && self.mapping.is_none();
         let jitter = self.net.network.config.nic.jitter;
         let is_even = jitter.is_none_or(|jitter| jitter.per != JitterPer::Packet);
-        is_as_sent && is_as_built && is_even && !is_urgent && !by_packet && self.net.may_couple()
+        let in_time = self.plan.network.slot_errors.jitter.is_none();
+        is_as_sent && is_as_built && is_even && in_time && !is_urgent && !by_packet && self.net.may_couple()
     }
 
     /// A packet goes with others like it behind it.

@@ -20,5 +20,6 @@ mod offered;
 mod pages;
 mod published;
 mod rates;
+mod skew;
 mod support;
 mod theory;

@@ -2,8 +2,8 @@
 
 use super::*;
 use evb_record::{
-    BuilderOccupancy, Dip, Events, Finding, Network, NetworkFault, ReadoutOccupancy, ReadoutRecord, Simulation,
-    SourceRecord, SourceState,
+    BuilderOccupancy, Dip, Events, Finding, Network, NetworkFault, ReadoutOccupancy, ReadoutRecord, Shaping,
+    Simulation, SourceRecord, SourceState,
 };
 
 /// A run of 4 x 2 with 64 slots, whose units have something to do.
@@ -71,6 +71,21 @@ fn a_simulation_is_limited_by_full_links_by_blocked_ones_or_by_neither() {
     assert_eq!(what(vec![link("a", 0.5, 0.7), link("b", 0.6, 0.4)], &[]), "a");
     assert_eq!(what(vec![link("a", 0.5, 0.1)], &[]), "hosts");
     assert_eq!(what(vec![link("a", 0.99, 0.1)], &["x", "y"]), "x");
+}
+
+#[test]
+fn a_simulation_without_full_links_is_limited_by_slots_at_wrong_times() {
+    let mut record = run();
+    record.kind = RecordKind::Simulation;
+    let mut what = |used: f64, skew_us: Option<f64>| {
+        let network = Network { links: vec![link("a", used, 0.1)], ..Network::default() };
+        record.simulation = Some(Simulation { network, ..Simulation::default() });
+        record.shaping = Some(Shaping { step: Some("barrier".into()), skew_us, ..Shaping::default() });
+        explain(&record)[0].what.clone()
+    };
+    assert_eq!(what(0.5, Some(3.0)), "slots");
+    assert_eq!(what(0.5, None), "hosts");
+    assert_eq!(what(0.99, Some(3.0)), "a");
 }
 
 /// Roles and subjects.

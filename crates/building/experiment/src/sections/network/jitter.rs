@@ -7,8 +7,8 @@ use evb_fabric::{Jitter, JitterPer, JitterSpread};
 pub(super) const OF_NIC: &[Key] =
     &[MEAN, RMS, key("per", KeyKind::Word(&PER), KeyDefault::Text("message"), "how often a time is drawn")];
 
-/// The jitter of a host.
-pub(super) const OF_HOST: &[Key] = &[MEAN, RMS];
+/// The jitter of a host, or of the buckets of a barrel shifter.
+pub(in crate::sections) const OF_HOST: &[Key] = &[MEAN, RMS];
 
 const MEAN: Key = required("mean", delay(), "mean of the times");
 const RMS: Key = optional(
@@ -24,7 +24,7 @@ static PER: Words<JitterPer> = Words(&[
 ]);
 
 /// The jitter in this table.
-pub(super) fn plan(view: View<'_>) -> Jitter {
+pub(in crate::sections) fn plan(view: View<'_>) -> Jitter {
     let spread = match view.maybe_quantity("rms") {
         Some(rms) => JitterSpread::LogNormal { rms },
         None => JitterSpread::Exponential,
