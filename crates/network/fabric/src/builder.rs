@@ -38,6 +38,11 @@ impl LinkProperties {
     pub(crate) fn new(config: &NetworkConfig, rate: Option<Bandwidth>) -> Self {
         Self { rate: rate.unwrap_or(config.link.rate), delay: config.link.delay, dimension: 0, dateline: false }
     }
+
+    /// The same with another delay, if one is given.
+    pub(crate) fn delayed(self, delay: Option<Span>) -> Self {
+        Self { delay: delay.unwrap_or(self.delay), ..self }
+    }
 }
 
 /// A network under construction. Ports are numbered in the order in which links are added.

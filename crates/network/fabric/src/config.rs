@@ -59,6 +59,14 @@ pub enum Topology {
         /// Ports per switch, even.
         radix: u16,
     },
+    /// A fat tree by its levels, from the hosts upwards: a parallel-port generalised fat tree (PGFT: Zahavi, Fat-tree routing
+    /// and node ordering providing contention free traffic for MPI global collectives, JPDC 72, 2012), which is an extended
+    /// generalised fat tree (XGFT: Öhring, Ibel, Das and Kumar, On Generalized Fat Trees, IPPS 1995) with parallel cables.
+    /// It has as many ports of hosts as the product of `down` over all levels.
+    FatTreeLevels {
+        /// Two to four levels of switches; the first one has the hosts.
+        levels: Vec<TreeLevel>,
+    },
     /// A k-ary n-fly: `stages` stages of crossbars with `radix` inputs and outputs; hosts send into the first stage and
     /// receive from the last. Only one route leads from one host to another.
     Butterfly {
@@ -129,6 +137,21 @@ pub enum Topology {
         /// Links. An end is the name of a switch, or `h0`, `h1`, ... for the ports of hosts, in order.
         links: Vec<ExplicitLink>,
     },
+}
+
+/// The switches of one level of a fat tree, all alike, and the cables to the level above.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TreeLevel {
+    /// Switches of the level below that each switch is joined to; ports of hosts at the first level.
+    pub down: u16,
+    /// Switches of the level above that each switch is joined to; 0 at the highest level.
+    pub up: u16,
+    /// Parallel cables to each of these; 1 at the highest level.
+    pub links: u16,
+    /// Rate of these cables; that of all links by default.
+    pub rate: Option<Bandwidth>,
+    /// Delay of these cables; that of all links by default.
+    pub delay: Option<Span>,
 }
 
 /// The layers of a grid in a plane.
@@ -629,7 +652,7 @@ impl Topology {
         match self {
             Self::Crossbar { .. } => "crossbar",
             Self::Clos { .. } => "clos",
-            Self::FatTree { .. } => "fat-tree",
+            Self::FatTree { .. } | Self::FatTreeLevels { .. } => "fat-tree",
             Self::Butterfly { .. } => "butterfly",
             Self::Grid { .. } => "grid",
             Self::Torus { .. } => "torus",
@@ -637,5 +660,10 @@ impl Topology {
             Self::Tree { .. } => "tree",
             Self::Explicit { .. } => "explicit",
         }
+    }
+
+    /// True if the switches are in levels, each linked to those below and above it.
+    pub fn is_tree(&self) -> bool {
+        matches!(self, Self::Clos { .. } | Self::FatTree { .. } | Self::FatTreeLevels { .. } | Self::Tree { .. })
     }
 }

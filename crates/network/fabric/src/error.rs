@@ -27,6 +27,18 @@ pub enum NetworkError {
         /// The radix.
         radix: u16,
     },
+    /// A fat tree has too few or too many levels.
+    #[error("a fat tree with {levels} {}", if *levels == 1 { "level" } else { "levels" })]
+    TreeLevels {
+        /// Number of levels.
+        levels: usize,
+    },
+    /// The highest level of a fat tree has cables to a level above it.
+    #[error("the highest level of a fat tree has `{key}`, which is about the level above")]
+    AboveTheTop {
+        /// The key.
+        key: &'static str,
+    },
     /// The ports of the hosts cannot be divided evenly among the switches.
     #[error("{number} {what} cannot be shared by hosts with {ports} ports each")]
     NotDivisible {
@@ -166,6 +178,8 @@ impl NetworkError {
             Self::Zero { what } => format!("give {what} a value above zero"),
             Self::TooMany { most, .. } => format!("make it {most} or fewer"),
             Self::OddRadix { radix } => format!("use an even radix, such as {}", u32::from(*radix) + 1),
+            Self::TreeLevels { .. } => "list two to four levels, that of the hosts first; one switch is a crossbar".to_owned(),
+            Self::AboveTheTop { key } => format!("remove `{key}` from the last level, or add the level above"),
             Self::NotDivisible { what, ports, .. } => format!("make the number of {what} a multiple of {ports}, or change nic.ports"),
             Self::TooFewGlobalLinks { .. } => "increase topology.routers or topology.global, or use fewer groups".to_owned(),
             Self::RoutesCanWait { least, .. } => {

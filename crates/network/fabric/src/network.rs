@@ -48,7 +48,8 @@ pub struct NetworkLink {
     pub dateline: bool,
     /// Divisor of a port's position for the choice between links like this one ([`Spread`](crate::Spread)): the number
     /// of routes that lead up from a switch with hosts to the lower end of the link, and 1 between switches of one
-    /// layer.
+    /// layer. In a fat tree by levels, parallel cables count as one route, and a link down has the number of routes that
+    /// lead up to its upper end: the cables of a switch go to its neighbours in turn there.
     pub stride: u32,
 }
 

@@ -41,8 +41,7 @@ pub(super) fn build(
             group[place + 1..].iter().for_each(|&other| builder.cables(one, other, 1, local));
         }
     }
-    let global = LinkProperties::new(config, rate);
-    let global = LinkProperties { dimension: GLOBAL, delay: delay.unwrap_or(global.delay), ..global };
+    let global = LinkProperties { dimension: GLOBAL, ..LinkProperties::new(config, rate).delayed(delay) };
     for one in 0..groups.groups {
         for other in one + 1..groups.groups {
             for link in 0..links {

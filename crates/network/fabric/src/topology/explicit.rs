@@ -56,8 +56,7 @@ fn add_link(
     link: &ExplicitLink,
 ) -> Result<(), NetworkError> {
     above_zero(&[("the count of a link", link.count)])?;
-    let default = LinkProperties::new(config, link.rate);
-    let properties = LinkProperties { delay: link.delay.unwrap_or(default.delay), ..default };
+    let properties = LinkProperties::new(config, link.rate).delayed(link.delay);
     let [from, to] = &link.ends;
     match (find(switches, from)?, find(switches, to)?) {
         (ListedEnd::Switch(one), ListedEnd::Switch(other)) if one != other => {

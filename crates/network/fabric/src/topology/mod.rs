@@ -7,6 +7,7 @@ mod dragonfly;
 mod explicit;
 mod fat_tree;
 mod grid;
+mod levels;
 
 use crate::{Network, NetworkConfig, NetworkError, Topology};
 
@@ -28,6 +29,7 @@ pub(crate) fn build(config: &NetworkConfig) -> Result<Network, NetworkError> {
             clos::build(config, &layers, *uplink)
         }
         Topology::FatTree { radix } => fat_tree::build(config, *radix),
+        Topology::FatTreeLevels { levels } => levels::build(config, levels),
         Topology::Butterfly { radix, stages } => butterfly::build(config, *radix, *stages),
         Topology::Grid { width, height, depth, terminals, links } => {
             let sizes = [*width, *height, *depth];

@@ -47,6 +47,10 @@ fn zeros_in_topologies_are_rejected() {
         (tree(1, 0, 1), "topology.ports_per_leaf"),
         (tree(1, 1, 0), "topology.trunk"),
         (Topology::FatTree { radix: 0 }, "topology.radix"),
+        (fat_tree(&[[0, 1, 1], [1, 0, 1]]), "topology.levels.down"),
+        (fat_tree(&[[1, 1, 1], [0, 0, 1]]), "topology.levels.down"),
+        (fat_tree(&[[1, 0, 1], [1, 0, 1]]), "topology.levels.up"),
+        (fat_tree(&[[1, 1, 0], [1, 0, 1]]), "topology.levels.links"),
         (Topology::Butterfly { radix: 0, stages: 1 }, "topology.radix"),
         (Topology::Butterfly { radix: 1, stages: 0 }, "topology.stages"),
         (grid(0, 1, 1, 1), "topology.width"),
@@ -112,6 +116,9 @@ fn numbers_above_their_limits_are_rejected() {
     let torus = |terminals, links| Topology::Torus { width: most, height: most, depth: 1, terminals, links };
     for (topology, name) in [
         (Topology::FatTree { radix: most - 1 }, "host ports"),
+        (fat_tree(&[[most, most, most], [most, most, most], [most, most, most], [most, 0, 1]]), "host ports"),
+        (fat_tree(&[[2, most, 1], [2, 0, 1]]), "switches"),
+        (fat_tree(&[[2, 5, most], [2, 0, 1]]), "links"),
         (Topology::Butterfly { radix: most, stages: most }, "host ports"),
         (Topology::Butterfly { radix: 2, stages: 20 }, "host ports"),
         (clos(most, most, most, most), "host ports"),
@@ -132,6 +139,20 @@ fn numbers_above_their_limits_are_rejected() {
     for (change, what, most) in changes {
         assert_eq!(refused_with(change), E::TooMany { what, number: most + 1, most });
     }
+}
+
+#[test]
+fn levels_of_a_fat_tree_end_at_the_top() {
+    for levels in [&[][..], &[[2, 0, 1]], &[[2, 1, 1]; 5]] {
+        assert_eq!(refused_topology(fat_tree(levels)), E::TreeLevels { levels: levels.len() });
+    }
+    assert_eq!(refused_topology(fat_tree(&[[2, 1, 1], [2, 1, 1]])), E::AboveTheTop { key: "up" });
+    assert_eq!(refused_topology(fat_tree(&[[2, 1, 1], [2, 0, 2]])), E::AboveTheTop { key: "links" });
+    let Topology::FatTreeLevels { mut levels } = fat_tree(&[[2, 1, 1], [2, 0, 1]]) else { unreachable!() };
+    levels[1].delay = Some(Span(7));
+    assert_eq!(refused_topology(Topology::FatTreeLevels { levels: levels.clone() }), E::AboveTheTop { key: "delay" });
+    (levels[1].delay, levels[0].rate) = (None, Some(Bandwidth(0)));
+    assert_eq!(refused_topology(Topology::FatTreeLevels { levels }), E::Zero { what: "topology.levels.rate" });
 }
 
 #[test]

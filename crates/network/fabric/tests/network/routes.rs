@@ -13,6 +13,11 @@ fn topologies() -> impl Strategy<Value = Topology> {
         (1_u16..=12).prop_map(|ports| Topology::Crossbar { ports }),
         (few.clone(), few.clone(), few.clone(), few.clone()).prop_map(|(a, b, c, d)| clos(a, b, c, d)),
         (1_u16..=3).prop_map(|half| Topology::FatTree { radix: 2 * half }),
+        proptest::collection::vec([1_u16..=3, 1_u16..=2, 1_u16..=2], 2..=4).prop_map(|mut levels| {
+            let top = levels.last_mut().expect("there are two or more");
+            *top = [top[0], 0, 1];
+            fat_tree(&levels)
+        }),
         (1_u16..=3, 1_u16..=3).prop_map(|(radix, stages)| Topology::Butterfly { radix, stages }),
         grid.prop_map(|(width, height, terminals, links)| Topology::Grid { width, height, depth: 1, terminals, links }),
         torus.prop_map(|(width, height, terminals, links)| Topology::Torus {

@@ -22,6 +22,12 @@ pub(crate) fn clos(leaves: u16, ports_per_leaf: u16, spines: u16, links: u16) ->
     Topology::Clos { leaves, ports_per_leaf, spines, links, uplink: None }
 }
 
+/// A fat tree whose levels have `[down, up, links]`.
+pub(crate) fn fat_tree(levels: &[[u16; 3]]) -> Topology {
+    let level = |&[down, up, links]: &[u16; 3]| TreeLevel { down, up, links, rate: None, delay: None };
+    Topology::FatTreeLevels { levels: levels.iter().map(level).collect() }
+}
+
 pub(crate) fn explicit(switches: &[&str], links: &[[&str; 2]]) -> Topology {
     let link = |ends: &[&str; 2]| ExplicitLink { ends: ends.map(str::to_owned), count: 1, rate: None, delay: None };
     Topology::Explicit {

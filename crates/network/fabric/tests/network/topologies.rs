@@ -78,6 +78,49 @@ fn fat_tree_has_three_layers() {
     assert_eq!(counts(&build(Topology::FatTree { radix: 2 })), [2, 2 + 2 + 1, 2 * (2 + 2 + 2)]);
 }
 
+/// Zahavi's PGFT(2; 4, 6; 1, 2; 1, 2) and one more level: numbers by his formulas.
+#[test]
+fn fat_tree_by_levels_has_the_switches_and_links_of_its_formula() {
+    let two = build(fat_tree(&[[4, 2, 2], [6, 0, 1]]));
+    assert_eq!(counts(&two), [24, 6 + 2, 2 * (24 + 6 * 4)]);
+    let ends = ["leaf1>spine0.0", "leaf1>spine1.0", "leaf1>spine0.1", "leaf1>spine1.1"];
+    assert_eq!(outputs(&two, "leaf1")[4..], ends, "to the spines in turn");
+    assert_eq!(outputs(&two, "spine1")[..3], ["spine1>leaf0.0", "spine1>leaf0.1", "spine1>leaf1.0"]);
+    let three = build(fat_tree(&[[4, 2, 2], [3, 3, 1], [2, 0, 1]]));
+    assert_eq!(counts(&three), [24, 6 + 4 + 6, 2 * (24 + 6 * 4 + 4 * 3)]);
+    assert_eq!(outputs(&three, "spine3")[6..], ["spine3>core3", "spine3>core4", "spine3>core5"]);
+    assert_eq!(outputs(&three, "core4"), ["core4>spine1", "core4>spine3"]);
+    let four = build(fat_tree(&[[2, 1, 1], [2, 2, 1], [2, 1, 3], [2, 0, 1]]));
+    assert_eq!(counts(&four), [16, 8 + 4 + 4 + 2, 2 * (16 + 8 + 8 + 4 * 3)]);
+    assert_eq!(outputs(&four, "top1")[..3], ["top1>core1.0", "top1>core1.1", "top1>core1.2"]);
+}
+
+#[test]
+fn fat_tree_by_levels_has_rates_and_delays_of_its_own_above_each_level() {
+    let Topology::FatTreeLevels { mut levels } = fat_tree(&[[4, 1, 2], [2, 1, 1], [2, 0, 1]]) else { unreachable!() };
+    (levels[0].rate, levels[1].delay) = (Some(Bandwidth(10_000_000_000)), Some(Span(7)));
+    let network = build(Topology::FatTreeLevels { levels });
+    let of = |name| (network.link(link_id(&network, name)).rate.0, network.link(link_id(&network, name)).delay.0);
+    assert_eq!([of("leaf0>spine0.1"), of("spine0>leaf1.0")], [(10_000_000_000, 15_000); 2]);
+    assert_eq!([of("spine1>core0"), of("core0>spine0"), of("h3>leaf0")].map(|link| link.0), [1_280_000_000; 3]);
+    assert_eq!([of("spine1>core0"), of("core0>spine0"), of("h3>leaf0")].map(|link| link.1), [7, 7, 15_000]);
+}
+
+/// Down and up at the same level, by hand.
+#[test]
+fn oversubscription_is_the_rate_of_the_links_down_over_that_of_the_links_up() {
+    let ratios = |topology| build(topology).levels().iter().map(LevelRates::oversubscription).collect::<Vec<_>>();
+    assert_eq!(ratios(fat_tree(&[[6, 3, 1], [4, 1, 2], [5, 0, 1]])), [Some(2.0), Some(2.0), None]);
+    assert_eq!(ratios(Topology::FatTree { radix: 4 }), [Some(1.0), Some(1.0), None]);
+    let uplink = Some(Bandwidth(5_120_000_000));
+    let tree = Topology::Tree { leaves: 3, ports_per_leaf: 12, trunk: 2, uplink };
+    assert_eq!(ratios(tree.clone()), [Some(1.5), None]);
+    let [leaves, root] = &build(tree).levels()[..] else { panic!("there are two levels") };
+    assert_eq!((leaves.name.as_str(), leaves.switches, root.name.as_str(), root.switches), ("leaf", 3, "root", 1));
+    let layers = build(Topology::Torus { width: 3, height: 3, depth: 1, terminals: 1, links: 1 }).levels();
+    assert!(layers.is_empty(), "a torus is no tree");
+}
+
 #[test]
 fn butterfly_is_one_way_from_the_first_stage_to_the_last() {
     let network = build(Topology::Butterfly { radix: 2, stages: 3 });

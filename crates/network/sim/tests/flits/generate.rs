@@ -125,7 +125,8 @@ impl Generator {
                 links: self.number(1, 2),
                 uplink: self.other_rate(kind),
             },
-            2 => Topology::FatTree { radix: 4 },
+            2 if self.one_in(2) => Topology::FatTree { radix: 4 },
+            2 => self.fat_tree(kind),
             3 => {
                 let radix = self.number(2, 3);
                 Topology::Butterfly { radix, stages: self.number(1, 6 - radix) }
@@ -152,6 +153,21 @@ impl Generator {
             },
             _ => self.explicit(kind),
         }
+    }
+
+    fn fat_tree(&mut self, kind: FlowKind) -> Topology {
+        let levels = self.number(2, 3);
+        let level = |n| match n + 1 == levels {
+            true => TreeLevel { down: self.number(1, 3), up: 0, links: 1, rate: None, delay: None },
+            false => TreeLevel {
+                down: self.number(1, 3),
+                up: self.number(1, 2),
+                links: self.number(1, 2),
+                rate: self.other_rate(kind),
+                delay: self.one_in(3).then(|| Span(self.time(20))),
+            },
+        };
+        Topology::FatTreeLevels { levels: (0..levels).map(level).collect() }
     }
 
     /// At least as many links to other groups as there are of these.
@@ -270,6 +286,9 @@ impl Generator {
         let mut delay = network.link.delay.0;
         if let Topology::Explicit { links, .. } = &network.topology {
             delay = links.iter().filter_map(|link| link.delay).map(|delay| delay.0).fold(delay, u64::max);
+        }
+        if let Topology::FatTreeLevels { levels } = &network.topology {
+            delay = levels.iter().filter_map(|level| level.delay).map(|delay| delay.0).fold(delay, u64::max);
         }
         (2 * self.byte + delay + network.switch.delay.0 + reaction.0).div_ceil(self.byte)
     }

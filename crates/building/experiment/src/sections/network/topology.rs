@@ -1,8 +1,8 @@
 //! `network.topology`: switches and links.
 
 use super::preset_keys::{ONE, PRESET, of_preset};
-use crate::{choice::*, limits::*, schema::*, tree::Node, view::View};
-use evb_fabric::{ExplicitLink, Topology};
+use crate::{choice::*, diagnostics::Problem, limits::*, schema::*, tree::Node, view::View};
+use evb_fabric::{ExplicitLink, Topology, TreeLevel};
 
 pub(super) static TOPOLOGY: Choice<Make<Topology>> = choice(
     "topology",
@@ -56,10 +56,24 @@ pub(super) static TOPOLOGY: Choice<Make<Topology>> = choice(
             },
         ),
         variant(
-            "fat-tree",
-            "three layers of switches with `radix` ports each, for `radix`^3 / 4 host ports",
-            &[of_preset("radix", integer(2, MAX_COUNT), "ports per switch, even")],
-            |view| Topology::FatTree { radix: view.integer("radix") },
+            FAT_TREE,
+            "`radix` makes three layers of switches with that many ports each, for `radix`^3 / 4 host ports; `levels` \
+             lists the levels of any fat tree, for as many host ports as the product of all `down`",
+            &[
+                optional("radix", integer(2, MAX_COUNT), "ports per switch, even"),
+                optional(
+                    "levels",
+                    KeyKind::List { item: &KeyKind::Section(TREE_LEVEL), most: MAX_LEVELS },
+                    "instead of `radix`, one table for each level of switches, that of the hosts first: \
+                     `[{ down = 20, up = 10 }, { down = 8 }]`",
+                ),
+            ],
+            |view| match view.maybe_integer("radix") {
+                Some(radix) => Topology::FatTree { radix },
+                None => Topology::FatTreeLevels {
+                    levels: view.list("levels").iter().map(|node| tree_level(View(node))).collect(),
+                },
+            },
         ),
         variant(
             "butterfly",
@@ -144,6 +158,11 @@ pub(super) static TOPOLOGY: Choice<Make<Topology>> = choice(
 /// Its ports follow from the hosts.
 pub(super) const CROSSBAR: &str = "crossbar";
 
+const FAT_TREE: &str = "fat-tree";
+
+/// Most levels of a fat tree.
+const MAX_LEVELS: usize = 4;
+
 const LEAVES: Key = count("leaves", PRESET, "leaf switches");
 const PORTS_PER_LEAF: Key = count("ports_per_leaf", PRESET, "ports for hosts on each leaf");
 const UPLINK: Key = optional("uplink", bandwidth(), "rate of the links between switches; that of all links by default");
@@ -154,6 +173,23 @@ const MESH: &[Key] = &[
     count("depth", ONE, "layers of such rows and columns"),
     count("terminals", ONE, "ports for hosts on each switch"),
     count("links", ONE, "parallel links between two switches"),
+];
+
+const TREE_LEVEL: &[Key] = &[
+    required(
+        "down",
+        integer(1, MAX_COUNT),
+        "switches of the level below that each is joined to; host ports at the first",
+    ),
+    key(
+        "up",
+        integer(0, MAX_COUNT),
+        KeyDefault::Integer(0),
+        "switches of the level above that each is joined to; only the last level has none",
+    ),
+    count("links", ONE, "parallel links to each of those above"),
+    optional("rate", bandwidth(), "rate of the links to the level above; that of all links by default"),
+    optional("delay", delay(), "delay of these links; that of all links by default"),
 ];
 
 const EXPLICIT_LINK: &[Key] = &[
@@ -169,6 +205,31 @@ const EXPLICIT_LINK: &[Key] = &[
 
 const fn count(name: &'static str, default: KeyDefault, doc: &'static str) -> Key {
     key(name, integer(1, MAX_COUNT), default, doc)
+}
+
+/// A fat tree is described in one of two ways.
+pub(super) fn check(view: View<'_>) -> Option<Problem> {
+    let topology = view.below("network.topology");
+    if topology.text("type") != FAT_TREE || topology.has("radix") != topology.has("levels") {
+        return None;
+    }
+    let help = "write `radix` for three layers of equal switches, or `levels` for any fat tree";
+    let message = match topology.has("radix") {
+        true => "a fat tree has both `radix` and `levels`",
+        false => "a fat tree has neither `radix` nor `levels`",
+    };
+    let place = ["levels", "type"].into_iter().find_map(|key| topology.origin(key));
+    Some(Problem::new(message, help).at(place, "this tree"))
+}
+
+fn tree_level(view: View<'_>) -> TreeLevel {
+    TreeLevel {
+        down: view.integer("down"),
+        up: view.integer("up"),
+        links: view.integer("links"),
+        rate: view.maybe_quantity("rate"),
+        delay: view.maybe_quantity("delay"),
+    }
 }
 
 fn explicit_link(view: View<'_>) -> ExplicitLink {
