@@ -7,7 +7,7 @@ use evb_experiment::{
     Workload,
 };
 use evb_fabric::{
-    Arbitration, Control, Dma, Flow, HostConfig, Jitter, JitterPer, JitterSpread, LinkConfig, NetworkConfig,
+    Arbitration, Control, Dma, Flow, HostConfig, HostLinks, Jitter, JitterPer, JitterSpread, LinkConfig, NetworkConfig,
     NetworkFault, NetworkFaultAction, NicConfig, Rails, Routing, Service, SwitchConfig, Topology, WhenFull,
 };
 use evb_filter::{ChainStep, Code, Rule, Selection, StreamId, UnitsPlan, Width};
@@ -297,6 +297,12 @@ fn full_network() -> NetworkConfig {
             uplink: Some(Bandwidth(200_000_000_000)),
         },
         link: LinkConfig { rate: Bandwidth(40_000_000_000), delay: Span(25_000) },
+        host_links: vec![HostLinks {
+            first: 0,
+            count: 40,
+            rate: Some(Bandwidth(25_000_000_000)),
+            delay: Some(Span(50_000)),
+        }],
         switch: SwitchConfig { delay: Span(300_000), arbitration: Arbitration::Oldest },
         flow: Flow::StoreAndForward {
             queue: ByteCount(1_000_000),

@@ -2,7 +2,8 @@
 
 use crate::layers;
 use crate::{
-    Endpoint, EndpointId, LinkEnd, LinkId, Network, NetworkConfig, NetworkError, NetworkLink, Switch, SwitchId,
+    Endpoint, EndpointId, LinkConfig, LinkEnd, LinkId, Network, NetworkConfig, NetworkError, NetworkLink, Switch,
+    SwitchId,
 };
 use evb_core::{Bandwidth, Span};
 use std::collections::HashMap;
@@ -37,6 +38,17 @@ impl LinkProperties {
     /// The link of the configuration, with another rate if one is given.
     pub(crate) fn new(config: &NetworkConfig, rate: Option<Bandwidth>) -> Self {
         Self { rate: rate.unwrap_or(config.link.rate), delay: config.link.delay, dimension: 0, dateline: false }
+    }
+
+    /// The cable of a port of a host.
+    pub(crate) fn of_host(config: &NetworkConfig, endpoint: EndpointId) -> Self {
+        let LinkConfig { rate, delay } = config.host_link(endpoint.0 / u16::from(config.nic.ports));
+        Self { rate, delay, dimension: 0, dateline: false }
+    }
+
+    /// The same with another rate, if one is given.
+    pub(crate) fn rated(self, rate: Option<Bandwidth>) -> Self {
+        Self { rate: rate.unwrap_or(self.rate), ..self }
     }
 
     /// The same with another delay, if one is given.
@@ -121,7 +133,6 @@ impl<'a> NetworkBuilder<'a> {
         switches: &[SwitchId],
         last: Option<&[SwitchId]>,
         per_switch: u16,
-        properties: LinkProperties,
     ) -> Result<(), NetworkError> {
         let (ports, number) = (usize::from(self.config.nic.ports), switches.len());
         if !number.is_multiple_of(ports) {
@@ -136,6 +147,7 @@ impl<'a> NetworkBuilder<'a> {
             for n in 0..usize::from(per_switch) {
                 let host = block * usize::from(per_switch) + n;
                 let endpoint = EndpointId((host * ports + port) as u16);
+                let properties = LinkProperties::of_host(self.config, endpoint);
                 match last {
                     None => self.host(endpoint, switch, properties)?,
                     Some(last) => self.one_way_host(endpoint, switch, last[place], properties)?,

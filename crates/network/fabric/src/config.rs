@@ -3,6 +3,7 @@
 use crate::EndpointId;
 use evb_core::{Bandwidth, ByteCount, Span};
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 
 /// A whole network: its topology and the behaviour of its parts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -14,6 +15,9 @@ pub struct NetworkConfig {
     pub topology: Topology,
     /// The default for every link.
     pub link: LinkConfig,
+    /// Hosts whose cables differ from `link`; no host twice.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub host_links: Vec<HostLinks>,
     /// The behaviour of every switch.
     pub switch: SwitchConfig,
     /// The flow control: the fate of a packet that cannot move.
@@ -184,6 +188,19 @@ pub struct LinkConfig {
     pub rate: Bandwidth,
     /// Time from the end of sending a byte to its arrival: cable and transceivers.
     pub delay: Span,
+}
+
+/// The cables of some hosts, where they differ from the other links: from every port of a host to its switch, and back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostLinks {
+    /// The first host.
+    pub first: u16,
+    /// Number of hosts, at least 1.
+    pub count: u16,
+    /// Rate of each cable; that of all links by default.
+    pub rate: Option<Bandwidth>,
+    /// Delay of each cable; that of all links by default.
+    pub delay: Option<Span>,
 }
 
 /// A switch.
@@ -573,6 +590,7 @@ impl NetworkConfig {
             preset: String::new(),
             topology,
             link: LinkConfig { rate, delay: Span::ZERO },
+            host_links: Vec::new(),
             switch: SwitchConfig { delay: Span::ZERO, arbitration: Arbitration::RoundRobin },
             flow,
             routing: Routing::Fixed { spread: Spread::Source },
@@ -595,6 +613,15 @@ impl NetworkConfig {
         }
     }
 
+    /// The cable of a host, unless a listed link says otherwise.
+    pub fn host_link(&self, host: u16) -> LinkConfig {
+        let own = self.host_links.iter().find(|links| links.hosts().contains(&u32::from(host)));
+        LinkConfig {
+            rate: own.and_then(|own| own.rate).unwrap_or(self.link.rate),
+            delay: own.and_then(|own| own.delay).unwrap_or(self.link.delay),
+        }
+    }
+
     /// The name of a port of a host: `h3`, or `h3.1` where hosts have several ports.
     pub fn endpoint_name(&self, endpoint: EndpointId) -> String {
         let ports = u16::from(self.nic.ports);
@@ -611,6 +638,13 @@ const fn usual_queue() -> u16 {
 
 const fn is_usual_queue(queue: &u16) -> bool {
     *queue == NicConfig::QUEUE
+}
+
+impl HostLinks {
+    /// The numbers of the hosts.
+    pub fn hosts(&self) -> Range<u32> {
+        u32::from(self.first)..u32::from(self.first) + u32::from(self.count)
+    }
 }
 
 impl NicConfig {

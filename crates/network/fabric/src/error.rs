@@ -109,6 +109,26 @@ pub enum NetworkError {
         /// The name of the port.
         name: String,
     },
+    /// Two entries are about the links of one host.
+    #[error("the link of host {host} is described twice")]
+    HostLinkTwice {
+        /// The host.
+        host: u32,
+    },
+    /// The link of a host is described without a value of its own.
+    #[error("the link of host {host} has neither a rate nor a delay of its own")]
+    UsualHostLink {
+        /// The first host of the entry.
+        host: u16,
+    },
+    /// The link of a host is described that there is not.
+    #[error("there is no host {host} for a link of its own: the network has {hosts} hosts")]
+    NoSuchHost {
+        /// The last host of the entry.
+        host: u32,
+        /// Number of hosts.
+        hosts: usize,
+    },
     /// No links lead from one part of the network to another.
     #[error("{from} and {to} are not connected")]
     NotConnected {
@@ -197,6 +217,9 @@ impl NetworkError {
             Self::BadLink { .. } => "join a host port and a switch, or two different switches".to_owned(),
             Self::HostPortTwice { .. } => "join each host port to one switch with one link; for more links per host use nic.ports".to_owned(),
             Self::HostPortMissing { name } => format!("add a link for {name}, or number the host ports without a gap: h0, h1, ..."),
+            Self::HostLinkTwice { .. } => "let the entries of network.host_link be about different hosts".to_owned(),
+            Self::UsualHostLink { .. } => "give it a `rate` or a `delay`, or remove the entry".to_owned(),
+            Self::NoSuchHost { .. } => "hosts are counted from 0: lower `first` or `count`, or use a larger network.topology".to_owned(),
             Self::NotConnected { from, to } => format!("add a link between the part with {from} and the part with {to}"),
             Self::NoRoute { .. } => "add links, or use a routing that avoids the missing ones, such as adaptive".to_owned(),
             Self::UnsuitableRouting { routing: "dimension-order", .. } => "use a grid or a torus, or another routing".to_owned(),

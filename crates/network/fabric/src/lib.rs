@@ -36,7 +36,7 @@ mod subscription;
 mod topology;
 
 pub use config::{
-    Arbitration, ChannelRule, Control, Dma, ExplicitLink, Flow, HostConfig, Jitter, JitterPer, JitterSpread,
+    Arbitration, ChannelRule, Control, Dma, ExplicitLink, Flow, HostConfig, HostLinks, Jitter, JitterPer, JitterSpread,
     LinkConfig, MapperConfig, NetworkConfig, NetworkFault, NetworkFaultAction, NicConfig, Rails, Routing, Service,
     Spread, SwitchConfig, Ties, Topology, TreeLevel, WhenFull,
 };

@@ -1,8 +1,8 @@
 //! Checks of the settings of a network, each by itself and together.
 
 use crate::{
-    Arbitration, ChannelRule, Control, Flow, LinkEnd, Network, NetworkConfig, NetworkError, NetworkLink, NicConfig,
-    Routing, Topology, WhenFull,
+    Arbitration, ChannelRule, Control, Flow, HostLinks, LinkEnd, Network, NetworkConfig, NetworkError, NetworkLink,
+    NicConfig, Routing, Topology, WhenFull,
 };
 use evb_core::{Bandwidth, ByteCount, Span};
 
@@ -18,6 +18,7 @@ const ROUNDING: u128 = 1000;
 /// Checks that need no network.
 pub(crate) fn check(config: &NetworkConfig) -> Result<(), NetworkError> {
     above_zero("link.rate", config.link.rate.0)?;
+    check_host_links(&config.host_links)?;
     if let Topology::Clos { uplink: Some(rate), .. } | Topology::Tree { uplink: Some(rate), .. } = &config.topology {
         above_zero("topology.uplink", rate.0)?;
     }
@@ -38,8 +39,12 @@ pub(crate) fn check(config: &NetworkConfig) -> Result<(), NetworkError> {
     check_routing(config)
 }
 
-/// Checks that depend on the rates and delays of single links.
+/// Checks that depend on the number of hosts, and on the rates and delays of single links.
 pub(crate) fn check_links(network: &Network) -> Result<(), NetworkError> {
+    let beyond = network.config.host_links.iter().find(|links| links.hosts().end as usize > network.hosts());
+    if let Some(links) = beyond {
+        return Err(NetworkError::NoSuchHost { host: links.hosts().end - 1, hosts: network.hosts() });
+    }
     let Flow::Wormhole { slack, reaction } = network.config.flow else {
         return Ok(());
     };
@@ -50,6 +55,23 @@ pub(crate) fn check_links(network: &Network) -> Result<(), NetworkError> {
         }
     }
     Ok(())
+}
+
+/// No host may have two cables.
+fn check_host_links(links: &[HostLinks]) -> Result<(), NetworkError> {
+    for own in links {
+        above_zero("host_link.count", own.count.into())?;
+        own.rate.map_or(Ok(()), |rate| above_zero("host_link.rate", rate.0))?;
+        if own.rate.is_none() && own.delay.is_none() {
+            return Err(NetworkError::UsualHostLink { host: own.first });
+        }
+    }
+    let mut hosts: Vec<_> = links.iter().map(HostLinks::hosts).collect();
+    hosts.sort_by_key(|hosts| hosts.start);
+    match hosts.windows(2).find(|pair| pair[1].start < pair[0].end) {
+        Some(pair) => Err(NetworkError::HostLinkTwice { host: pair[1].start }),
+        None => Ok(()),
+    }
 }
 
 fn check_nic(nic: &NicConfig) -> Result<(), NetworkError> {

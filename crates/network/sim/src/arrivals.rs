@@ -102,7 +102,8 @@ impl Arriving {
 fn slot(plan: &Plan, sender: NodeId) -> f64 {
     let Workload::Traffic(traffic) = &plan.workload else { return 0.0 };
     let unit = sender.0.saturating_sub(traffic.config.senders.first.0);
-    mean_size(plan, unit) / plan.network.config.link.rate.as_bytes_per_second()
+    let host = plan.host(sender).expect("a sender is on the network");
+    mean_size(plan, unit) / plan.network.config.host_link(host).rate.as_bytes_per_second()
 }
 
 /// The mean size of the messages or fragments of a unit, in bytes.

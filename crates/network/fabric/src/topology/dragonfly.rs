@@ -35,7 +35,7 @@ pub(super) fn build(
         .map(|name| builder.switch(name))
         .collect();
     let local = LinkProperties::new(config, None);
-    builder.hosts(&switches, None, groups.terminals, local)?;
+    builder.hosts(&switches, None, groups.terminals)?;
     for group in switches.chunks(groups.routers.into()) {
         for (place, &one) in group.iter().enumerate() {
             group[place + 1..].iter().for_each(|&other| builder.cables(one, other, 1, local));

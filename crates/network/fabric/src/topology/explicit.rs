@@ -56,15 +56,15 @@ fn add_link(
     link: &ExplicitLink,
 ) -> Result<(), NetworkError> {
     above_zero(&[("the count of a link", link.count)])?;
-    let properties = LinkProperties::new(config, link.rate).delayed(link.delay);
+    let own = |default: LinkProperties| default.rated(link.rate).delayed(link.delay);
     let [from, to] = &link.ends;
     match (find(switches, from)?, find(switches, to)?) {
         (ListedEnd::Switch(one), ListedEnd::Switch(other)) if one != other => {
-            builder.cables(one, other, link.count, properties)
+            builder.cables(one, other, link.count, own(LinkProperties::new(config, None)))
         }
         (ListedEnd::Host(host), ListedEnd::Switch(switch)) | (ListedEnd::Switch(switch), ListedEnd::Host(host)) => {
             for _ in 0..link.count {
-                builder.host(host, switch, properties)?;
+                builder.host(host, switch, own(LinkProperties::of_host(config, host)))?;
             }
         }
         _ => return Err(NetworkError::BadLink { from: from.clone(), to: to.clone() }),

@@ -19,7 +19,7 @@ pub(super) fn build(config: &NetworkConfig, levels: &[TreeLevel]) -> Result<Netw
     let mut builder = NetworkBuilder::new(config, &tree.size())?;
     let switches: Vec<_> =
         (0..levels.len()).map(|level| builder.switches(NAMES[level], tree.switches(level))).collect();
-    builder.hosts(&switches[0], None, levels[0].down, LinkProperties::new(config, None))?;
+    builder.hosts(&switches[0], None, levels[0].down)?;
     for (level, pair) in switches.windows(2).enumerate() {
         let TreeLevel { links, rate, delay, .. } = levels[level];
         let properties = LinkProperties::new(config, rate).delayed(delay);

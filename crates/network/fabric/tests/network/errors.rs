@@ -156,6 +156,21 @@ fn levels_of_a_fat_tree_end_at_the_top() {
 }
 
 #[test]
+fn links_of_hosts_are_of_hosts_that_there_are() {
+    let own = |first, count| HostLinks { first, count, rate: Some(Bandwidth(1_000)), delay: None };
+    let refused_links = |links: &[HostLinks]| refused_with(|config| config.host_links = links.to_vec());
+    assert_eq!(refused_links(&[own(2, 3)]), E::NoSuchHost { host: 4, hosts: 4 });
+    assert_eq!(refused_links(&[own(u16::MAX, u16::MAX)]), E::NoSuchHost { host: 131_069, hosts: 4 });
+    assert_eq!(refused_links(&[own(2, 2), own(0, 1), own(1, 2)]), E::HostLinkTwice { host: 2 });
+    assert_eq!(refused_links(&[own(2, 0)]), E::Zero { what: "host_link.count" });
+    assert_eq!(
+        refused_links(&[HostLinks { rate: Some(Bandwidth(0)), ..own(2, 1) }]),
+        E::Zero { what: "host_link.rate" }
+    );
+    assert_eq!(refused_links(&[HostLinks { rate: None, ..own(2, 1) }]), E::UsualHostLink { host: 2 });
+}
+
+#[test]
 fn indivisible_numbers_are_rejected() {
     assert_eq!(refused_topology(Topology::FatTree { radix: 5 }), E::OddRadix { radix: 5 });
     let with_two = |topology| {

@@ -106,6 +106,42 @@ fn fat_tree_by_levels_has_rates_and_delays_of_its_own_above_each_level() {
     assert_eq!([of("spine1>core0"), of("core0>spine0"), of("h3>leaf0")].map(|link| link.1), [7, 7, 15_000]);
 }
 
+/// Both directions of every port, whatever the topology; a listed link keeps what it says.
+#[test]
+fn hosts_have_links_of_their_own() {
+    let fast = HostLinks { first: 1, count: 2, rate: Some(Bandwidth(10_000_000_000)), delay: None };
+    let far = HostLinks { first: 3, count: 1, rate: None, delay: Some(Span(7)) };
+    let mut listed = explicit(&["a"], &[["h0", "a"], ["h1", "a"], ["a", "h2"], ["h3", "a"]]);
+    let Topology::Explicit { links, .. } = &mut listed else { unreachable!() };
+    links[0].delay = Some(Span(9));
+    for (topology, at_first) in [
+        (Topology::Crossbar { ports: 4 }, 15_000),
+        (clos(2, 2, 1, 1), 15_000),
+        (fat_tree(&[[2, 1, 1], [2, 0, 1]]), 15_000),
+        (Topology::Butterfly { radix: 2, stages: 2 }, 15_000),
+        (Topology::Torus { width: 4, height: 1, depth: 1, terminals: 1, links: 1 }, 15_000),
+        (listed, 9),
+    ] {
+        let mut config = config(topology);
+        config.host_links = vec![far, fast];
+        let network = Network::build(&config).expect("it is a good network");
+        let usual = config.link.rate.0;
+        let expected = [(usual, at_first), (10_000_000_000, 15_000), (10_000_000_000, 15_000), (usual, 7)];
+        for (endpoint, expected) in network.endpoints.iter().zip(expected) {
+            for link in [endpoint.up, endpoint.down].map(|link| network.link(link)) {
+                assert_eq!((link.rate.0, link.delay.0), expected, "{}", link.name);
+            }
+        }
+        let between = network.links.iter().filter(|link| link.from.switch().is_some() && link.to.switch().is_some());
+        between.for_each(|link| assert_eq!((link.rate.0, link.delay.0), (usual, 15_000), "{}", link.name));
+    }
+    let mut two = config(clos(2, 2, 1, 1));
+    (two.nic.ports, two.host_links) = (2, vec![HostLinks { first: 1, count: 1, ..fast }]);
+    let network = Network::build(&two).expect("it is a good network");
+    let rate = |name: &str| network.link(link_id(&network, name)).rate.0;
+    assert_eq!(["h0.1>leaf1", "h1.0>leaf0", "leaf1>h1.1"].map(rate), [1_280_000_000, 10_000_000_000, 10_000_000_000]);
+}
+
 /// Down and up at the same level, by hand.
 #[test]
 fn oversubscription_is_the_rate_of_the_links_down_over_that_of_the_links_up() {

@@ -51,6 +51,7 @@ impl Generator {
         let mut network = NetworkConfig {
             preset: String::new(),
             link: LinkConfig { rate: self.rate(kind), delay: Span(self.time(8)) },
+            host_links: Vec::new(),
             switch: SwitchConfig { delay: Span(self.time(10)), arbitration: self.arbitration(kind) },
             flow: Flow::Wormhole { slack: ByteCount(1), reaction: Span::ZERO },
             routing: self.routing(&topology),
@@ -61,6 +62,9 @@ impl Generator {
         };
         network.flow = self.flow(kind, &network);
         let endpoints = Network::build(&network).expect("a good network").endpoints.len() as u64;
+        if self.one_in(3) {
+            network.host_links = vec![self.host_links(kind, &network, endpoints as u16)];
+        }
         Case { seed: self.below(1 << 30) as u32, probes: self.probes(endpoints as u16), network }
     }
 
@@ -153,6 +157,13 @@ impl Generator {
             },
             _ => self.explicit(kind),
         }
+    }
+
+    /// Some hosts with other cables; those of worms are as fast and not longer than the others, to suit the slack.
+    fn host_links(&mut self, kind: FlowKind, network: &NetworkConfig, hosts: u16) -> HostLinks {
+        let first = self.number(0, hosts - 1);
+        let delay = if kind == FlowKind::Worm { self.below(network.link.delay.0 + 1) } else { self.time(20) };
+        HostLinks { first, count: self.number(1, hosts - first), rate: self.other_rate(kind), delay: Some(Span(delay)) }
     }
 
     fn fat_tree(&mut self, kind: FlowKind) -> Topology {
