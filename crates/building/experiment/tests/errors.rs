@@ -308,6 +308,8 @@ cases! {
     network_impossible: with("[network]\ntopology = { type = \"fat-tree\", radix = 5 }\n");
     host_link_beyond_the_network: with("[network]\ntopology = { ports = 8 }\nhost_link = [{ first = 6, count = 3, delay = \"1 us\" }]\n");
     host_link_without_hosts: with("[[network.host_link]]\nrate = \"25 Gbit/s\"\n");
+    hyperx_that_can_wait: with("[network]\ntopology = { type = \"hyperx\", sizes = [4, 4] }\n");
+    hyperx_with_links_of_another: with("[network]\ntopology = { type = \"hyperx\", sizes = [4, 4], links = [1] }\n");
     fat_tree_of_nothing: with("[network]\ntopology = { type = \"fat-tree\" }\n");
     fat_tree_described_twice: with("[network]\ntopology = { type = \"fat-tree\", radix = 4, levels = [{ down = 4, up = 2 }, { down = 2 }] }\n");
     fat_tree_without_a_top: with("[network]\ntopology = { type = \"fat-tree\", levels = [{ down = 4, up = 2 }, { down = 2, up = 2 }] }\n");

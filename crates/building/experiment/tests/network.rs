@@ -150,6 +150,11 @@ fn every_topology_can_be_written() {
     assert_eq!(topology("type = 'butterfly', radix = 2, stages = 3"), Topology::Butterfly { radix: 2, stages: 3 });
     let grid = "type = 'grid', width = 3, height = 4, terminals = 2, links = 5";
     assert_eq!(topology(grid), Topology::Grid { width: 3, height: 4, depth: 1, terminals: 2, links: 5 });
+    let hyperx = Topology::HyperX { sizes: vec![3, 4], terminals: 2, links: vec![1, 2] };
+    let channels = "}\nflow = { virtual_channels = 2";
+    assert_eq!(topology(&format!("type = 'hyperx', sizes = [3, 4], terminals = 2, links = [1, 2] {channels}")), hyperx);
+    let line = Topology::HyperX { sizes: vec![3], terminals: 1, links: vec![1] };
+    assert_eq!(topology("type = 'hyperx', sizes = [3]"), line);
     let torus = "type = 'torus', width = 3, height = 4, depth = 5";
     assert_eq!(topology(torus), Topology::Torus { width: 3, height: 4, depth: 5, terminals: 1, links: 1 });
     let tree = "type = 'tree', leaves = 3, ports_per_leaf = 4, trunk = 2, uplink = '1 GB/s'";

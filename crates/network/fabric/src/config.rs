@@ -123,6 +123,18 @@ pub enum Topology {
         /// Delay of the links between groups; that of all links by default.
         global_delay: Option<Span>,
     },
+    /// Switches in up to three dimensions, each joined to all others that differ from it in one coordinate (Ahn, Binkert, Davis,
+    /// McLaren and Schreiber, HyperX: Topology, Routing, and Packaging of Efficient Large-Scale Networks, SC 2009). With equal
+    /// sizes it is a flattened butterfly (Kim, Dally and Abts, ISCA 2007).
+    #[serde(rename = "hyperx")]
+    HyperX {
+        /// Switches along each dimension.
+        sizes: Vec<u16>,
+        /// Ports for hosts on each switch.
+        terminals: u16,
+        /// Parallel links between two neighbours, for each dimension.
+        links: Vec<u16>,
+    },
     /// A root switch and leaves below it, each joined to the root by a trunk.
     Tree {
         /// Number of leaf switches.
@@ -273,7 +285,7 @@ pub enum Flow {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ChannelRule {
-    /// [`Dateline`](Self::Dateline) in a torus, [`Hop`](Self::Hop) in a dragonfly or a listed network, and
+    /// [`Dateline`](Self::Dateline) in a torus, [`Hop`](Self::Hop) in a dragonfly, a HyperX or a listed network, and
     /// [`Destination`](Self::Destination) in the others, which have no rings to break.
     #[default]
     Topology,
@@ -335,7 +347,8 @@ pub enum Routing {
     /// The minimal route of a dragonfly, or that over another group if the queue of its first link times its hops is shorter
     /// (UGAL-L: Singh, Load-Balanced Routing in Interconnection Networks, Stanford 2005).
     Ugal,
-    /// Along the rows first, then along the columns, then through the layers; for grid and torus.
+    /// Along the rows first, then along the columns, then through the layers; for grid, torus and HyperX, where each of
+    /// these ways is one hop.
     DimensionOrder {
         /// The distribution of pairs over parallel links.
         spread: Spread,
@@ -343,7 +356,7 @@ pub enum Routing {
         #[serde(default, skip_serializing_if = "is_default")]
         ties: Ties,
     },
-    /// Dimension order over any free one of parallel links; for grid and torus.
+    /// Dimension order over any free one of parallel links; for grid, torus and HyperX.
     AdaptiveDimensionOrder,
     /// Along a tree of links only, as with learning bridges; parallel links count as one trunk.
     SpanningTree,
@@ -674,7 +687,7 @@ impl NetworkConfig {
         match (&self.flow, &self.topology) {
             (Flow::CutThrough { channel, .. }, _) if *channel != ChannelRule::Topology => *channel,
             (_, Topology::Torus { .. }) => ChannelRule::Dateline,
-            (_, Topology::Dragonfly { .. } | Topology::Explicit { .. }) => ChannelRule::Hop,
+            (_, Topology::Dragonfly { .. } | Topology::HyperX { .. } | Topology::Explicit { .. }) => ChannelRule::Hop,
             _ => ChannelRule::Destination,
         }
     }
@@ -691,6 +704,7 @@ impl Topology {
             Self::Grid { .. } => "grid",
             Self::Torus { .. } => "torus",
             Self::Dragonfly { .. } => "dragonfly",
+            Self::HyperX { .. } => "hyperx",
             Self::Tree { .. } => "tree",
             Self::Explicit { .. } => "explicit",
         }

@@ -57,6 +57,22 @@ pub enum NetworkError {
         /// Number of groups.
         groups: u16,
     },
+    /// Switches in no dimension, or in too many.
+    #[error("switches in {number} dimensions, where 1 to {most} are possible")]
+    Dimensions {
+        /// Number of dimensions.
+        number: usize,
+        /// The limit.
+        most: usize,
+    },
+    /// The numbers of parallel links do not belong to the dimensions.
+    #[error("{links} numbers of links for {dimensions} dimensions")]
+    LinksOfDimensions {
+        /// Numbers of links.
+        links: usize,
+        /// Number of dimensions.
+        dimensions: usize,
+    },
     /// Packets could wait for each other in a ring.
     #[error("{routes} can wait for each other in a ring: {least} virtual channels by hop rule that out")]
     RoutesCanWait {
@@ -202,10 +218,13 @@ impl NetworkError {
             Self::AboveTheTop { key } => format!("remove `{key}` from the last level, or add the level above"),
             Self::NotDivisible { what, ports, .. } => format!("make the number of {what} a multiple of {ports}, or change nic.ports"),
             Self::TooFewGlobalLinks { .. } => "increase topology.routers or topology.global, or use fewer groups".to_owned(),
-            Self::RoutesCanWait { least, .. } => {
+            Self::Dimensions { most, .. } => format!("list 1 to {most} sizes"),
+            Self::LinksOfDimensions { dimensions, .. } => format!("list {dimensions} numbers in topology.links, or remove it"),
+            Self::RoutesCanWait { routes, least } => {
+                let order = if routes.contains("dimensions") { ", or routing.type = \"dimension-order\"" } else { "" };
                 format!(
                     "use flow.type = \"cut-through\" with virtual_channels = {least} and channel = \"hop\", or a \
-                     store-and-forward flow with full = \"drop\""
+                     store-and-forward flow with full = \"drop\"{order}"
                 )
             }
             Self::NoDatelines { .. } => "use flow.channel = \"hop\" or \"destination\", or remove it".to_owned(),
@@ -222,7 +241,7 @@ impl NetworkError {
             Self::NoSuchHost { .. } => "hosts are counted from 0: lower `first` or `count`, or use a larger network.topology".to_owned(),
             Self::NotConnected { from, to } => format!("add a link between the part with {from} and the part with {to}"),
             Self::NoRoute { .. } => "add links, or use a routing that avoids the missing ones, such as adaptive".to_owned(),
-            Self::UnsuitableRouting { routing: "dimension-order", .. } => "use a grid or a torus, or another routing".to_owned(),
+            Self::UnsuitableRouting { routing: "dimension-order", .. } => "use a grid, a torus or a hyperx, or another routing".to_owned(),
             Self::IslipNeedsInputBuffers => "use flow.type = \"cut-through\", or another arbitration".to_owned(),
             Self::BridgesStorePackets => "use flow.type = \"store-and-forward\", or routing.type = \"spanning-tree\"".to_owned(),
             Self::UnsuitableRouting { .. } => "use another routing, such as fixed".to_owned(),

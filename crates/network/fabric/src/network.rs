@@ -42,7 +42,7 @@ pub struct NetworkLink {
     pub delay: Span,
     /// The link in the other direction of the same cable; `None` for a one-way link.
     pub reverse: Option<LinkId>,
-    /// The dimension of a grid or torus that the link runs along; 0 in other topologies.
+    /// The dimension of a grid, torus or HyperX that the link runs along; 0 in other topologies.
     pub dimension: u8,
     /// True if a packet changes to the next virtual channel on this link, which closes a ring.
     pub dateline: bool,
@@ -108,7 +108,7 @@ impl Network {
     pub fn build(config: &NetworkConfig) -> Result<Self, NetworkError> {
         settings::check(config)?;
         let network = topology::build(config)?;
-        settings::check_links(&network)?;
+        settings::check_network(&network)?;
         Ok(network)
     }
 

@@ -39,8 +39,10 @@ pub(crate) fn check(config: &NetworkConfig) -> Result<(), NetworkError> {
     check_routing(config)
 }
 
-/// Checks that depend on the number of hosts, and on the rates and delays of single links.
-pub(crate) fn check_links(network: &Network) -> Result<(), NetworkError> {
+/// Checks that depend on the number of hosts, and on the rates and delays of single links; and that no packets wait in a ring,
+/// which only means something in a topology that can be.
+pub(crate) fn check_network(network: &Network) -> Result<(), NetworkError> {
+    check_channels(&network.config)?;
     let beyond = network.config.host_links.iter().find(|links| links.hosts().end as usize > network.hosts());
     if let Some(links) = beyond {
         return Err(NetworkError::NoSuchHost { host: links.hosts().end - 1, hosts: network.hosts() });
@@ -113,7 +115,7 @@ fn check_routing(config: &NetworkConfig) -> Result<(), NetworkError> {
     let unsuitable = match (config.routing, topology) {
         (
             Routing::DimensionOrder { .. } | Routing::AdaptiveDimensionOrder,
-            Topology::Grid { .. } | Topology::Torus { .. },
+            Topology::Grid { .. } | Topology::Torus { .. } | Topology::HyperX { .. },
         ) => None,
         (Routing::Valiant | Routing::Ugal, Topology::Dragonfly { .. }) => None,
         (Routing::Valiant, _) => Some("valiant"),
@@ -130,23 +132,29 @@ fn check_routing(config: &NetworkConfig) -> Result<(), NetworkError> {
     if let Some(routing) = unsuitable {
         return Err(NetworkError::UnsuitableRouting { routing, topology: topology.kind() });
     }
-    check_channels(config)
+    Ok(())
 }
 
-/// Checks that virtual channels have a meaning, and that the routes of a dragonfly cannot wait for each other in a ring. Minimal ones have three links between switches at
-/// most, those over another group five.
+/// Checks that virtual channels have a meaning, and that the routes of a dragonfly or a HyperX cannot wait for each other in a
+/// ring. Minimal routes of a dragonfly have three links between switches at most, those over another group five; those of a
+/// HyperX have one in each dimension. In a fixed order of dimensions, or on a tree, nothing can wait in a ring.
 fn check_channels(config: &NetworkConfig) -> Result<(), NetworkError> {
     let has_rings = matches!(config.topology, Topology::Torus { .. });
     if config.channel_rule() == ChannelRule::Dateline && !has_rings {
         return Err(NetworkError::NoDatelines { topology: config.topology.kind() });
     }
     let (routes, least) = match (&config.topology, config.routing) {
+        (_, Routing::SpanningTree | Routing::Learning { .. }) => return Ok(()),
+        (_, Routing::DimensionOrder { .. } | Routing::AdaptiveDimensionOrder) => return Ok(()),
         (Topology::Dragonfly { .. }, Routing::Valiant | Routing::Ugal) => ("routes over another group", 5),
-        (Topology::Dragonfly { .. }, Routing::SpanningTree | Routing::Learning { .. }) => return Ok(()),
         (Topology::Dragonfly { .. }, _) => ("minimal routes of a dragonfly", 3),
+        (Topology::HyperX { sizes, .. }, _) => {
+            ("routes of a hyperx in any order of dimensions", sizes.iter().filter(|&&size| size > 1).count() as u8)
+        }
         _ => return Ok(()),
     };
     let is_safe = match config.flow {
+        _ if least < 2 => true,
         Flow::CutThrough { virtual_channels, .. } => {
             virtual_channels >= least && config.channel_rule() == ChannelRule::Hop
         }

@@ -7,6 +7,7 @@ mod dragonfly;
 mod explicit;
 mod fat_tree;
 mod grid;
+mod hyperx;
 mod levels;
 
 use crate::{Network, NetworkConfig, NetworkError, Topology};
@@ -39,6 +40,7 @@ pub(crate) fn build(config: &NetworkConfig) -> Result<Network, NetworkError> {
             let sizes = [*width, *height, *depth];
             grid::build(config, &grid::Lattice { sizes, terminals: *terminals, links: *links, closed: true })
         }
+        Topology::HyperX { sizes, terminals, links } => hyperx::build(config, sizes, *terminals, links),
         Topology::Explicit { switches, links } => explicit::build(config, switches, links),
     }
 }

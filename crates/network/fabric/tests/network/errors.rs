@@ -59,6 +59,9 @@ fn zeros_in_topologies_are_rejected() {
         (grid(1, 1, 1, 0), "topology.links"),
         (Topology::Torus { width: 0, height: 1, depth: 1, terminals: 1, links: 1 }, "topology.width"),
         (Topology::Torus { width: 1, height: 1, depth: 0, terminals: 1, links: 1 }, "topology.depth"),
+        (hyperx(&[2, 0], 1), "topology.sizes"),
+        (hyperx(&[2, 2], 0), "topology.terminals"),
+        (Topology::HyperX { sizes: vec![2], terminals: 1, links: vec![0] }, "topology.links"),
         (explicit(&[], &[["h0", "a"]]), "the number of topology.switches"),
         (explicit(&["a"], &[]), "the number of host ports in topology.links"),
     ] {
@@ -126,6 +129,8 @@ fn numbers_above_their_limits_are_rejected() {
         (clos(2, 1, 5, most), "links"),
         (clos(30_000, 1, 1, 1), "pairs of a switch and a host port"),
         (torus(most, most), "host ports"),
+        (hyperx(&[most, most, most], most), "host ports"),
+        (hyperx(&[30_000], 1), "links"),
         (explicit(&["a"], &[["h99999999999999999999", "a"]]), "host ports"),
     ] {
         let error = refused_topology(topology);
@@ -139,6 +144,15 @@ fn numbers_above_their_limits_are_rejected() {
     for (change, what, most) in changes {
         assert_eq!(refused_with(change), E::TooMany { what, number: most + 1, most });
     }
+}
+
+#[test]
+fn a_hyperx_has_as_many_links_as_sizes() {
+    for sizes in [&[][..], &[2; 4]] {
+        assert_eq!(refused_topology(hyperx(sizes, 1)), E::Dimensions { number: sizes.len(), most: 3 });
+    }
+    let topology = Topology::HyperX { sizes: vec![3, 1], terminals: 1, links: vec![1] };
+    assert_eq!(refused_topology(topology), E::LinksOfDimensions { links: 1, dimensions: 2 });
 }
 
 #[test]
@@ -222,7 +236,7 @@ fn unsuitable_routing_is_rejected() {
     let routing = Routing::DimensionOrder { spread: Spread::Pair, ties: Ties::Alternate };
     let error = refused_with(|config| config.routing = routing);
     assert_eq!(error, E::UnsuitableRouting { routing: "dimension-order", topology: "clos" });
-    assert_eq!(error.hint(), "use a grid or a torus, or another routing");
+    assert_eq!(error.hint(), "use a grid, a torus or a hyperx, or another routing");
     let butterfly = config(Topology::Butterfly { radix: 2, stages: 2 });
     let error = refused(&NetworkConfig { routing: Routing::SpanningTree, ..butterfly });
     assert_eq!(error, E::UnsuitableRouting { routing: "spanning-tree", topology: "butterfly" });

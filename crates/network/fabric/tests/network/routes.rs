@@ -27,6 +27,8 @@ fn topologies() -> impl Strategy<Value = Topology> {
             terminals,
             links
         }),
+        (few.clone(), few.clone(), few.clone())
+            .prop_map(|(width, height, terminals)| hyperx(&[width, height], terminals)),
         (few.clone(), few.clone(), few).prop_map(|(leaves, ports_per_leaf, trunk)| Topology::Tree {
             leaves,
             ports_per_leaf,
@@ -60,11 +62,16 @@ fn routing() -> impl Strategy<Value = Routing> {
 fn suits(topology: &Topology, routing: Routing) -> bool {
     match routing {
         Routing::DimensionOrder { .. } | Routing::AdaptiveDimensionOrder => {
-            matches!(topology, Topology::Grid { .. } | Topology::Torus { .. })
+            matches!(topology, Topology::Grid { .. } | Topology::Torus { .. } | Topology::HyperX { .. })
         }
         Routing::SpanningTree => !matches!(topology, Topology::Butterfly { .. }),
         _ => true,
     }
+}
+
+/// A network with enough channels for any routing.
+fn routed_by_hop(topology: Topology, routing: Routing) -> Network {
+    Network::build(&NetworkConfig { flow: cut_through(3), routing, ..config(topology) }).expect("it is a good network")
 }
 
 /// The hops to the port over every candidate, which must all be the same; `None` without a route.
@@ -114,7 +121,7 @@ proptest! {
     #[test]
     fn every_way_leads_there(topology in topologies(), routing in routing()) {
         prop_assume!(suits(&topology, routing));
-        let network = routed(topology, routing);
+        let network = routed_by_hop(topology, routing);
         let routes = all_routes(&network);
         prop_assert_eq!(routes.check(&network), Ok(()));
         for to in (0..network.endpoints.len()).map(|n| EndpointId(n as u16)) {
@@ -133,7 +140,7 @@ proptest! {
 
     #[test]
     fn ways_avoid_what_failed(topology in topologies(), dead in proptest::collection::vec(0_usize..1000, 1..6)) {
-        let network = routed(topology, Routing::Random);
+        let network = routed_by_hop(topology, Routing::Random);
         let dead: Vec<_> = dead.iter().map(|link| LinkId((link % network.links.len()) as u32)).collect();
         let usable = |link: LinkId| !dead.contains(&link);
         let routes = Routes::find(&network, &usable);

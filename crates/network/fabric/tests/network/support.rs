@@ -28,6 +28,11 @@ pub(crate) fn fat_tree(levels: &[[u16; 3]]) -> Topology {
     Topology::FatTreeLevels { levels: levels.iter().map(level).collect() }
 }
 
+/// A HyperX with one link between any two neighbours.
+pub(crate) fn hyperx(sizes: &[u16], terminals: u16) -> Topology {
+    Topology::HyperX { sizes: sizes.to_vec(), terminals, links: vec![1; sizes.len()] }
+}
+
 pub(crate) fn explicit(switches: &[&str], links: &[[&str; 2]]) -> Topology {
     let link = |ends: &[&str; 2]| ExplicitLink { ends: ends.map(str::to_owned), count: 1, rate: None, delay: None };
     Topology::Explicit {

@@ -255,6 +255,69 @@ fn times_of_bytes_are_rounded_and_exact() {
     assert_eq!(network.config.nic.wire_size(ByteCount(10)), ByteCount(18));
 }
 
+#[test]
+fn hyperx_joins_all_switches_of_a_line() {
+    let topology = Topology::HyperX { sizes: vec![4, 3], terminals: 2, links: vec![1, 2] };
+    let network = routed(topology, IN_ORDER);
+    assert_eq!(counts(&network), [24, 12, 2 * 24 + 12 * (3 + 2 * 2)]);
+    let expected = ["s1_2>h18", "s1_2>h19", "s1_2>s0_2", "s1_2>s2_2", "s1_2>s3_2"];
+    assert_eq!(outputs(&network, "s1_2")[..5], expected);
+    assert_eq!(outputs(&network, "s1_2")[5..], ["s1_2>s1_0.0", "s1_2>s1_0.1", "s1_2>s1_1.0", "s1_2>s1_1.1"]);
+    assert_eq!(network.link(link_id(&network, "s1_2>s1_0.1")).dimension, 1);
+    assert_eq!(counts(&build(hyperx(&[5], 1))), [5, 5, 10 + 5 * 4]);
+    let cube = routed(hyperx(&[2, 3, 4], 1), IN_ORDER);
+    assert_eq!(counts(&cube), [24, 24, 48 + 24 * (1 + 2 + 3)]);
+    assert_eq!(cube.switch_into(EndpointId(1 + 2 * 2 + 3 * 6)), switch_id(&cube, "s1_2_3"));
+}
+
+const IN_ORDER: Routing = Routing::DimensionOrder { spread: Spread::Destination, ties: Ties::Alternate };
+
+/// One hop for each coordinate that differs: in the order of the dimensions, or in any order.
+#[test]
+fn routes_of_a_hyperx_have_one_hop_for_each_dimension() {
+    let sizes = [3_u16, 2, 4];
+    let coordinates = |host: u16| [host % 3, host / 3 % 2, host / 6];
+    let build = |routing| {
+        let config = NetworkConfig { flow: cut_through(3), routing, ..config(hyperx(&sizes, 1)) };
+        Network::build(&config).expect("it is a good network")
+    };
+    for (network, is_ordered) in [(build(IN_ORDER), true), (build(Routing::Adaptive), false)] {
+        let routes = all_routes(&network);
+        for (from, to) in (0..24).flat_map(|from| (0..24).map(move |to| (from, to))).filter(|(from, to)| from != to) {
+            let here = network.switch_into(EndpointId(from));
+            let mut dimensions =
+                routes.candidates(here, EndpointId(to)).iter().map(|&link| network.link(link).dimension);
+            let [one, other] = [from, to].map(coordinates);
+            let mut differ =
+                (0..3_u8).filter(|&dimension| one[usize::from(dimension)] != other[usize::from(dimension)]);
+            match is_ordered {
+                true => assert_eq!((dimensions.next(), dimensions.next()), (differ.next(), None), "h{from} to h{to}"),
+                false => assert!(dimensions.eq(differ), "h{from} to h{to}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn a_hyperx_that_could_block_itself_is_rejected() {
+    let build = |sizes: &[u16], channels, routing| {
+        Network::build(&NetworkConfig { flow: cut_through(channels), routing, ..config(hyperx(sizes, 1)) })
+    };
+    let least = |least| NetworkError::RoutesCanWait { routes: "routes of a hyperx in any order of dimensions", least };
+    assert_eq!(build(&[3, 3], 1, Routing::Adaptive).map(|_| ()), Err(least(2)));
+    assert_eq!(build(&[3, 3, 2], 2, FIXED).map(|_| ()), Err(least(3)));
+    for (sizes, channels, routing) in
+        [(&[3, 3][..], 2, Routing::Adaptive), (&[3, 3, 2], 3, FIXED), (&[3, 3, 2], 1, IN_ORDER), (&[4, 1], 1, FIXED)]
+    {
+        let network = build(sizes, channels, routing).expect("it is a good network");
+        assert_eq!(network.cyclic_dependency(&all_routes(&network)), None, "{sizes:?}");
+    }
+    // What the check is for.
+    let mut network = build(&[3, 3], 2, Routing::Adaptive).expect("it is a good network");
+    network.config.flow = cut_through(1);
+    assert!(network.cyclic_dependency(&all_routes(&network)).is_some());
+}
+
 fn dragonfly(groups: u16, routers: u16, terminals: u16, global: u16) -> Topology {
     Topology::Dragonfly { groups, routers, terminals, global, global_rate: None, global_delay: Some(Span(7)) }
 }

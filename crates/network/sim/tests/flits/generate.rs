@@ -121,6 +121,7 @@ impl Generator {
         }
         match self.below(9) {
             0 if kind == FlowKind::Cut && self.one_in(2) => self.dragonfly(),
+            0 if kind == FlowKind::Cut => self.hyperx(),
             0 => Topology::Crossbar { ports: self.number(2, 8) },
             1 => Topology::Clos {
                 leaves: self.number(2, 4),
@@ -194,6 +195,11 @@ impl Generator {
         }
     }
 
+    fn hyperx(&mut self) -> Topology {
+        let (sizes, links) = ([self.number(1, 3), self.number(1, 3)], [self.number(1, 2), self.number(1, 2)]);
+        Topology::HyperX { sizes: sizes.to_vec(), terminals: self.number(1, 2), links: links.to_vec() }
+    }
+
     fn plane(&mut self, make: impl Fn(u16, u16, u16, u16) -> Topology) -> Topology {
         let (width, height) = (self.number(2, 6), self.number(1, 3));
         make(width, height, self.number(1, 2), self.number(1, 2))
@@ -233,7 +239,7 @@ impl Generator {
     fn routing(&mut self, topology: &Topology) -> Routing {
         let spread = self.spread();
         match topology {
-            Topology::Grid { .. } | Topology::Torus { .. } if self.one_in(2) => {
+            Topology::Grid { .. } | Topology::Torus { .. } | Topology::HyperX { .. } if self.one_in(2) => {
                 Routing::DimensionOrder { spread, ties: Ties::Alternate }
             }
             _ => Routing::Fixed { spread },
@@ -271,12 +277,14 @@ impl Generator {
         };
         match kind {
             FlowKind::Worm => Flow::Wormhole { slack: ByteCount(self.least_slack(network, reaction) + room), reaction },
-            FlowKind::Cut if matches!(network.topology, Topology::Dragonfly { .. }) => Flow::CutThrough {
-                buffer: ByteCount(self.most + room),
-                reaction,
-                virtual_channels: self.number(3, 4) as u8,
-                channel: ChannelRule::Hop,
-            },
+            FlowKind::Cut if matches!(network.topology, Topology::Dragonfly { .. } | Topology::HyperX { .. }) => {
+                Flow::CutThrough {
+                    buffer: ByteCount(self.most + room),
+                    reaction,
+                    virtual_channels: self.number(3, 4) as u8,
+                    channel: ChannelRule::Hop,
+                }
+            }
             FlowKind::Cut => Flow::CutThrough {
                 buffer: ByteCount(self.most + room),
                 reaction,

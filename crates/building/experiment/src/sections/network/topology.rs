@@ -126,6 +126,25 @@ pub(super) static TOPOLOGY: Choice<Make<Topology>> = choice(
             },
         ),
         variant(
+            "hyperx",
+            "switches in up to three dimensions, each linked to all others that differ from it in one coordinate; a flattened \
+             butterfly if all sizes are equal",
+            &[
+                of_preset("sizes", ONE_PER_DIMENSION, "switches along each dimension"),
+                count("terminals", ONE, "ports for hosts on each switch"),
+                optional(
+                    "links",
+                    ONE_PER_DIMENSION,
+                    "parallel links between two switches that differ in one coordinate, for each dimension; 1 by default",
+                ),
+            ],
+            |view| {
+                let sizes = integers(view, "sizes");
+                let links = if view.has("links") { integers(view, "links") } else { vec![1; sizes.len()] };
+                Topology::HyperX { sizes, terminals: view.integer("terminals"), links }
+            },
+        ),
+        variant(
             "tree",
             "a root switch and leaves below it, each joined to the root by a trunk",
             &[LEAVES, PORTS_PER_LEAF, count("trunk", ONE, "parallel links from each leaf to the root"), UPLINK],
@@ -202,6 +221,12 @@ const EXPLICIT_LINK: &[Key] = &[
     optional("rate", bandwidth(), "rate of each; that of all links by default"),
     optional("delay", delay(), "delay of each; that of all links by default"),
 ];
+
+const ONE_PER_DIMENSION: KeyKind = KeyKind::Integers { min: 1, max: MAX_COUNT, most: 3 };
+
+fn integers(view: View<'_>, path: &str) -> Vec<u16> {
+    view.list(path).iter().filter_map(Node::integer).filter_map(|number| number.try_into().ok()).collect()
+}
 
 const fn count(name: &'static str, default: KeyDefault, doc: &'static str) -> Key {
     key(name, integer(1, MAX_COUNT), default, doc)
