@@ -150,6 +150,17 @@ fn every_topology_can_be_written() {
     assert_eq!(topology("type = 'butterfly', radix = 2, stages = 3"), Topology::Butterfly { radix: 2, stages: 3 });
     let grid = "type = 'grid', width = 3, height = 4, terminals = 2, links = 5";
     assert_eq!(topology(grid), Topology::Grid { width: 3, height: 4, depth: 1, terminals: 2, links: 5 });
+    let plus = "type = 'dragonfly-plus', groups = 5, leaves = 3, spines = 2, terminals = 4, global = 2, global_rate = '1 GB/s'";
+    let expected = Topology::DragonflyPlus {
+        groups: 5,
+        leaves: 3,
+        spines: 2,
+        terminals: 4,
+        global: 2,
+        global_rate: rate,
+        global_delay: None,
+    };
+    assert_eq!(topology(plus), expected);
     let hyperx = Topology::HyperX { sizes: vec![3, 4], terminals: 2, links: vec![1, 2] };
     let channels = "}\nflow = { virtual_channels = 2";
     assert_eq!(topology(&format!("type = 'hyperx', sizes = [3, 4], terminals = 2, links = [1, 2] {channels}")), hyperx);

@@ -123,6 +123,25 @@ pub enum Topology {
         /// Delay of the links between groups; that of all links by default.
         global_delay: Option<Span>,
     },
+    /// Groups of leaves and spines: every leaf is joined to all spines of its group, and each group to all others, by links
+    /// between spines (Shpiner, Haramaty, Eliad, Zdornov, Gafni and Zahavi, Dragonfly+: Low Cost Topology for Scaling
+    /// Datacenters, HiPINEB 2017).
+    DragonflyPlus {
+        /// Number of groups.
+        groups: u16,
+        /// Leaves in a group.
+        leaves: u16,
+        /// Spines in a group.
+        spines: u16,
+        /// Ports for hosts on each leaf.
+        terminals: u16,
+        /// Links of each spine to other groups. All groups are joined by the same number of links, as many as there are.
+        global: u16,
+        /// Rate of the links between groups; that of all links by default.
+        global_rate: Option<Bandwidth>,
+        /// Delay of the links between groups; that of all links by default.
+        global_delay: Option<Span>,
+    },
     /// Switches in up to three dimensions, each joined to all others that differ from it in one coordinate (Ahn, Binkert, Davis,
     /// McLaren and Schreiber, HyperX: Topology, Routing, and Packaging of Efficient Large-Scale Networks, SC 2009). With equal
     /// sizes it is a flattened butterfly (Kim, Dally and Abts, ISCA 2007).
@@ -285,8 +304,8 @@ pub enum Flow {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ChannelRule {
-    /// [`Dateline`](Self::Dateline) in a torus, [`Hop`](Self::Hop) in a dragonfly, a HyperX or a listed network, and
-    /// [`Destination`](Self::Destination) in the others, which have no rings to break.
+    /// [`Dateline`](Self::Dateline) in a torus, [`Hop`](Self::Hop) in a dragonfly, a dragonfly+, a HyperX or a listed network,
+    /// and [`Destination`](Self::Destination) in the others, which have no rings to break.
     #[default]
     Topology,
     /// The first channel in each dimension, and the next one from the link on that closes a ring.
@@ -687,7 +706,13 @@ impl NetworkConfig {
         match (&self.flow, &self.topology) {
             (Flow::CutThrough { channel, .. }, _) if *channel != ChannelRule::Topology => *channel,
             (_, Topology::Torus { .. }) => ChannelRule::Dateline,
-            (_, Topology::Dragonfly { .. } | Topology::HyperX { .. } | Topology::Explicit { .. }) => ChannelRule::Hop,
+            (
+                _,
+                Topology::Dragonfly { .. }
+                | Topology::DragonflyPlus { .. }
+                | Topology::HyperX { .. }
+                | Topology::Explicit { .. },
+            ) => ChannelRule::Hop,
             _ => ChannelRule::Destination,
         }
     }
@@ -704,6 +729,7 @@ impl Topology {
             Self::Grid { .. } => "grid",
             Self::Torus { .. } => "torus",
             Self::Dragonfly { .. } => "dragonfly",
+            Self::DragonflyPlus { .. } => "dragonfly-plus",
             Self::HyperX { .. } => "hyperx",
             Self::Tree { .. } => "tree",
             Self::Explicit { .. } => "explicit",

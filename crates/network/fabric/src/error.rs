@@ -217,7 +217,7 @@ impl NetworkError {
             Self::TreeLevels { .. } => "list two to four levels, that of the hosts first; one switch is a crossbar".to_owned(),
             Self::AboveTheTop { key } => format!("remove `{key}` from the last level, or add the level above"),
             Self::NotDivisible { what, ports, .. } => format!("make the number of {what} a multiple of {ports}, or change nic.ports"),
-            Self::TooFewGlobalLinks { .. } => "increase topology.routers or topology.global, or use fewer groups".to_owned(),
+            Self::TooFewGlobalLinks { .. } => "increase topology.global or the switches of a group that have such links, or use fewer groups".to_owned(),
             Self::Dimensions { most, .. } => format!("list 1 to {most} sizes"),
             Self::LinksOfDimensions { dimensions, .. } => format!("list {dimensions} numbers in topology.links, or remove it"),
             Self::RoutesCanWait { routes, least } => {

@@ -25,7 +25,9 @@ pub(crate) fn check(config: &NetworkConfig) -> Result<(), NetworkError> {
     if let Topology::FatTreeLevels { levels } = &config.topology {
         levels.iter().filter_map(|level| level.rate).try_for_each(|rate| above_zero("topology.levels.rate", rate.0))?;
     }
-    if let Topology::Dragonfly { global_rate: Some(rate), .. } = &config.topology {
+    if let Topology::Dragonfly { global_rate: Some(rate), .. }
+    | Topology::DragonflyPlus { global_rate: Some(rate), .. } = &config.topology
+    {
         above_zero("topology.global_rate", rate.0)?;
     }
     if let Topology::Explicit { links, .. } = &config.topology {

@@ -4,12 +4,15 @@ mod butterfly;
 mod clos;
 mod crossbar;
 mod dragonfly;
+mod dragonfly_plus;
 mod explicit;
 mod fat_tree;
 mod grid;
+mod groups;
 mod hyperx;
 mod levels;
 
+use crate::builder::LinkProperties;
 use crate::{Network, NetworkConfig, NetworkError, Topology};
 
 /// Builds the switches and links. The settings have been checked.
@@ -22,8 +25,9 @@ pub(crate) fn build(config: &NetworkConfig) -> Result<Network, NetworkError> {
             clos::build(config, &layers, *uplink)
         }
         &Topology::Dragonfly { groups, routers, terminals, global, global_rate, global_delay } => {
-            let groups = dragonfly::Groups { groups, routers, terminals, global };
-            dragonfly::build(config, &groups, global_rate, global_delay)
+            let properties = LinkProperties::new(config, global_rate).delayed(global_delay);
+            let between = groups::GlobalLinks { groups, routers, global, properties };
+            dragonfly::build(config, &between, terminals)
         }
         Topology::Tree { leaves, ports_per_leaf, trunk, uplink } => {
             let layers = clos::Layers { leaves: *leaves, ports_per_leaf: *ports_per_leaf, spines: 1, links: *trunk };
@@ -39,6 +43,11 @@ pub(crate) fn build(config: &NetworkConfig) -> Result<Network, NetworkError> {
         Topology::Torus { width, height, depth, terminals, links } => {
             let sizes = [*width, *height, *depth];
             grid::build(config, &grid::Lattice { sizes, terminals: *terminals, links: *links, closed: true })
+        }
+        &Topology::DragonflyPlus { groups, leaves, spines, terminals, global, global_rate, global_delay } => {
+            let properties = LinkProperties::new(config, global_rate).delayed(global_delay);
+            let between = groups::GlobalLinks { groups, routers: spines, global, properties };
+            dragonfly_plus::build(config, &between, leaves, terminals)
         }
         Topology::HyperX { sizes, terminals, links } => hyperx::build(config, sizes, *terminals, links),
         Topology::Explicit { switches, links } => explicit::build(config, switches, links),

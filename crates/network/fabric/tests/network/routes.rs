@@ -27,6 +27,8 @@ fn topologies() -> impl Strategy<Value = Topology> {
             terminals,
             links
         }),
+        (few.clone(), few.clone(), 1_u16..=2)
+            .prop_map(|(leaves, spines, global)| { dragonfly_plus(spines * global + 1, leaves, spines, 1, global) }),
         (few.clone(), few.clone(), few.clone())
             .prop_map(|(width, height, terminals)| hyperx(&[width, height], terminals)),
         (few.clone(), few.clone(), few).prop_map(|(leaves, ports_per_leaf, trunk)| Topology::Tree {

@@ -28,6 +28,11 @@ pub(crate) fn fat_tree(levels: &[[u16; 3]]) -> Topology {
     Topology::FatTreeLevels { levels: levels.iter().map(level).collect() }
 }
 
+pub(crate) fn dragonfly_plus(groups: u16, leaves: u16, spines: u16, terminals: u16, global: u16) -> Topology {
+    let (global_rate, global_delay) = (None, Some(Span(7)));
+    Topology::DragonflyPlus { groups, leaves, spines, terminals, global, global_rate, global_delay }
+}
+
 /// A HyperX with one link between any two neighbours.
 pub(crate) fn hyperx(sizes: &[u16], terminals: u16) -> Topology {
     Topology::HyperX { sizes: sizes.to_vec(), terminals, links: vec![1; sizes.len()] }

@@ -256,6 +256,47 @@ fn times_of_bytes_are_rounded_and_exact() {
 }
 
 #[test]
+fn dragonfly_plus_joins_groups_between_spines() {
+    for (topology, between) in [(dragonfly_plus(5, 3, 2, 4, 2), 1), (dragonfly_plus(3, 2, 2, 1, 2), 2)] {
+        let Topology::DragonflyPlus { groups, leaves, spines, terminals, .. } = topology else { unreachable!() };
+        let network = build(topology);
+        let [groups, leaves, spines, terminals] = [groups, leaves, spines, terminals].map(usize::from);
+        let hosts = groups * leaves * terminals;
+        let links = 2 * hosts + 2 * groups * leaves * spines + groups * (groups - 1) * between;
+        assert_eq!(counts(&network), [hosts, groups * (leaves + spines), links]);
+        let group = |name: &str| name.split(['l', 's']).next().map(str::to_owned);
+        for link in network.links.iter().filter(|link| link.delay == Span(7)) {
+            let [from, to] = [link.from, link.to].map(|end| network.end_name(end));
+            assert!(from.contains('s') && to.contains('s') && group(&from) != group(&to), "{}", link.name);
+        }
+    }
+    let one = build(dragonfly_plus(1, 3, 2, 1, 1));
+    assert_eq!(counts(&one), [3, 5, 2 * (3 + 6)]);
+    let few = Network::build(&config(dragonfly_plus(6, 3, 2, 1, 2))).map(|_| ());
+    assert_eq!(few, Err(NetworkError::TooFewGlobalLinks { links: 4, groups: 6 }));
+}
+
+/// Up, over, down: three links between switches, one of them between groups, and no ring with a single channel.
+#[test]
+fn minimal_routes_of_a_dragonfly_plus_go_up_over_and_down() {
+    let network = routed(dragonfly_plus(5, 3, 2, 4, 2), Routing::Adaptive);
+    let routes = all_routes(&network);
+    for (from, to) in
+        (0..60).flat_map(|from| (0..60).map(move |to| (from, to))).filter(|(from, to)| from / 12 != to / 12)
+    {
+        let mut at = network.switch_into(EndpointId(from));
+        let mut way = String::new();
+        while let Some(&link) = routes.candidates(at, EndpointId(to)).first() {
+            let Some(next) = network.link(link).to.switch() else { break };
+            way.push(if network.link(link).delay == Span(7) { 'g' } else { '-' });
+            at = next;
+        }
+        assert_eq!((way.as_str(), at), ("-g-", network.switch_out_of(EndpointId(to))), "h{from} to h{to}");
+    }
+    assert_eq!(network.cyclic_dependency(&routes), None);
+}
+
+#[test]
 fn hyperx_joins_all_switches_of_a_line() {
     let topology = Topology::HyperX { sizes: vec![4, 3], terminals: 2, links: vec![1, 2] };
     let network = routed(topology, IN_ORDER);

@@ -122,6 +122,7 @@ impl Generator {
         match self.below(9) {
             0 if kind == FlowKind::Cut && self.one_in(2) => self.dragonfly(),
             0 if kind == FlowKind::Cut => self.hyperx(),
+            0 if self.one_in(2) => self.dragonfly_plus(kind),
             0 => Topology::Crossbar { ports: self.number(2, 8) },
             1 => Topology::Clos {
                 leaves: self.number(2, 4),
@@ -192,6 +193,20 @@ impl Generator {
             global,
             global_rate: self.other_rate(FlowKind::Cut),
             global_delay: self.one_in(2).then(|| Span(self.time(20))),
+        }
+    }
+
+    /// Exactly as many links to other groups as there are of these.
+    fn dragonfly_plus(&mut self, kind: FlowKind) -> Topology {
+        let (spines, global) = (self.number(1, 2), self.number(1, 2));
+        Topology::DragonflyPlus {
+            groups: spines * global + 1,
+            leaves: self.number(1, 2),
+            spines,
+            terminals: self.number(1, 2),
+            global,
+            global_rate: self.other_rate(kind),
+            global_delay: None,
         }
     }
 

@@ -113,12 +113,35 @@ pub(super) static TOPOLOGY: Choice<Make<Topology>> = choice(
                 count("routers", PRESET, "switches in a group"),
                 count("terminals", PRESET, "ports for hosts on each switch"),
                 count("global", PRESET, "links of each switch to other groups, the same number to each of these"),
-                optional("global_rate", bandwidth(), "rate of the links between groups; that of all links by default"),
-                optional("global_delay", delay(), "delay of the links between groups; that of all links by default"),
+                GLOBAL_RATE,
+                GLOBAL_DELAY,
             ],
             |view| Topology::Dragonfly {
                 groups: view.integer("groups"),
                 routers: view.integer("routers"),
+                terminals: view.integer("terminals"),
+                global: view.integer("global"),
+                global_rate: view.maybe_quantity("global_rate"),
+                global_delay: view.maybe_quantity("global_delay"),
+            },
+        ),
+        variant(
+            "dragonfly-plus",
+            "groups of leaves and spines, every leaf linked to all spines of its group; each group is linked to every other \
+             one, between spines",
+            &[
+                count("groups", PRESET, "groups"),
+                count("leaves", PRESET, "leaf switches in a group"),
+                count("spines", PRESET, "spine switches in a group"),
+                count("terminals", PRESET, "ports for hosts on each leaf"),
+                count("global", PRESET, "links of each spine to other groups, the same number to each of these"),
+                GLOBAL_RATE,
+                GLOBAL_DELAY,
+            ],
+            |view| Topology::DragonflyPlus {
+                groups: view.integer("groups"),
+                leaves: view.integer("leaves"),
+                spines: view.integer("spines"),
                 terminals: view.integer("terminals"),
                 global: view.integer("global"),
                 global_rate: view.maybe_quantity("global_rate"),
@@ -185,6 +208,11 @@ const MAX_LEVELS: usize = 4;
 const LEAVES: Key = count("leaves", PRESET, "leaf switches");
 const PORTS_PER_LEAF: Key = count("ports_per_leaf", PRESET, "ports for hosts on each leaf");
 const UPLINK: Key = optional("uplink", bandwidth(), "rate of the links between switches; that of all links by default");
+
+const GLOBAL_RATE: Key =
+    optional("global_rate", bandwidth(), "rate of the links between groups; that of all links by default");
+const GLOBAL_DELAY: Key =
+    optional("global_delay", delay(), "delay of the links between groups; that of all links by default");
 
 const MESH: &[Key] = &[
     count("width", PRESET, "switches in a row"),
