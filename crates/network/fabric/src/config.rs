@@ -63,10 +63,9 @@ pub enum Topology {
         /// Ports per switch, even.
         radix: u16,
     },
-    /// A fat tree by its levels, from the hosts upwards: a parallel-port generalised fat tree (PGFT: Zahavi, Fat-tree routing
-    /// and node ordering providing contention free traffic for MPI global collectives, JPDC 72, 2012), which is an extended
-    /// generalised fat tree (XGFT: Öhring, Ibel, Das and Kumar, On Generalized Fat Trees, IPPS 1995) with parallel cables.
-    /// It has as many ports of hosts as the product of `down` over all levels.
+    /// A fat tree by its levels, from the hosts upwards: an extended generalised fat tree (XGFT: Öhring, Ibel, Das and Kumar,
+    /// On Generalized Fat Trees, IPPS 1995), with parallel cables a parallel-port one (PGFT: Zahavi, JPDC 72, 2012; [`Spread`]
+    /// has the title). It has as many ports of hosts as the product of `down` over all levels.
     FatTreeLevels {
         /// Two to four levels of switches; the first one has the hosts.
         levels: Vec<TreeLevel>,

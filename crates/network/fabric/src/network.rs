@@ -7,7 +7,7 @@ use evb_core::{Bandwidth, Span};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SwitchId(pub u16);
 
-/// The dimension of the links between the groups of a dragonfly.
+/// The dimension of the links between the groups of a dragonfly or a dragonfly+.
 pub(crate) const GLOBAL: u8 = 1;
 
 /// One direction of a link, by its index in [`Network::links`].
@@ -42,7 +42,8 @@ pub struct NetworkLink {
     pub delay: Span,
     /// The link in the other direction of the same cable; `None` for a one-way link.
     pub reverse: Option<LinkId>,
-    /// The dimension of a grid, torus or HyperX that the link runs along; 0 in other topologies.
+    /// The dimension of a grid, torus or HyperX that the link runs along; 1 between groups, and 0 in other
+    /// topologies.
     pub dimension: u8,
     /// True if a packet changes to the next virtual channel on this link, which closes a ring.
     pub dateline: bool,

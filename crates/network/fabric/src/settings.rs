@@ -41,8 +41,8 @@ pub(crate) fn check(config: &NetworkConfig) -> Result<(), NetworkError> {
     check_routing(config)
 }
 
-/// Checks that depend on the number of hosts, and on the rates and delays of single links; and that no packets wait in a ring,
-/// which only means something in a topology that can be.
+/// Checks of what the whole network has: the routes that its channels allow, its number of hosts, the rates and delays of
+/// single links.
 pub(crate) fn check_network(network: &Network) -> Result<(), NetworkError> {
     check_channels(&network.config)?;
     let beyond = network.config.host_links.iter().find(|links| links.hosts().end as usize > network.hosts());

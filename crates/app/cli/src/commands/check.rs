@@ -24,7 +24,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Outcome, Failure> {
     Ok(Outcome::Good)
 }
 
-/// The levels of a tree, as a comment.
+/// The levels of a tree, as a comment; of a sweep those of its first point.
 fn levels_table(levels: &[LevelRates]) -> String {
     if levels.is_empty() {
         return String::new();
@@ -55,4 +55,28 @@ fn memory_table(plan: &Plan, bound: &MemoryBound) -> String {
     line("readout unit", config.readout_units, bound.readout_unit);
     line("builder unit", config.builder_units, bound.builder_unit);
     table + &format!("#   all nodes together {:>32}\n", in_bytes(bound.total()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use evb::Bandwidth;
+
+    #[test]
+    fn levels_have_their_rates_and_oversubscription() {
+        let level = |name: &str, switches, down, up| LevelRates {
+            name: name.into(),
+            switches,
+            down: Bandwidth(down),
+            up: Bandwidth(up),
+        };
+        let table = levels_table(&[
+            level("leaf", 8, 12_800_000_000_000, 4_800_000_000_000),
+            level("spine", 2, 4_800_000_000_000, 0),
+        ]);
+        let rows: Vec<Vec<_>> = table.lines().skip(4).map(|line| line.split_whitespace().collect()).collect();
+        let leaf = ["#", "8", "x", "leaf", "12.8", "Tbit/s", "4.8", "Tbit/s", "2.67", ":", "1"];
+        assert_eq!(rows, [&leaf[..], &["#", "2", "x", "spine", "4.8", "Tbit/s"]]);
+        assert_eq!(levels_table(&[]), "");
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::{above_zero, groups::GlobalLinks};
 use crate::builder::{LinkProperties, NetworkBuilder, TopologySize};
-use crate::{GLOBAL, Network, NetworkConfig, NetworkError};
+use crate::{Network, NetworkConfig, NetworkError};
 
 /// Adds the switches group by group, as [`Network::group`] expects it.
 pub(super) fn build(config: &NetworkConfig, global: &GlobalLinks, terminals: u16) -> Result<Network, NetworkError> {
@@ -29,7 +29,6 @@ pub(super) fn build(config: &NetworkConfig, global: &GlobalLinks, terminals: u16
             group[place + 1..].iter().for_each(|&other| builder.cables(one, other, 1, local));
         }
     }
-    let properties = LinkProperties { dimension: GLOBAL, ..global.properties };
-    GlobalLinks { properties, ..*global }.join(&mut builder, &switches, between);
+    global.join(&mut builder, &switches, between);
     builder.finish()
 }

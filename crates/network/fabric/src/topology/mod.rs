@@ -12,7 +12,6 @@ mod groups;
 mod hyperx;
 mod levels;
 
-use crate::builder::LinkProperties;
 use crate::{Network, NetworkConfig, NetworkError, Topology};
 
 /// Builds the switches and links. The settings have been checked.
@@ -25,9 +24,9 @@ pub(crate) fn build(config: &NetworkConfig) -> Result<Network, NetworkError> {
             clos::build(config, &layers, *uplink)
         }
         &Topology::Dragonfly { groups, routers, terminals, global, global_rate, global_delay } => {
-            let properties = LinkProperties::new(config, global_rate).delayed(global_delay);
-            let between = groups::GlobalLinks { groups, routers, global, properties };
-            dragonfly::build(config, &between, terminals)
+            let properties = groups::properties(config, global_rate, global_delay);
+            let links = groups::GlobalLinks { groups, routers, global, properties };
+            dragonfly::build(config, &links, terminals)
         }
         Topology::Tree { leaves, ports_per_leaf, trunk, uplink } => {
             let layers = clos::Layers { leaves: *leaves, ports_per_leaf: *ports_per_leaf, spines: 1, links: *trunk };
@@ -45,9 +44,9 @@ pub(crate) fn build(config: &NetworkConfig) -> Result<Network, NetworkError> {
             grid::build(config, &grid::Lattice { sizes, terminals: *terminals, links: *links, closed: true })
         }
         &Topology::DragonflyPlus { groups, leaves, spines, terminals, global, global_rate, global_delay } => {
-            let properties = LinkProperties::new(config, global_rate).delayed(global_delay);
-            let between = groups::GlobalLinks { groups, routers: spines, global, properties };
-            dragonfly_plus::build(config, &between, leaves, terminals)
+            let properties = groups::properties(config, global_rate, global_delay);
+            let links = groups::GlobalLinks { groups, routers: spines, global, properties };
+            dragonfly_plus::build(config, &links, leaves, terminals)
         }
         Topology::HyperX { sizes, terminals, links } => hyperx::build(config, sizes, *terminals, links),
         Topology::Explicit { switches, links } => explicit::build(config, switches, links),
