@@ -58,6 +58,7 @@ const EXAMPLES: &[Example] = &[
     simulation("demonstrator-sizes", &[]),
     simulation("dragonfly", &[]),
     example("farm-overlap", &[]),
+    simulation("fat-tree", &[]),
     example("gather", &["trigger.duration=\"200 ms\""]),
     example("hits", &["trigger.events=200"]),
     simulation("jitter", &["trigger.duration=\"250 ms\"", "run.warmup=\"50 ms\""]),

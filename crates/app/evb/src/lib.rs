@@ -5,6 +5,7 @@
 //! | load an experiment file | [`Experiment::load`], which makes a [`Plan`] for each point of its sweep |
 //! | describe an experiment without a file | [`Plan::new`] |
 //! | see what could surprise | [`surprises`], [`largest`], [`MemoryBound`] |
+//! | see the levels of a tree and their oversubscription | [`tree_levels`], [`LevelRates`] |
 //! | simulate | [`simulate`], or [`Simulations`] for many plans |
 //! | run, in threads | [`run_in_threads`], or [`Session`] for several runs |
 //! | run, in processes | [`Session::processes`], [`join`] |
@@ -34,6 +35,7 @@ mod simulated_bench;
 mod simulations;
 mod surprises;
 mod traffic;
+mod tree_levels;
 
 pub use acceptance::Acceptance;
 pub use error::Error;
@@ -44,6 +46,7 @@ pub use evb_experiment::{
     Diagnostics, Experiment, FaultAction, FaultSpec, Keep, Load, NetworkPlan, Other, Place, Plan, ProblemText, RunPlan,
     StageLink, Stages, StoragePlan, TrafficPlan, TriggerPlan, Workload, json_schema,
 };
+pub use evb_fabric::LevelRates;
 pub use evb_filter::{Code, CodeError, JoinError, JoinFilters, Selection, join_builders, serve_library};
 pub use evb_node::{
     BufferFill, Children, Command, Distribution, JoinOptions, Live, MemoryBound, NodeError, NodeMachine, NodeMemory,
@@ -65,6 +68,7 @@ pub use simulated_bench::{BenchNetwork, simulate_suite};
 pub use simulations::{Begin, OpenTrace, Simulations, Take};
 pub use surprises::{in_bytes, largest, surprises};
 pub use traffic::run_traffic;
+pub use tree_levels::tree_levels;
 
 /// Builds the events of a plan with nodes in threads of this process, until the run ends by itself or by a command of
 /// the observer. `()` is an observer that does nothing. `text` is the resolved experiment, which the event files keep.

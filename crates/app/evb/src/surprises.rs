@@ -84,7 +84,9 @@ fn slowest(plan: &Plan) -> Option<(Bandwidth, &'static str)> {
     let disk = builders.filter_map(|node| plan.slow_disk(node)).min();
     let disk = disk.map(|rate| (Bandwidth(rate.0.saturating_mul(kept)), "its slow disk"));
     let nic = &plan.network.config.nic;
-    let port = Bandwidth(plan.network.config.link.rate.0.saturating_mul(nic.ports.into()));
+    let hosts = plan.building.builder_nodes().iter().filter_map(|node| plan.host(node));
+    let slowest = hosts.map(|host| plan.network.config.host_link(host).rate).min()?;
+    let port = Bandwidth(slowest.0.saturating_mul(nic.ports.into()));
     let network = (plan.network.config.preset != "ideal").then_some((port, "its network port"));
     disk.into_iter().chain(network).min_by_key(|(rate, _)| *rate)
 }

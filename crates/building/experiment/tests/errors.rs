@@ -311,6 +311,14 @@ cases! {
     mapper_without_routes_of_hosts: with("[network]\nrouting = { type = \"adaptive\" }\nmapper = {}\n");
     mapper_over_one_way_links: with("[network]\ntopology = { type = \"butterfly\", radix = 4, stages = 2 }\nmapper = {}\n");
     network_impossible: with("[network]\ntopology = { type = \"fat-tree\", radix = 5 }\n");
+    host_link_beyond_the_network: with("[network]\ntopology = { ports = 8 }\nhost_link = [{ first = 6, count = 3, delay = \"1 us\" }]\n");
+    host_link_without_hosts: with("[[network.host_link]]\nrate = \"25 Gbit/s\"\n");
+    hyperx_that_can_wait: with("[network]\ntopology = { type = \"hyperx\", sizes = [4, 4] }\n");
+    hyperx_with_links_of_another: with("[network]\ntopology = { type = \"hyperx\", sizes = [4, 4], links = [1] }\n");
+    fat_tree_of_nothing: with("[network]\ntopology = { type = \"fat-tree\" }\n");
+    fat_tree_described_twice: with("[network]\ntopology = { type = \"fat-tree\", radix = 4, levels = [{ down = 4, up = 2 }, { down = 2 }] }\n");
+    fat_tree_without_a_top: with("[network]\ntopology = { type = \"fat-tree\", levels = [{ down = 4, up = 2 }, { down = 2, up = 2 }] }\n");
+    fat_tree_of_too_many_levels: with("[network]\ntopology = { type = \"fat-tree\", levels = [{ down = 2, up = 1 }, { down = 2, up = 1 }, { down = 2, up = 1 }, { down = 2, up = 1 }, { down = 2 }] }\n");
     bandwidth_without_unit: with("[network]\nlink = { rate = 100 }\n");
     bandwidth_wrong_unit: with("[network]\nlink = { rate = \"100 Gb\" }\n");
     link_with_three_ends: with("[network.topology]\ntype = \"explicit\"\nswitches = [\"a\"]\nlink = [{ ends = [\"a\", \"h0\", \"h1\"] }]\n");

@@ -5,7 +5,7 @@ use evb_core::{Bandwidth, ByteCount, Span};
 use evb_experiment::{Experiment, Placement, Plan};
 use evb_fabric::{
     Arbitration, ChannelRule, Control, Dma, ExplicitLink, Flow, Marking, NetworkConfig, NetworkFaultAction, Rails,
-    Routing, SharedMemory, Spread, Topology, WhenFull,
+    Routing, SharedMemory, Spread, Topology, TreeLevel, WhenFull,
 };
 
 const SHORT: &str = r#"
@@ -176,6 +176,11 @@ fn every_topology_can_be_written() {
     assert_eq!(topology(keys), clos(rate));
     assert_eq!(topology("type = 'composite', edges = 3, ports_per_edge = 4, middles = 5, links = 2"), clos(None));
     assert_eq!(topology("type = 'fat-tree', radix = 4"), Topology::FatTree { radix: 4 });
+    let level = |down, up, links| TreeLevel { down, up, links, rate: None, delay: None };
+    let leaf = TreeLevel { rate, delay: Some(Span(5_000)), ..level(4, 2, 3) };
+    let levels = "{ down = 4, up = 2, links = 3, rate = '1 GB/s', delay = '5 ns' }, { down = 2 }";
+    let tree = Topology::FatTreeLevels { levels: vec![leaf, level(2, 0, 1)] };
+    assert_eq!(topology(&format!("type = 'fat-tree', levels = [{levels}]")), tree);
     let dragonfly = "type = 'dragonfly', groups = 9, routers = 4, terminals = 2, global = 2, global_delay = '100 ns'";
     let expected = Topology::Dragonfly {
         groups: 9,
@@ -189,10 +194,33 @@ fn every_topology_can_be_written() {
     assert_eq!(topology("type = 'butterfly', radix = 2, stages = 3"), Topology::Butterfly { radix: 2, stages: 3 });
     let grid = "type = 'grid', width = 3, height = 4, terminals = 2, links = 5";
     assert_eq!(topology(grid), Topology::Grid { width: 3, height: 4, depth: 1, terminals: 2, links: 5 });
+    let plus = "type = 'dragonfly-plus', groups = 5, leaves = 3, spines = 2, terminals = 4, global = 2, global_rate = '1 GB/s'";
+    let expected = Topology::DragonflyPlus {
+        groups: 5,
+        leaves: 3,
+        spines: 2,
+        terminals: 4,
+        global: 2,
+        global_rate: rate,
+        global_delay: None,
+    };
+    assert_eq!(topology(plus), expected);
+    let hyperx = Topology::HyperX { sizes: vec![3, 4], terminals: 2, links: vec![1, 2] };
+    let channels = "}\nflow = { virtual_channels = 2";
+    assert_eq!(topology(&format!("type = 'hyperx', sizes = [3, 4], terminals = 2, links = [1, 2] {channels}")), hyperx);
+    let line = Topology::HyperX { sizes: vec![3], terminals: 1, links: vec![1] };
+    assert_eq!(topology("type = 'hyperx', sizes = [3]"), line);
     let torus = "type = 'torus', width = 3, height = 4, depth = 5";
     assert_eq!(topology(torus), Topology::Torus { width: 3, height: 4, depth: 5, terminals: 1, links: 1 });
     let tree = "type = 'tree', leaves = 3, ports_per_leaf = 4, trunk = 2, uplink = '1 GB/s'";
     assert_eq!(topology(tree), Topology::Tree { leaves: 3, ports_per_leaf: 4, trunk: 2, uplink: rate });
+}
+
+#[test]
+fn levels_take_the_place_of_the_radix_of_a_preset() {
+    let levels = "topology = { type = 'fat-tree', levels = [{ down = 4, up = 2 }, { down = 4 }] }\n";
+    let config = config(&format!("[network]\npreset = 'infiniband-hdr-fat-tree'\n{levels}"));
+    assert!(matches!(config.topology, Topology::FatTreeLevels { .. }), "{:?}", config.topology);
 }
 
 #[test]

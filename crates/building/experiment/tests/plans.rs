@@ -8,7 +8,7 @@ use evb_experiment::{
     TriggerPlan, Workload,
 };
 use evb_fabric::{
-    Arbitration, Control, Dma, Flow, HostConfig, Jitter, JitterPer, JitterSpread, LinkConfig, NetworkConfig,
+    Arbitration, Control, Dma, Flow, HostConfig, HostLinks, Jitter, JitterPer, JitterSpread, LinkConfig, NetworkConfig,
     NetworkFault, NetworkFaultAction, NicConfig, Rails, Routing, Service, SwitchConfig, Topology, WhenFull,
 };
 use evb_filter::{ChainStep, Code, Rule, Selection, StreamId, UnitsPlan, Width};
@@ -298,6 +298,12 @@ fn full_network() -> NetworkConfig {
             uplink: Some(Bandwidth(200_000_000_000)),
         },
         link: LinkConfig { rate: Bandwidth(40_000_000_000), delay: Span(25_000) },
+        host_links: vec![HostLinks {
+            first: 0,
+            count: 40,
+            rate: Some(Bandwidth(25_000_000_000)),
+            delay: Some(Span(50_000)),
+        }],
         switch: SwitchConfig { delay: Span(300_000), arbitration: Arbitration::Oldest, marking: None, memory: None },
         flow: Flow::StoreAndForward {
             queue: ByteCount(1_000_000),

@@ -2,7 +2,8 @@
 
 use crate::layers;
 use crate::{
-    Endpoint, EndpointId, LinkEnd, LinkId, Marking, Network, NetworkConfig, NetworkError, NetworkLink, Switch, SwitchId,
+    Endpoint, EndpointId, LinkConfig, LinkEnd, LinkId, Marking, Network, NetworkConfig, NetworkError, NetworkLink,
+    Switch, SwitchId,
 };
 use evb_core::{Bandwidth, Span};
 use std::collections::HashMap;
@@ -39,6 +40,27 @@ impl LinkProperties {
     pub(crate) fn new(config: &NetworkConfig, rate: Option<Bandwidth>) -> Self {
         let (rate, delay, marking) = (rate.unwrap_or(config.link.rate), config.link.delay, config.switch.marking);
         Self { rate, delay, marking, dimension: 0, dateline: false }
+    }
+
+    /// The cable of a port of a host.
+    pub(crate) fn of_host(config: &NetworkConfig, endpoint: EndpointId) -> Self {
+        let LinkConfig { rate, delay } = config.host_link(endpoint.0 / u16::from(config.nic.ports));
+        Self { rate, delay, marking: config.switch.marking, dimension: 0, dateline: false }
+    }
+
+    /// The same with another rate, if one is given.
+    pub(crate) fn rated(self, rate: Option<Bandwidth>) -> Self {
+        Self { rate: rate.unwrap_or(self.rate), ..self }
+    }
+
+    /// The same with another delay, if one is given.
+    pub(crate) fn delayed(self, delay: Option<Span>) -> Self {
+        Self { delay: delay.unwrap_or(self.delay), ..self }
+    }
+
+    /// The same with other marks, if some are given.
+    pub(crate) fn marked(self, marking: Option<Marking>) -> Self {
+        Self { marking: marking.or(self.marking), ..self }
     }
 }
 
@@ -118,7 +140,6 @@ impl<'a> NetworkBuilder<'a> {
         switches: &[SwitchId],
         last: Option<&[SwitchId]>,
         per_switch: u16,
-        properties: LinkProperties,
     ) -> Result<(), NetworkError> {
         let (ports, number) = (usize::from(self.config.nic.ports), switches.len());
         if !number.is_multiple_of(ports) {
@@ -133,6 +154,7 @@ impl<'a> NetworkBuilder<'a> {
             for n in 0..usize::from(per_switch) {
                 let host = block * usize::from(per_switch) + n;
                 let endpoint = EndpointId((host * ports + port) as u16);
+                let properties = LinkProperties::of_host(self.config, endpoint);
                 match last {
                     None => self.host(endpoint, switch, properties)?,
                     Some(last) => self.one_way_host(endpoint, switch, last[place], properties)?,

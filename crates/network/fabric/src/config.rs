@@ -4,6 +4,7 @@ use crate::EndpointId;
 use evb_connection::Transport;
 use evb_core::{Bandwidth, ByteCount, Span};
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 
 /// A whole network: its topology and the behaviour of its parts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -15,6 +16,9 @@ pub struct NetworkConfig {
     pub topology: Topology,
     /// The default for every link.
     pub link: LinkConfig,
+    /// Hosts whose cables differ from `link`; no host twice.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub host_links: Vec<HostLinks>,
     /// The behaviour of every switch.
     pub switch: SwitchConfig,
     /// The flow control: the fate of a packet that cannot move.
@@ -62,6 +66,13 @@ pub enum Topology {
     FatTree {
         /// Ports per switch, even.
         radix: u16,
+    },
+    /// A fat tree by its levels, from the hosts upwards: an extended generalised fat tree (XGFT: Öhring, Ibel, Das and Kumar,
+    /// On Generalized Fat Trees, IPPS 1995), with parallel cables a parallel-port one (PGFT: Zahavi, JPDC 72, 2012; [`Spread`]
+    /// has the title). It has as many ports of hosts as the product of `down` over all levels.
+    FatTreeLevels {
+        /// Two to four levels of switches; the first one has the hosts.
+        levels: Vec<TreeLevel>,
     },
     /// A k-ary n-fly: `stages` stages of crossbars with `radix` inputs and outputs; hosts send into the first stage and
     /// receive from the last. Only one route leads from one host to another.
@@ -115,6 +126,37 @@ pub enum Topology {
         /// Delay of the links between groups; that of all links by default.
         global_delay: Option<Span>,
     },
+    /// Groups of leaves and spines: every leaf is joined to all spines of its group, and each group to all others, by links
+    /// between spines (Shpiner, Haramaty, Eliad, Zdornov, Gafni and Zahavi, Dragonfly+: Low Cost Topology for Scaling
+    /// Datacenters, HiPINEB 2017).
+    DragonflyPlus {
+        /// Number of groups.
+        groups: u16,
+        /// Leaves in a group.
+        leaves: u16,
+        /// Spines in a group.
+        spines: u16,
+        /// Ports for hosts on each leaf.
+        terminals: u16,
+        /// Links of each spine to other groups. All groups are joined by the same number of links, as many as there are.
+        global: u16,
+        /// Rate of the links between groups; that of all links by default.
+        global_rate: Option<Bandwidth>,
+        /// Delay of the links between groups; that of all links by default.
+        global_delay: Option<Span>,
+    },
+    /// Switches in up to three dimensions, each joined to all others that differ from it in one coordinate (Ahn, Binkert, Davis,
+    /// McLaren and Schreiber, HyperX: Topology, Routing, and Packaging of Efficient Large-Scale Networks, SC 2009). With equal
+    /// sizes it is a flattened butterfly (Kim, Dally and Abts, ISCA 2007).
+    #[serde(rename = "hyperx")]
+    HyperX {
+        /// Switches along each dimension.
+        sizes: Vec<u16>,
+        /// Ports for hosts on each switch.
+        terminals: u16,
+        /// Parallel links between two neighbours, for each dimension.
+        links: Vec<u16>,
+    },
     /// A root switch and leaves below it, each joined to the root by a trunk.
     Tree {
         /// Number of leaf switches.
@@ -133,6 +175,21 @@ pub enum Topology {
         /// Links. An end is the name of a switch, or `h0`, `h1`, ... for the ports of hosts, in order.
         links: Vec<ExplicitLink>,
     },
+}
+
+/// The switches of one level of a fat tree, all alike, and the cables to the level above.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TreeLevel {
+    /// Switches of the level below that each switch is joined to; ports of hosts at the first level.
+    pub down: u16,
+    /// Switches of the level above that each switch is joined to; 0 at the highest level.
+    pub up: u16,
+    /// Parallel cables to each of these; 1 at the highest level.
+    pub links: u16,
+    /// Rate of these cables; that of all links by default.
+    pub rate: Option<Bandwidth>,
+    /// Delay of these cables; that of all links by default.
+    pub delay: Option<Span>,
 }
 
 /// The layers of a grid in a plane.
@@ -168,6 +225,19 @@ pub struct LinkConfig {
     pub rate: Bandwidth,
     /// Time from the end of sending a byte to its arrival: cable and transceivers.
     pub delay: Span,
+}
+
+/// The cables of some hosts, where they differ from the other links: from every port of a host to its switch, and back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostLinks {
+    /// The first host.
+    pub first: u16,
+    /// Number of hosts, at least 1.
+    pub count: u16,
+    /// Rate of each cable; that of all links by default.
+    pub rate: Option<Bandwidth>,
+    /// Delay of each cable; that of all links by default.
+    pub delay: Option<Span>,
 }
 
 /// A switch.
@@ -272,8 +342,8 @@ pub enum Flow {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ChannelRule {
-    /// [`Dateline`](Self::Dateline) in a torus, [`Hop`](Self::Hop) in a dragonfly or a listed network, and
-    /// [`Destination`](Self::Destination) in the others, which have no rings to break.
+    /// [`Dateline`](Self::Dateline) in a torus, [`Hop`](Self::Hop) in a dragonfly, a dragonfly+, a HyperX or a listed network,
+    /// and [`Destination`](Self::Destination) in the others, which have no rings to break.
     #[default]
     Topology,
     /// The first channel in each dimension, and the next one from the link on that closes a ring.
@@ -334,7 +404,8 @@ pub enum Routing {
     /// The minimal route of a dragonfly, or that over another group if the queue of its first link times its hops is shorter
     /// (UGAL-L: Singh, Load-Balanced Routing in Interconnection Networks, Stanford 2005).
     Ugal,
-    /// Along the rows first, then along the columns, then through the layers; for grid and torus.
+    /// Along the rows first, then along the columns, then through the layers; for grid, torus and HyperX, where each of
+    /// these ways is one hop.
     DimensionOrder {
         /// The distribution of pairs over parallel links.
         spread: Spread,
@@ -342,7 +413,7 @@ pub enum Routing {
         #[serde(default, skip_serializing_if = "is_default")]
         ties: Ties,
     },
-    /// Dimension order over any free one of parallel links; for grid and torus.
+    /// Dimension order over any free one of parallel links; for grid, torus and HyperX.
     AdaptiveDimensionOrder,
     /// Along a tree of links only, as with learning bridges; parallel links count as one trunk.
     SpanningTree,
@@ -589,6 +660,7 @@ impl NetworkConfig {
             preset: String::new(),
             topology,
             link: LinkConfig { rate, delay: Span::ZERO },
+            host_links: Vec::new(),
             switch: SwitchConfig {
                 delay: Span::ZERO,
                 arbitration: Arbitration::RoundRobin,
@@ -617,6 +689,15 @@ impl NetworkConfig {
         }
     }
 
+    /// The cable of a host, unless a listed link says otherwise.
+    pub fn host_link(&self, host: u16) -> LinkConfig {
+        let own = self.host_links.iter().find(|links| links.hosts().contains(&u32::from(host)));
+        LinkConfig {
+            rate: own.and_then(|own| own.rate).unwrap_or(self.link.rate),
+            delay: own.and_then(|own| own.delay).unwrap_or(self.link.delay),
+        }
+    }
+
     /// The name of a port of a host: `h3`, or `h3.1` where hosts have several ports.
     pub fn endpoint_name(&self, endpoint: EndpointId) -> String {
         let ports = u16::from(self.nic.ports);
@@ -633,6 +714,13 @@ const fn usual_queue() -> u16 {
 
 const fn is_usual_queue(queue: &u16) -> bool {
     *queue == NicConfig::QUEUE
+}
+
+impl HostLinks {
+    /// The numbers of the hosts.
+    pub fn hosts(&self) -> Range<u32> {
+        u32::from(self.first)..u32::from(self.first) + u32::from(self.count)
+    }
 }
 
 impl NicConfig {
@@ -662,7 +750,13 @@ impl NetworkConfig {
         match (&self.flow, &self.topology) {
             (Flow::CutThrough { channel, .. }, _) if *channel != ChannelRule::Topology => *channel,
             (_, Topology::Torus { .. }) => ChannelRule::Dateline,
-            (_, Topology::Dragonfly { .. } | Topology::Explicit { .. }) => ChannelRule::Hop,
+            (
+                _,
+                Topology::Dragonfly { .. }
+                | Topology::DragonflyPlus { .. }
+                | Topology::HyperX { .. }
+                | Topology::Explicit { .. },
+            ) => ChannelRule::Hop,
             _ => ChannelRule::Destination,
         }
     }
@@ -674,13 +768,20 @@ impl Topology {
         match self {
             Self::Crossbar { .. } => "crossbar",
             Self::Clos { .. } => "clos",
-            Self::FatTree { .. } => "fat-tree",
+            Self::FatTree { .. } | Self::FatTreeLevels { .. } => "fat-tree",
             Self::Butterfly { .. } => "butterfly",
             Self::Grid { .. } => "grid",
             Self::Torus { .. } => "torus",
             Self::Dragonfly { .. } => "dragonfly",
+            Self::DragonflyPlus { .. } => "dragonfly-plus",
+            Self::HyperX { .. } => "hyperx",
             Self::Tree { .. } => "tree",
             Self::Explicit { .. } => "explicit",
         }
+    }
+
+    /// True if the switches are in levels, each linked to those below and above it.
+    pub fn is_tree(&self) -> bool {
+        matches!(self, Self::Clos { .. } | Self::FatTree { .. } | Self::FatTreeLevels { .. } | Self::Tree { .. })
     }
 }

@@ -136,11 +136,21 @@ enum RoutingRule {
     DimensionOrder {
         /// Switches along each dimension.
         sizes: [u16; 3],
-        closed: bool,
-        ties: Ties,
+        line: Line,
     },
     /// Between a switch and its parent in a tree only.
     Tree(Vec<Option<SwitchId>>),
+}
+
+/// The links along a line of switches of one dimension.
+#[derive(Clone, Copy)]
+enum Line {
+    /// Between neighbours.
+    Open,
+    /// Between neighbours, and from the last to the first; with the direction where both ways round are equal.
+    Ring(Ties),
+    /// Between any two.
+    Full,
 }
 
 impl RoutingRule {
@@ -150,12 +160,17 @@ impl RoutingRule {
                 routing @ (Routing::DimensionOrder { .. } | Routing::AdaptiveDimensionOrder),
                 &(Topology::Grid { width, height, depth, .. } | Topology::Torus { width, height, depth, .. }),
             ) => {
-                let closed = matches!(network.config.topology, Topology::Torus { .. });
                 let ties = match routing {
                     Routing::DimensionOrder { ties, .. } => ties,
                     _ => Ties::Alternate,
                 };
-                Self::DimensionOrder { sizes: [width, height, depth], closed, ties }
+                let is_torus = matches!(network.config.topology, Topology::Torus { .. });
+                let line = if is_torus { Line::Ring(ties) } else { Line::Open };
+                Self::DimensionOrder { sizes: [width, height, depth], line }
+            }
+            (Routing::DimensionOrder { .. } | Routing::AdaptiveDimensionOrder, Topology::HyperX { sizes, .. }) => {
+                let size = |dimension: usize| sizes.get(dimension).copied().unwrap_or(1);
+                Self::DimensionOrder { sizes: [0, 1, 2].map(size), line: Line::Full }
             }
             (Routing::SpanningTree | Routing::Learning { .. }, topology) => {
                 Self::Tree(spanning_tree(outputs, root(network, topology)))
@@ -167,10 +182,10 @@ impl RoutingRule {
     fn allows(&self, from: SwitchId, to: SwitchId, destination: SwitchId) -> bool {
         match self {
             Self::All => true,
-            &Self::DimensionOrder { sizes, closed, ties } => {
+            &Self::DimensionOrder { sizes, line } => {
                 let (mut next, goal) = (coordinates(from, sizes), coordinates(destination, sizes));
                 if let Some(dimension) = (0..sizes.len()).find(|&dimension| next[dimension] != goal[dimension]) {
-                    next[dimension] = step(next[dimension], goal[dimension], sizes[dimension], closed, ties);
+                    next[dimension] = step(next[dimension], goal[dimension], sizes[dimension], line);
                 }
                 coordinates(to, sizes) == next
             }
@@ -179,21 +194,21 @@ impl RoutingRule {
     }
 }
 
-/// The column, row and layer of a switch of a grid.
+/// The column, row and layer of a switch of a grid, or its coordinates in a HyperX.
 fn coordinates(switch: SwitchId, [width, height, _]: [u16; 3]) -> [u16; 3] {
     let row = switch.0 / width;
     [switch.0 % width, row % height, row / height]
 }
 
-/// The neighbour of `from` on the shorter way to `to` along a line or a ring; `ties` decides where both ways round are
-/// equal.
-fn step(from: u16, to: u16, length: u16, closed: bool, ties: Ties) -> u16 {
+/// The next place after `from` on the shorter way to another place of a line.
+fn step(from: u16, to: u16, length: u16, line: Line) -> u16 {
     let [here, goal, all] = [from, to, length].map(u32::from);
     let ahead = (goal + all - here) % all;
-    let up = match (closed, (ahead * 2).cmp(&all)) {
-        (false, _) => goal > here,
-        (true, Ordering::Equal) => ties == Ties::Upward || here % 2 == 0,
-        (true, order) => order.is_lt(),
+    let up = match (line, (ahead * 2).cmp(&all)) {
+        (Line::Full, _) => return to,
+        (Line::Open, _) => goal > here,
+        (Line::Ring(ties), Ordering::Equal) => ties == Ties::Upward || here % 2 == 0,
+        (Line::Ring(_), order) => order.is_lt(),
     };
     let next = match (from == to, up) {
         (true, _) => here,

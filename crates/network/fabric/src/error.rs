@@ -27,6 +27,18 @@ pub enum NetworkError {
         /// The radix.
         radix: u16,
     },
+    /// A fat tree has too few or too many levels.
+    #[error("a fat tree with {levels} {}", if *levels == 1 { "level" } else { "levels" })]
+    TreeLevels {
+        /// Number of levels.
+        levels: usize,
+    },
+    /// The highest level of a fat tree has cables to a level above it.
+    #[error("the highest level of a fat tree has `{key}`, which is about the level above")]
+    AboveTheTop {
+        /// The key.
+        key: &'static str,
+    },
     /// The ports of the hosts cannot be divided evenly among the switches.
     #[error("{number} {what} cannot be shared by hosts with {ports} ports each")]
     NotDivisible {
@@ -44,6 +56,22 @@ pub enum NetworkError {
         links: u32,
         /// Number of groups.
         groups: u16,
+    },
+    /// Switches in no dimension, or in too many.
+    #[error("switches in {number} dimensions, where 1 to {most} are possible")]
+    Dimensions {
+        /// Number of dimensions.
+        number: usize,
+        /// The limit.
+        most: usize,
+    },
+    /// The numbers of parallel links do not belong to the dimensions.
+    #[error("{links} numbers of links for {dimensions} dimensions")]
+    LinksOfDimensions {
+        /// Numbers of links.
+        links: usize,
+        /// Number of dimensions.
+        dimensions: usize,
     },
     /// Packets could wait for each other in a ring.
     #[error("{routes} can wait for each other in a ring: {least} virtual channels by hop rule that out")]
@@ -115,6 +143,26 @@ pub enum NetworkError {
         /// The name of the port.
         name: String,
     },
+    /// Two entries are about the links of one host.
+    #[error("the link of host {host} is described twice")]
+    HostLinkTwice {
+        /// The host.
+        host: u32,
+    },
+    /// The link of a host is described without a value of its own.
+    #[error("the link of host {host} has neither a rate nor a delay of its own")]
+    UsualHostLink {
+        /// The first host of the entry.
+        host: u16,
+    },
+    /// The link of a host is described that there is not.
+    #[error("there is no host {host} for a link of its own: the network has {hosts} hosts")]
+    NoSuchHost {
+        /// The last host of the entry.
+        host: u32,
+        /// Number of hosts.
+        hosts: usize,
+    },
     /// No links lead from one part of the network to another.
     #[error("{from} and {to} are not connected")]
     NotConnected {
@@ -184,12 +232,17 @@ impl NetworkError {
             Self::Zero { what } => format!("give {what} a value above zero"),
             Self::TooMany { most, .. } => format!("make it {most} or fewer"),
             Self::OddRadix { radix } => format!("use an even radix, such as {}", u32::from(*radix) + 1),
+            Self::TreeLevels { .. } => "list two to four levels, that of the hosts first; one switch is a crossbar".to_owned(),
+            Self::AboveTheTop { key } => format!("remove `{key}` from the last level, or add the level above"),
             Self::NotDivisible { what, ports, .. } => format!("make the number of {what} a multiple of {ports}, or change nic.ports"),
-            Self::TooFewGlobalLinks { .. } => "increase topology.routers or topology.global, or use fewer groups".to_owned(),
-            Self::RoutesCanWait { least, .. } => {
+            Self::TooFewGlobalLinks { .. } => "increase topology.global or the switches of a group that have such links, or use fewer groups".to_owned(),
+            Self::Dimensions { most, .. } => format!("list 1 to {most} sizes"),
+            Self::LinksOfDimensions { dimensions, .. } => format!("list {dimensions} numbers in topology.links, or remove it"),
+            Self::RoutesCanWait { routes, least } => {
+                let order = if routes.contains("dimensions") { ", or routing.type = \"dimension-order\"" } else { "" };
                 format!(
                     "use flow.type = \"cut-through\" with virtual_channels = {least} and channel = \"hop\", or a \
-                     store-and-forward flow with full = \"drop\""
+                     store-and-forward flow with full = \"drop\"{order}"
                 )
             }
             Self::NeedsQueues { key } => format!("use flow.type = \"store-and-forward\", or remove {key}"),
@@ -206,9 +259,12 @@ impl NetworkError {
             Self::BadLink { .. } => "join a host port and a switch, or two different switches".to_owned(),
             Self::HostPortTwice { .. } => "join each host port to one switch with one link; for more links per host use nic.ports".to_owned(),
             Self::HostPortMissing { name } => format!("add a link for {name}, or number the host ports without a gap: h0, h1, ..."),
+            Self::HostLinkTwice { .. } => "let the entries of network.host_link be about different hosts".to_owned(),
+            Self::UsualHostLink { .. } => "give it a `rate` or a `delay`, or remove the entry".to_owned(),
+            Self::NoSuchHost { .. } => "hosts are counted from 0: lower `first` or `count`, or use a larger network.topology".to_owned(),
             Self::NotConnected { from, to } => format!("add a link between the part with {from} and the part with {to}"),
             Self::NoRoute { .. } => "add links, or use a routing that avoids the missing ones, such as adaptive".to_owned(),
-            Self::UnsuitableRouting { routing: "dimension-order", .. } => "use a grid or a torus, or another routing".to_owned(),
+            Self::UnsuitableRouting { routing: "dimension-order", .. } => "use a grid, a torus or a hyperx, or another routing".to_owned(),
             Self::IslipNeedsInputBuffers => "use flow.type = \"cut-through\", or another arbitration".to_owned(),
             Self::BridgesStorePackets => "use flow.type = \"store-and-forward\", or routing.type = \"spanning-tree\"".to_owned(),
             Self::UnsuitableRouting { .. } => "use another routing, such as fixed".to_owned(),

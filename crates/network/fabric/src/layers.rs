@@ -48,7 +48,7 @@ fn stride(network: &mut Network) {
 }
 
 /// The layer of each switch, breadth first from the switches with hosts.
-fn layers(network: &Network) -> Vec<u16> {
+pub(crate) fn layers(network: &Network) -> Vec<u16> {
     let mut layers = vec![None; network.switches.len()];
     let mut open: VecDeque<_> = endpoints(network)
         .into_iter()

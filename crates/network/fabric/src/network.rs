@@ -7,7 +7,7 @@ use evb_core::{Bandwidth, Span};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SwitchId(pub u16);
 
-/// The dimension of the links between the groups of a dragonfly.
+/// The dimension of the links between the groups of a dragonfly or a dragonfly+.
 pub(crate) const GLOBAL: u8 = 1;
 
 /// One direction of a link, by its index in [`Network::links`].
@@ -44,13 +44,15 @@ pub struct NetworkLink {
     pub marking: Option<Marking>,
     /// The link in the other direction of the same cable; `None` for a one-way link.
     pub reverse: Option<LinkId>,
-    /// The dimension of a grid or torus that the link runs along; 0 in other topologies.
+    /// The dimension of a grid, torus or HyperX that the link runs along; 1 between groups, and 0 in other
+    /// topologies.
     pub dimension: u8,
     /// True if a packet changes to the next virtual channel on this link, which closes a ring.
     pub dateline: bool,
     /// Divisor of a port's position for the choice between links like this one ([`Spread`](crate::Spread)): the number
     /// of routes that lead up from a switch with hosts to the lower end of the link, and 1 between switches of one
-    /// layer.
+    /// layer. In a fat tree by levels, parallel cables count as one route, and a link down has the number of routes that
+    /// lead up to its upper end: the cables of a switch go to its neighbours in turn there.
     pub stride: u32,
 }
 
@@ -109,7 +111,7 @@ impl Network {
     pub fn build(config: &NetworkConfig) -> Result<Self, NetworkError> {
         settings::check(config)?;
         let network = topology::build(config)?;
-        settings::check_links(&network)?;
+        settings::check_network(&network)?;
         Ok(network)
     }
 

@@ -1,8 +1,8 @@
 //! Checks of the settings of a network, each by itself and together.
 
 use crate::{
-    Arbitration, ChannelRule, Control, Flow, LinkEnd, Marking, Network, NetworkConfig, NetworkError, NetworkLink,
-    NicConfig, Routing, Topology, WhenFull,
+    Arbitration, ChannelRule, Control, Flow, HostLinks, LinkEnd, Marking, Network, NetworkConfig, NetworkError,
+    NetworkLink, NicConfig, Routing, Topology, WhenFull,
 };
 use evb_connection::Transport;
 use evb_core::{Bandwidth, ByteCount, Span};
@@ -19,10 +19,16 @@ const ROUNDING: u128 = 1000;
 /// Checks that need no network.
 pub(crate) fn check(config: &NetworkConfig) -> Result<(), NetworkError> {
     above_zero("link.rate", config.link.rate.0)?;
+    check_host_links(&config.host_links)?;
     if let Topology::Clos { uplink: Some(rate), .. } | Topology::Tree { uplink: Some(rate), .. } = &config.topology {
         above_zero("topology.uplink", rate.0)?;
     }
-    if let Topology::Dragonfly { global_rate: Some(rate), .. } = &config.topology {
+    if let Topology::FatTreeLevels { levels } = &config.topology {
+        levels.iter().filter_map(|level| level.rate).try_for_each(|rate| above_zero("topology.levels.rate", rate.0))?;
+    }
+    if let Topology::Dragonfly { global_rate: Some(rate), .. }
+    | Topology::DragonflyPlus { global_rate: Some(rate), .. } = &config.topology
+    {
         above_zero("topology.global_rate", rate.0)?;
     }
     if let Topology::Explicit { links, .. } = &config.topology {
@@ -38,8 +44,14 @@ pub(crate) fn check(config: &NetworkConfig) -> Result<(), NetworkError> {
     check_routing(config)
 }
 
-/// Checks that depend on the rates and delays of single links.
-pub(crate) fn check_links(network: &Network) -> Result<(), NetworkError> {
+/// Checks of what the whole network has: the routes that its channels allow, its number of hosts, the rates and delays of
+/// single links.
+pub(crate) fn check_network(network: &Network) -> Result<(), NetworkError> {
+    check_channels(&network.config)?;
+    let beyond = network.config.host_links.iter().find(|links| links.hosts().end as usize > network.hosts());
+    if let Some(links) = beyond {
+        return Err(NetworkError::NoSuchHost { host: links.hosts().end - 1, hosts: network.hosts() });
+    }
     let Flow::Wormhole { slack, reaction } = network.config.flow else {
         return Ok(());
     };
@@ -50,6 +62,23 @@ pub(crate) fn check_links(network: &Network) -> Result<(), NetworkError> {
         }
     }
     Ok(())
+}
+
+/// No host may have two cables.
+fn check_host_links(links: &[HostLinks]) -> Result<(), NetworkError> {
+    for own in links {
+        above_zero("host_link.count", own.count.into())?;
+        own.rate.map_or(Ok(()), |rate| above_zero("host_link.rate", rate.0))?;
+        if own.rate.is_none() && own.delay.is_none() {
+            return Err(NetworkError::UsualHostLink { host: own.first });
+        }
+    }
+    let mut hosts: Vec<_> = links.iter().map(HostLinks::hosts).collect();
+    hosts.sort_by_key(|hosts| hosts.start);
+    match hosts.windows(2).find(|pair| pair[1].start < pair[0].end) {
+        Some(pair) => Err(NetworkError::HostLinkTwice { host: pair[1].start }),
+        None => Ok(()),
+    }
 }
 
 fn check_nic(nic: &NicConfig) -> Result<(), NetworkError> {
@@ -133,7 +162,7 @@ fn check_routing(config: &NetworkConfig) -> Result<(), NetworkError> {
     let unsuitable = match (config.routing, topology) {
         (
             Routing::DimensionOrder { .. } | Routing::AdaptiveDimensionOrder,
-            Topology::Grid { .. } | Topology::Torus { .. },
+            Topology::Grid { .. } | Topology::Torus { .. } | Topology::HyperX { .. },
         ) => None,
         (Routing::Valiant | Routing::Ugal, Topology::Dragonfly { .. }) => None,
         (Routing::Valiant, _) => Some("valiant"),
@@ -150,23 +179,29 @@ fn check_routing(config: &NetworkConfig) -> Result<(), NetworkError> {
     if let Some(routing) = unsuitable {
         return Err(NetworkError::UnsuitableRouting { routing, topology: topology.kind() });
     }
-    check_channels(config)
+    Ok(())
 }
 
-/// Checks that virtual channels have a meaning, and that the routes of a dragonfly cannot wait for each other in a ring. Minimal ones have three links between switches at
-/// most, those over another group five.
+/// Checks that virtual channels have a meaning, and that the routes of a dragonfly or a HyperX cannot wait for each other in a
+/// ring. Minimal routes of a dragonfly have three links between switches at most, those over another group five; those of a
+/// HyperX have one in each dimension. In a fixed order of dimensions, or on a tree, nothing can wait in a ring.
 fn check_channels(config: &NetworkConfig) -> Result<(), NetworkError> {
     let has_rings = matches!(config.topology, Topology::Torus { .. });
     if config.channel_rule() == ChannelRule::Dateline && !has_rings {
         return Err(NetworkError::NoDatelines { topology: config.topology.kind() });
     }
     let (routes, least) = match (&config.topology, config.routing) {
+        (_, Routing::SpanningTree | Routing::Learning { .. }) => return Ok(()),
+        (_, Routing::DimensionOrder { .. } | Routing::AdaptiveDimensionOrder) => return Ok(()),
         (Topology::Dragonfly { .. }, Routing::Valiant | Routing::Ugal) => ("routes over another group", 5),
-        (Topology::Dragonfly { .. }, Routing::SpanningTree | Routing::Learning { .. }) => return Ok(()),
         (Topology::Dragonfly { .. }, _) => ("minimal routes of a dragonfly", 3),
+        (Topology::HyperX { sizes, .. }, _) => {
+            ("routes of a hyperx in any order of dimensions", sizes.iter().filter(|&&size| size > 1).count() as u8)
+        }
         _ => return Ok(()),
     };
     let is_safe = match config.flow {
+        _ if least < 2 => true,
         Flow::CutThrough { virtual_channels, .. } => {
             virtual_channels >= least && config.channel_rule() == ChannelRule::Hop
         }

@@ -102,7 +102,9 @@ impl Arriving {
 fn slot(plan: &Plan, sender: NodeId) -> f64 {
     let Workload::Traffic(traffic) = &plan.workload else { return 0.0 };
     let unit = sender.0.saturating_sub(traffic.config.senders.first.0);
-    mean_size(plan, unit) / plan.network.config.link.rate.as_bytes_per_second()
+    let config = &plan.network.config;
+    let rate = plan.host(sender).map_or(config.link.rate, |host| config.host_link(host).rate);
+    mean_size(plan, unit) / rate.as_bytes_per_second()
 }
 
 /// The mean size of the messages or fragments of a unit, in bytes.

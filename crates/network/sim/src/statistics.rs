@@ -4,9 +4,9 @@ mod faults;
 mod result;
 
 use crate::{message::Body, net::LinkCounts, node::Output, packet::Packet};
-use evb_core::{NodeId, Time};
+use evb_core::{Bandwidth, NodeId, Time};
 use evb_experiment::{Plan, Workload};
-use evb_fabric::{Flow, Network};
+use evb_fabric::{EndpointId, Flow, Network};
 use evb_patterns::{Pattern, TrafficConfig, TrafficEvent, TrafficMessage};
 use evb_protocol::{ManagerEvent, Message as ProtocolMessage};
 use evb_record::steady::{RATES, Series};
@@ -439,17 +439,32 @@ impl Statistics {
 }
 
 /// Time in picoseconds that the filled part of a packet and the packet's header take on the link to the destination, or in an
-/// interface if that is slower; under wormhole flow on the slowest link of the route.
+/// interface if that is slower; under wormhole flow on the slowest link of the route. A destination counts by its full
+/// performance, in units of [`usual_performance`].
 fn time_on_wire(packet: &Packet, network: &Network, filled: u32) -> u64 {
     let nic = &network.config.nic;
     let bytes = (u64::from(filled) + nic.header.0).min(packet.wire.into());
-    match network.config.flow {
+    let time = match network.config.flow {
         Flow::Wormhole { .. } => packet.pace.0 * bytes,
         _ => {
             let in_interface = nic.rate.map_or(0, |rate| rate.time_for(packet.wire.into()).0);
             packet.pace.0.max(in_interface) * bytes / u64::from(packet.wire.max(1))
         }
-    }
+    };
+    let (full, usual) = (full_performance(network, packet.to), usual_performance(network));
+    if full == usual { time } else { (u128::from(time) * u128::from(full.0) / u128::from(usual.0)) as u64 }
+}
+
+/// The rate at which a port of a host can receive: that of its link, or of its interface if that is slower.
+pub(crate) fn full_performance(network: &Network, port: EndpointId) -> Bandwidth {
+    let rate = network.link(network.endpoint(port).down).rate;
+    network.config.nic.rate.map_or(rate, |interface| interface.min(rate))
+}
+
+/// The same of a port with a link like all others.
+pub(crate) fn usual_performance(network: &Network) -> Bandwidth {
+    let rate = network.config.link.rate;
+    network.config.nic.rate.map_or(rate, |interface| interface.min(rate))
 }
 
 impl RateUnit {

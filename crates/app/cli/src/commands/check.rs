@@ -1,8 +1,8 @@
-//! `evb check`: the experiment resolved, the memory that it may need, and what could surprise.
+//! `evb check`: the experiment resolved, the levels of its network, the memory that it may need, and what could surprise.
 
 use crate::{ExperimentArgs, failure::Failure};
 use clap::Args;
-use evb::{MemoryBound, NodeMemory, Plan, StageLink, in_bytes, largest, surprises};
+use evb::{LevelRates, MemoryBound, NodeMemory, Plan, StageLink, in_bytes, largest, surprises, tree_levels};
 use evb_record::Outcome;
 
 #[derive(Args)]
@@ -14,11 +14,31 @@ pub(crate) struct CheckArgs {
 pub(crate) fn run(args: &CheckArgs) -> Result<Outcome, Failure> {
     let experiment = args.experiment.load()?;
     print!("{}", experiment.resolved());
+    if let Some(plan) = experiment.plans().first() {
+        print!("{}", levels_table(&tree_levels(plan)));
+    }
     if let Some((plan, bound)) = largest(experiment.plans()) {
         print!("{}", memory_table(plan, &bound));
     }
     surprises(experiment.plans()).iter().for_each(|note| eprintln!("evb: {note}"));
     Ok(Outcome::Good)
+}
+
+/// The levels of a tree, as a comment; of a sweep those of its first point.
+fn levels_table(levels: &[LevelRates]) -> String {
+    if levels.is_empty() {
+        return String::new();
+    }
+    let mut table = "\n# Levels of the network, that of the hosts first:\n#\n".to_owned();
+    table += "#   switches              rate down         rate up    oversubscription\n";
+    for level in levels {
+        let switches = format!("{} x {}", level.switches, level.name);
+        let above = level.oversubscription().map_or_else(String::new, |ratio| {
+            format!(" {:>15} {:>19}", level.up.to_string(), format!("{} : 1", (ratio * 100.0).round() / 100.0))
+        });
+        table += &format!("#   {switches:<15} {:>15}{above}\n", level.down.to_string());
+    }
+    table
 }
 
 /// The memory of each kind of node, as a comment: what is printed stays an experiment file.
@@ -35,4 +55,28 @@ fn memory_table(plan: &Plan, bound: &MemoryBound) -> String {
     line("readout unit", config.readout_units, bound.readout_unit);
     line("builder unit", config.builder_units, bound.builder_unit);
     table + &format!("#   all nodes together {:>32}\n", in_bytes(bound.total()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use evb::Bandwidth;
+
+    #[test]
+    fn levels_have_their_rates_and_oversubscription() {
+        let level = |name: &str, switches, down, up| LevelRates {
+            name: name.into(),
+            switches,
+            down: Bandwidth(down),
+            up: Bandwidth(up),
+        };
+        let table = levels_table(&[
+            level("leaf", 8, 12_800_000_000_000, 4_800_000_000_000),
+            level("spine", 2, 4_800_000_000_000, 0),
+        ]);
+        let rows: Vec<Vec<_>> = table.lines().skip(4).map(|line| line.split_whitespace().collect()).collect();
+        let leaf = ["#", "8", "x", "leaf", "12.8", "Tbit/s", "4.8", "Tbit/s", "2.67", ":", "1"];
+        assert_eq!(rows, [&leaf[..], &["#", "2", "x", "spine", "4.8", "Tbit/s"]]);
+        assert_eq!(levels_table(&[]), "");
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::shaping;
 use crate::{choice::*, limits::*, plan::NetworkPlan, schema::*, view::View};
-use evb_fabric::{Arbitration, HostConfig, LinkConfig, NetworkConfig, SwitchConfig};
+use evb_fabric::{Arbitration, HostConfig, HostLinks, LinkConfig, NetworkConfig, SwitchConfig};
 use preset_keys::{DEFAULT_NETWORK, of_preset};
 
 mod control;
@@ -20,6 +20,9 @@ pub(crate) mod rules;
 mod topology;
 mod transport;
 
+/// Most tables of hosts whose links differ.
+const MAX_HOST_LINKS: usize = 256;
+
 pub(super) const DOC: &str = "The network that `evb simulate` runs on. Every key that is not in the file has the value of the preset. A table with another `type` than the preset's takes \
 nothing from it, so that its keys must be given. Where the preset has no value, the default of the table below applies.";
 
@@ -32,6 +35,11 @@ pub(super) const NETWORK: &[Key] = &[
     ),
     of_preset("topology", KeyKind::Choice(&topology::TOPOLOGY), "switches and links"),
     of_preset("link", KeyKind::Section(LINK), "every link without separate values"),
+    optional(
+        "host_link",
+        KeyKind::List { item: &KeyKind::Section(HOST_LINK), most: MAX_HOST_LINKS },
+        "one table `[[network.host_link]]` for hosts in a row whose links differ from `network.link`",
+    ),
     of_preset("switch", KeyKind::Section(SWITCH), "every switch"),
     of_preset("flow", KeyKind::Choice(&flow::FLOW), "the flow control: the fate of a packet that cannot move"),
     of_preset("routing", KeyKind::Choice(&routing::ROUTING), "routing of packets"),
@@ -69,6 +77,13 @@ pub(super) const NETWORK: &[Key] = &[
 const LINK: &[Key] = &[
     of_preset("rate", bandwidth(), "data rate of each direction"),
     of_preset("delay", delay(), "time from the end of sending a byte to its arrival: cable and transceivers"),
+];
+
+const HOST_LINK: &[Key] = &[
+    required("first", integer(0, MAX_COUNT), "the first of the hosts, counted from 0"),
+    key("count", integer(1, MAX_COUNT), KeyDefault::Integer(1), "number of these hosts"),
+    optional("rate", bandwidth(), "data rate of each direction of their links; that of `network.link` by default"),
+    optional("delay", delay(), "delay of their links; that of `network.link` by default"),
 ];
 
 const SWITCH: &[Key] = &[
@@ -124,12 +139,22 @@ pub(crate) fn plan(view: View<'_>) -> NetworkPlan {
     }
 }
 
+fn host_links(view: View<'_>) -> HostLinks {
+    HostLinks {
+        first: view.integer("first"),
+        count: view.integer("count"),
+        rate: view.maybe_quantity("rate"),
+        delay: view.maybe_quantity("delay"),
+    }
+}
+
 /// Makes the description of the network.
 fn config(network: View<'_>) -> NetworkConfig {
     NetworkConfig {
         preset: network.text("preset").to_owned(),
         topology: topology::TOPOLOGY.make(network.below("topology")),
         link: LinkConfig { rate: network.quantity("link.rate"), delay: network.quantity("link.delay") },
+        host_links: network.list("host_link").iter().map(|node| host_links(View(node))).collect(),
         switch: SwitchConfig {
             delay: network.quantity("switch.delay"),
             arbitration: ARBITRATION.at(network, "switch.arbitration"),

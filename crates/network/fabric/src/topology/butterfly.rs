@@ -14,7 +14,7 @@ pub(super) fn build(config: &NetworkConfig, radix: u16, stages: u16) -> Result<N
     let mut builder = NetworkBuilder::new(config, &size)?;
     let switches: Vec<_> = (0..stages).map(|stage| builder.switches(&format!("stage{stage}_"), per_stage)).collect();
     let properties = LinkProperties::new(config, None);
-    builder.hosts(&switches[0], Some(&switches[usize::from(stages) - 1]), radix, properties)?;
+    builder.hosts(&switches[0], Some(&switches[usize::from(stages) - 1]), radix)?;
     for (stage, pair) in switches.windows(2).enumerate() {
         // The switches of a stage are numbered by all digits of an address but one. Stage n chooses digit n, from the
         // front, so that the switch's own digit n, the one that its hosts brought, is replaced by the output's number.

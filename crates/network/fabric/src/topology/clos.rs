@@ -37,7 +37,7 @@ pub(super) fn build(
     )?;
     let leaves = builder.switches("leaf", leaves);
     let spines = if is_tree { vec![builder.switch("root".to_owned())] } else { builder.switches("spine", spines) };
-    builder.hosts(&leaves, None, layers.ports_per_leaf, LinkProperties::new(config, None))?;
+    builder.hosts(&leaves, None, layers.ports_per_leaf)?;
     for &leaf in &leaves {
         for &spine in &spines {
             builder.cables(leaf, spine, layers.links, LinkProperties::new(config, uplink));

@@ -13,7 +13,8 @@ pub(super) fn build(config: &NetworkConfig, ports: u16) -> Result<Network, Netwo
         NetworkBuilder::new(config, &TopologySize { endpoints: u64::from(ports), switches: 1, links: 0 })?;
     let switch = builder.switch("switch0".to_owned());
     for port in 0..ports {
-        builder.host(EndpointId(port), switch, LinkProperties::new(config, None))?;
+        let endpoint = EndpointId(port);
+        builder.host(endpoint, switch, LinkProperties::of_host(config, endpoint))?;
     }
     builder.finish()
 }

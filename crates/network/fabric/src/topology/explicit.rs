@@ -56,17 +56,15 @@ fn add_link(
     link: &ExplicitLink,
 ) -> Result<(), NetworkError> {
     above_zero(&[("the count of a link", link.count)])?;
-    let default = LinkProperties::new(config, link.rate);
-    let (delay, marking) = (link.delay.unwrap_or(default.delay), link.marking.or(default.marking));
-    let properties = LinkProperties { delay, marking, ..default };
+    let own = |default: LinkProperties| default.rated(link.rate).delayed(link.delay).marked(link.marking);
     let [from, to] = &link.ends;
     match (find(switches, from)?, find(switches, to)?) {
         (ListedEnd::Switch(one), ListedEnd::Switch(other)) if one != other => {
-            builder.cables(one, other, link.count, properties)
+            builder.cables(one, other, link.count, own(LinkProperties::new(config, None)))
         }
         (ListedEnd::Host(host), ListedEnd::Switch(switch)) | (ListedEnd::Switch(switch), ListedEnd::Host(host)) => {
             for _ in 0..link.count {
-                builder.host(host, switch, properties)?;
+                builder.host(host, switch, own(LinkProperties::of_host(config, host)))?;
             }
         }
         _ => return Err(NetworkError::BadLink { from: from.clone(), to: to.clone() }),

@@ -20,7 +20,7 @@ pub(super) fn build(config: &NetworkConfig, radix: u16) -> Result<Network, Netwo
     let aggregations = layer(&mut builder, "aggregation", pods, half);
     let cores = builder.switches("core", half * half);
     let (properties, half) = (LinkProperties::new(config, None), usize::from(radix / 2));
-    builder.hosts(&edges, None, radix / 2, properties)?;
+    builder.hosts(&edges, None, radix / 2)?;
     for (place, &edge) in edges.iter().enumerate() {
         let pod = place / half;
         for &aggregation in &aggregations[pod * half..(pod + 1) * half] {

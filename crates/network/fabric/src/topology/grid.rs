@@ -32,7 +32,7 @@ pub(super) fn build(config: &NetworkConfig, lattice: &Lattice) -> Result<Network
     };
     let mut builder = NetworkBuilder::new(config, &size)?;
     let switches = add_switches(&mut builder, lattice);
-    builder.hosts(&switches, None, lattice.terminals, LinkProperties::new(config, None))?;
+    builder.hosts(&switches, None, lattice.terminals)?;
     for dimension in 0..lattice.sizes.len() {
         let properties = LinkProperties { dimension: dimension as u8, ..LinkProperties::new(config, None) };
         for line in lattice.lines(dimension) {

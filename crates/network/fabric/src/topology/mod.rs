@@ -4,9 +4,13 @@ mod butterfly;
 mod clos;
 mod crossbar;
 mod dragonfly;
+mod dragonfly_plus;
 mod explicit;
 mod fat_tree;
 mod grid;
+mod groups;
+mod hyperx;
+mod levels;
 
 use crate::{Network, NetworkConfig, NetworkError, Topology};
 
@@ -20,14 +24,16 @@ pub(crate) fn build(config: &NetworkConfig) -> Result<Network, NetworkError> {
             clos::build(config, &layers, *uplink)
         }
         &Topology::Dragonfly { groups, routers, terminals, global, global_rate, global_delay } => {
-            let groups = dragonfly::Groups { groups, routers, terminals, global };
-            dragonfly::build(config, &groups, global_rate, global_delay)
+            let properties = groups::properties(config, global_rate, global_delay);
+            let links = groups::GlobalLinks { groups, routers, global, properties };
+            dragonfly::build(config, &links, terminals)
         }
         Topology::Tree { leaves, ports_per_leaf, trunk, uplink } => {
             let layers = clos::Layers { leaves: *leaves, ports_per_leaf: *ports_per_leaf, spines: 1, links: *trunk };
             clos::build(config, &layers, *uplink)
         }
         Topology::FatTree { radix } => fat_tree::build(config, *radix),
+        Topology::FatTreeLevels { levels } => levels::build(config, levels),
         Topology::Butterfly { radix, stages } => butterfly::build(config, *radix, *stages),
         Topology::Grid { width, height, depth, terminals, links } => {
             let sizes = [*width, *height, *depth];
@@ -37,6 +43,12 @@ pub(crate) fn build(config: &NetworkConfig) -> Result<Network, NetworkError> {
             let sizes = [*width, *height, *depth];
             grid::build(config, &grid::Lattice { sizes, terminals: *terminals, links: *links, closed: true })
         }
+        &Topology::DragonflyPlus { groups, leaves, spines, terminals, global, global_rate, global_delay } => {
+            let properties = groups::properties(config, global_rate, global_delay);
+            let links = groups::GlobalLinks { groups, routers: spines, global, properties };
+            dragonfly_plus::build(config, &links, leaves, terminals)
+        }
+        Topology::HyperX { sizes, terminals, links } => hyperx::build(config, sizes, *terminals, links),
         Topology::Explicit { switches, links } => explicit::build(config, switches, links),
     }
 }

@@ -48,6 +48,10 @@ fn zeros_in_topologies_are_rejected() {
         (tree(1, 0, 1), "topology.ports_per_leaf"),
         (tree(1, 1, 0), "topology.trunk"),
         (Topology::FatTree { radix: 0 }, "topology.radix"),
+        (fat_tree(&[[0, 1, 1], [1, 0, 1]]), "topology.levels.down"),
+        (fat_tree(&[[1, 1, 1], [0, 0, 1]]), "topology.levels.down"),
+        (fat_tree(&[[1, 0, 1], [1, 0, 1]]), "topology.levels.up"),
+        (fat_tree(&[[1, 1, 0], [1, 0, 1]]), "topology.levels.links"),
         (Topology::Butterfly { radix: 0, stages: 1 }, "topology.radix"),
         (Topology::Butterfly { radix: 1, stages: 0 }, "topology.stages"),
         (grid(0, 1, 1, 1), "topology.width"),
@@ -56,6 +60,14 @@ fn zeros_in_topologies_are_rejected() {
         (grid(1, 1, 1, 0), "topology.links"),
         (Topology::Torus { width: 0, height: 1, depth: 1, terminals: 1, links: 1 }, "topology.width"),
         (Topology::Torus { width: 1, height: 1, depth: 0, terminals: 1, links: 1 }, "topology.depth"),
+        (dragonfly_plus(0, 1, 1, 1, 1), "topology.groups"),
+        (dragonfly_plus(1, 0, 1, 1, 1), "topology.leaves"),
+        (dragonfly_plus(1, 1, 0, 1, 1), "topology.spines"),
+        (dragonfly_plus(1, 1, 1, 0, 1), "topology.terminals"),
+        (dragonfly_plus(1, 1, 1, 1, 0), "topology.global"),
+        (hyperx(&[2, 0], 1), "topology.sizes"),
+        (hyperx(&[2, 2], 0), "topology.terminals"),
+        (Topology::HyperX { sizes: vec![2], terminals: 1, links: vec![0] }, "topology.links"),
         (explicit(&[], &[["h0", "a"]]), "the number of topology.switches"),
         (explicit(&["a"], &[]), "the number of host ports in topology.links"),
     ] {
@@ -114,6 +126,9 @@ fn numbers_above_their_limits_are_rejected() {
     let torus = |terminals, links| Topology::Torus { width: most, height: most, depth: 1, terminals, links };
     for (topology, name) in [
         (Topology::FatTree { radix: most - 1 }, "host ports"),
+        (fat_tree(&[[most, most, most], [most, most, most], [most, most, most], [most, 0, 1]]), "host ports"),
+        (fat_tree(&[[2, most, 1], [2, 0, 1]]), "switches"),
+        (fat_tree(&[[2, 5, most], [2, 0, 1]]), "links"),
         (Topology::Butterfly { radix: most, stages: most }, "host ports"),
         (Topology::Butterfly { radix: 2, stages: 20 }, "host ports"),
         (clos(most, most, most, most), "host ports"),
@@ -121,6 +136,9 @@ fn numbers_above_their_limits_are_rejected() {
         (clos(2, 1, 5, most), "links"),
         (clos(30_000, 1, 1, 1), "pairs of a switch and a host port"),
         (torus(most, most), "host ports"),
+        (dragonfly_plus(most, most, most, most, most), "host ports"),
+        (hyperx(&[most, most, most], most), "host ports"),
+        (hyperx(&[30_000], 1), "links"),
         (explicit(&["a"], &[["h99999999999999999999", "a"]]), "host ports"),
     ] {
         let error = refused_topology(topology);
@@ -134,6 +152,44 @@ fn numbers_above_their_limits_are_rejected() {
     for (change, what, most) in changes {
         assert_eq!(refused_with(change), E::TooMany { what, number: most + 1, most });
     }
+}
+
+#[test]
+fn a_hyperx_has_as_many_links_as_sizes() {
+    for sizes in [&[][..], &[2; 4]] {
+        assert_eq!(refused_topology(hyperx(sizes, 1)), E::Dimensions { number: sizes.len(), most: 3 });
+    }
+    let topology = Topology::HyperX { sizes: vec![3, 1], terminals: 1, links: vec![1] };
+    assert_eq!(refused_topology(topology), E::LinksOfDimensions { links: 1, dimensions: 2 });
+}
+
+#[test]
+fn levels_of_a_fat_tree_end_at_the_top() {
+    for levels in [&[][..], &[[2, 0, 1]], &[[2, 1, 1]; 5]] {
+        assert_eq!(refused_topology(fat_tree(levels)), E::TreeLevels { levels: levels.len() });
+    }
+    assert_eq!(refused_topology(fat_tree(&[[2, 1, 1], [2, 1, 1]])), E::AboveTheTop { key: "up" });
+    assert_eq!(refused_topology(fat_tree(&[[2, 1, 1], [2, 0, 2]])), E::AboveTheTop { key: "links" });
+    let Topology::FatTreeLevels { mut levels } = fat_tree(&[[2, 1, 1], [2, 0, 1]]) else { unreachable!() };
+    levels[1].delay = Some(Span(7));
+    assert_eq!(refused_topology(Topology::FatTreeLevels { levels: levels.clone() }), E::AboveTheTop { key: "delay" });
+    (levels[1].delay, levels[0].rate) = (None, Some(Bandwidth(0)));
+    assert_eq!(refused_topology(Topology::FatTreeLevels { levels }), E::Zero { what: "topology.levels.rate" });
+}
+
+#[test]
+fn links_of_hosts_are_of_hosts_that_there_are() {
+    let own = |first, count| HostLinks { first, count, rate: Some(Bandwidth(1_000)), delay: None };
+    let refused_links = |links: &[HostLinks]| refused_with(|config| config.host_links = links.to_vec());
+    assert_eq!(refused_links(&[own(2, 3)]), E::NoSuchHost { host: 4, hosts: 4 });
+    assert_eq!(refused_links(&[own(u16::MAX, u16::MAX)]), E::NoSuchHost { host: 131_069, hosts: 4 });
+    assert_eq!(refused_links(&[own(2, 2), own(0, 1), own(1, 2)]), E::HostLinkTwice { host: 2 });
+    assert_eq!(refused_links(&[own(2, 0)]), E::Zero { what: "host_link.count" });
+    assert_eq!(
+        refused_links(&[HostLinks { rate: Some(Bandwidth(0)), ..own(2, 1) }]),
+        E::Zero { what: "host_link.rate" }
+    );
+    assert_eq!(refused_links(&[HostLinks { rate: None, ..own(2, 1) }]), E::UsualHostLink { host: 2 });
 }
 
 #[test]
@@ -223,7 +279,7 @@ fn unsuitable_routing_is_rejected() {
     let routing = Routing::DimensionOrder { spread: Spread::Pair, ties: Ties::Alternate };
     let error = refused_with(|config| config.routing = routing);
     assert_eq!(error, E::UnsuitableRouting { routing: "dimension-order", topology: "clos" });
-    assert_eq!(error.hint(), "use a grid or a torus, or another routing");
+    assert_eq!(error.hint(), "use a grid, a torus or a hyperx, or another routing");
     let butterfly = config(Topology::Butterfly { radix: 2, stages: 2 });
     let error = refused(&NetworkConfig { routing: Routing::SpanningTree, ..butterfly });
     assert_eq!(error, E::UnsuitableRouting { routing: "spanning-tree", topology: "butterfly" });

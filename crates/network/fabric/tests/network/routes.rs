@@ -13,6 +13,11 @@ fn topologies() -> impl Strategy<Value = Topology> {
         (1_u16..=12).prop_map(|ports| Topology::Crossbar { ports }),
         (few.clone(), few.clone(), few.clone(), few.clone()).prop_map(|(a, b, c, d)| clos(a, b, c, d)),
         (1_u16..=3).prop_map(|half| Topology::FatTree { radix: 2 * half }),
+        proptest::collection::vec([1_u16..=3, 1_u16..=2, 1_u16..=2], 2..=4).prop_map(|mut levels| {
+            let top = levels.last_mut().expect("there are two or more");
+            *top = [top[0], 0, 1];
+            fat_tree(&levels)
+        }),
         (1_u16..=3, 1_u16..=3).prop_map(|(radix, stages)| Topology::Butterfly { radix, stages }),
         grid.prop_map(|(width, height, terminals, links)| Topology::Grid { width, height, depth: 1, terminals, links }),
         torus.prop_map(|(width, height, terminals, links)| Topology::Torus {
@@ -22,6 +27,10 @@ fn topologies() -> impl Strategy<Value = Topology> {
             terminals,
             links
         }),
+        (few.clone(), few.clone(), 1_u16..=2)
+            .prop_map(|(leaves, spines, global)| { dragonfly_plus(spines * global + 1, leaves, spines, 1, global) }),
+        (few.clone(), few.clone(), few.clone())
+            .prop_map(|(width, height, terminals)| hyperx(&[width, height], terminals)),
         (few.clone(), few.clone(), few).prop_map(|(leaves, ports_per_leaf, trunk)| Topology::Tree {
             leaves,
             ports_per_leaf,
@@ -55,11 +64,16 @@ fn routing() -> impl Strategy<Value = Routing> {
 fn suits(topology: &Topology, routing: Routing) -> bool {
     match routing {
         Routing::DimensionOrder { .. } | Routing::AdaptiveDimensionOrder => {
-            matches!(topology, Topology::Grid { .. } | Topology::Torus { .. })
+            matches!(topology, Topology::Grid { .. } | Topology::Torus { .. } | Topology::HyperX { .. })
         }
         Routing::SpanningTree => !matches!(topology, Topology::Butterfly { .. }),
         _ => true,
     }
+}
+
+/// A network with enough channels for any routing.
+fn routed_by_hop(topology: Topology, routing: Routing) -> Network {
+    Network::build(&NetworkConfig { flow: cut_through(3), routing, ..config(topology) }).expect("it is a good network")
 }
 
 /// The hops to the port over every candidate, which must all be the same; `None` without a route.
@@ -109,7 +123,7 @@ proptest! {
     #[test]
     fn every_way_leads_there(topology in topologies(), routing in routing()) {
         prop_assume!(suits(&topology, routing));
-        let network = routed(topology, routing);
+        let network = routed_by_hop(topology, routing);
         let routes = all_routes(&network);
         prop_assert_eq!(routes.check(&network), Ok(()));
         for to in (0..network.endpoints.len()).map(|n| EndpointId(n as u16)) {
@@ -128,7 +142,7 @@ proptest! {
 
     #[test]
     fn ways_avoid_what_failed(topology in topologies(), dead in proptest::collection::vec(0_usize..1000, 1..6)) {
-        let network = routed(topology, Routing::Random);
+        let network = routed_by_hop(topology, Routing::Random);
         let dead: Vec<_> = dead.iter().map(|link| LinkId((link % network.links.len()) as u32)).collect();
         let usable = |link: LinkId| !dead.contains(&link);
         let routes = Routes::find(&network, &usable);

@@ -22,6 +22,22 @@ pub(crate) fn clos(leaves: u16, ports_per_leaf: u16, spines: u16, links: u16) ->
     Topology::Clos { leaves, ports_per_leaf, spines, links, uplink: None }
 }
 
+/// A fat tree whose levels have `[down, up, links]`.
+pub(crate) fn fat_tree(levels: &[[u16; 3]]) -> Topology {
+    let level = |&[down, up, links]: &[u16; 3]| TreeLevel { down, up, links, rate: None, delay: None };
+    Topology::FatTreeLevels { levels: levels.iter().map(level).collect() }
+}
+
+pub(crate) fn dragonfly_plus(groups: u16, leaves: u16, spines: u16, terminals: u16, global: u16) -> Topology {
+    let (global_rate, global_delay) = (None, Some(Span(7)));
+    Topology::DragonflyPlus { groups, leaves, spines, terminals, global, global_rate, global_delay }
+}
+
+/// A HyperX with one link between any two neighbours.
+pub(crate) fn hyperx(sizes: &[u16], terminals: u16) -> Topology {
+    Topology::HyperX { sizes: sizes.to_vec(), terminals, links: vec![1; sizes.len()] }
+}
+
 pub(crate) fn explicit(switches: &[&str], links: &[[&str; 2]]) -> Topology {
     let link = |ends: &[&str; 2]| ExplicitLink {
         ends: ends.map(str::to_owned),

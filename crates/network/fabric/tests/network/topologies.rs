@@ -78,6 +78,85 @@ fn fat_tree_has_three_layers() {
     assert_eq!(counts(&build(Topology::FatTree { radix: 2 })), [2, 2 + 2 + 1, 2 * (2 + 2 + 2)]);
 }
 
+/// Zahavi's PGFT(2; 4, 6; 1, 2; 1, 2) and one more level: numbers by his formulas.
+#[test]
+fn fat_tree_by_levels_has_the_switches_and_links_of_its_formula() {
+    let two = build(fat_tree(&[[4, 2, 2], [6, 0, 1]]));
+    assert_eq!(counts(&two), [24, 6 + 2, 2 * (24 + 6 * 4)]);
+    let ends = ["leaf1>spine0.0", "leaf1>spine1.0", "leaf1>spine0.1", "leaf1>spine1.1"];
+    assert_eq!(outputs(&two, "leaf1")[4..], ends, "to the spines in turn");
+    assert_eq!(outputs(&two, "spine1")[..3], ["spine1>leaf0.0", "spine1>leaf0.1", "spine1>leaf1.0"]);
+    let three = build(fat_tree(&[[4, 2, 2], [3, 3, 1], [2, 0, 1]]));
+    assert_eq!(counts(&three), [24, 6 + 4 + 6, 2 * (24 + 6 * 4 + 4 * 3)]);
+    assert_eq!(outputs(&three, "spine3")[6..], ["spine3>core3", "spine3>core4", "spine3>core5"]);
+    assert_eq!(outputs(&three, "core4"), ["core4>spine1", "core4>spine3"]);
+    let four = build(fat_tree(&[[2, 1, 1], [2, 2, 1], [2, 1, 3], [2, 0, 1]]));
+    assert_eq!(counts(&four), [16, 8 + 4 + 4 + 2, 2 * (16 + 8 + 8 + 4 * 3)]);
+    assert_eq!(outputs(&four, "top1")[..3], ["top1>core1.0", "top1>core1.1", "top1>core1.2"]);
+}
+
+#[test]
+fn fat_tree_by_levels_has_rates_and_delays_of_its_own_above_each_level() {
+    let Topology::FatTreeLevels { mut levels } = fat_tree(&[[4, 1, 2], [2, 1, 1], [2, 0, 1]]) else { unreachable!() };
+    (levels[0].rate, levels[1].delay) = (Some(Bandwidth(10_000_000_000)), Some(Span(7)));
+    let network = build(Topology::FatTreeLevels { levels });
+    let of = |name| (network.link(link_id(&network, name)).rate.0, network.link(link_id(&network, name)).delay.0);
+    assert_eq!([of("leaf0>spine0.1"), of("spine0>leaf1.0")], [(10_000_000_000, 15_000); 2]);
+    assert_eq!([of("spine1>core0"), of("core0>spine0"), of("h3>leaf0")].map(|link| link.0), [1_280_000_000; 3]);
+    assert_eq!([of("spine1>core0"), of("core0>spine0"), of("h3>leaf0")].map(|link| link.1), [7, 7, 15_000]);
+}
+
+/// Both directions of every port, whatever the topology; a listed link keeps what it says.
+#[test]
+fn hosts_have_links_of_their_own() {
+    let fast = HostLinks { first: 1, count: 2, rate: Some(Bandwidth(10_000_000_000)), delay: None };
+    let far = HostLinks { first: 3, count: 1, rate: None, delay: Some(Span(7)) };
+    let mut listed = explicit(&["a"], &[["h0", "a"], ["h1", "a"], ["a", "h2"], ["h3", "a"]]);
+    let Topology::Explicit { links, .. } = &mut listed else { unreachable!() };
+    links[0].delay = Some(Span(9));
+    for (topology, at_first) in [
+        (Topology::Crossbar { ports: 4 }, 15_000),
+        (clos(2, 2, 1, 1), 15_000),
+        (fat_tree(&[[2, 1, 1], [2, 0, 1]]), 15_000),
+        (Topology::Butterfly { radix: 2, stages: 2 }, 15_000),
+        (Topology::Torus { width: 4, height: 1, depth: 1, terminals: 1, links: 1 }, 15_000),
+        (listed, 9),
+    ] {
+        let mut config = config(topology);
+        config.host_links = vec![far, fast];
+        let network = Network::build(&config).expect("it is a good network");
+        let usual = config.link.rate.0;
+        let expected = [(usual, at_first), (10_000_000_000, 15_000), (10_000_000_000, 15_000), (usual, 7)];
+        for (endpoint, expected) in network.endpoints.iter().zip(expected) {
+            for link in [endpoint.up, endpoint.down].map(|link| network.link(link)) {
+                assert_eq!((link.rate.0, link.delay.0), expected, "{}", link.name);
+            }
+        }
+        let between = network.links.iter().filter(|link| link.from.switch().is_some() && link.to.switch().is_some());
+        between.for_each(|link| assert_eq!((link.rate.0, link.delay.0), (usual, 15_000), "{}", link.name));
+    }
+    let mut two = config(clos(2, 2, 1, 1));
+    (two.nic.ports, two.host_links) = (2, vec![HostLinks { first: 1, count: 1, ..fast }]);
+    let network = Network::build(&two).expect("it is a good network");
+    let rate = |name: &str| network.link(link_id(&network, name)).rate.0;
+    assert_eq!(["h0.1>leaf1", "h1.0>leaf0", "leaf1>h1.1"].map(rate), [1_280_000_000, 10_000_000_000, 10_000_000_000]);
+}
+
+/// Down and up at the same level, by hand.
+#[test]
+fn oversubscription_is_the_rate_of_the_links_down_over_that_of_the_links_up() {
+    let ratios = |topology| build(topology).levels().iter().map(LevelRates::oversubscription).collect::<Vec<_>>();
+    assert_eq!(ratios(fat_tree(&[[6, 3, 1], [4, 1, 2], [5, 0, 1]])), [Some(2.0), Some(2.0), None]);
+    assert_eq!(ratios(Topology::FatTree { radix: 4 }), [Some(1.0), Some(1.0), None]);
+    let uplink = Some(Bandwidth(5_120_000_000));
+    let tree = Topology::Tree { leaves: 3, ports_per_leaf: 12, trunk: 2, uplink };
+    assert_eq!(ratios(tree.clone()), [Some(1.5), None]);
+    let [leaves, root] = &build(tree).levels()[..] else { panic!("there are two levels") };
+    assert_eq!((leaves.name.as_str(), leaves.switches, root.name.as_str(), root.switches), ("leaf", 3, "root", 1));
+    let layers = build(Topology::Torus { width: 3, height: 3, depth: 1, terminals: 1, links: 1 }).levels();
+    assert!(layers.is_empty(), "a torus is no tree");
+}
+
 #[test]
 fn butterfly_is_one_way_from_the_first_stage_to_the_last() {
     let network = build(Topology::Butterfly { radix: 2, stages: 3 });
@@ -174,6 +253,110 @@ fn times_of_bytes_are_rounded_and_exact() {
     link.rate = Bandwidth(1);
     assert_eq!(link.rate.time_for(u64::MAX), Span(u64::MAX));
     assert_eq!(network.config.nic.wire_size(ByteCount(10)), ByteCount(18));
+}
+
+#[test]
+fn dragonfly_plus_joins_groups_between_spines() {
+    for (topology, between) in [(dragonfly_plus(5, 3, 2, 4, 2), 1), (dragonfly_plus(3, 2, 2, 1, 2), 2)] {
+        let Topology::DragonflyPlus { groups, leaves, spines, terminals, .. } = topology else { unreachable!() };
+        let network = build(topology);
+        let [groups, leaves, spines, terminals] = [groups, leaves, spines, terminals].map(usize::from);
+        let hosts = groups * leaves * terminals;
+        let links = 2 * hosts + 2 * groups * leaves * spines + groups * (groups - 1) * between;
+        assert_eq!(counts(&network), [hosts, groups * (leaves + spines), links]);
+        let group = |name: &str| name.split(['l', 's']).next().map(str::to_owned);
+        for link in network.links.iter().filter(|link| link.delay == Span(7)) {
+            let [from, to] = [link.from, link.to].map(|end| network.end_name(end));
+            assert!(from.contains('s') && to.contains('s') && group(&from) != group(&to), "{}", link.name);
+        }
+    }
+    let one = build(dragonfly_plus(1, 3, 2, 1, 1));
+    assert_eq!(counts(&one), [3, 5, 2 * (3 + 6)]);
+    let few = Network::build(&config(dragonfly_plus(6, 3, 2, 1, 2))).map(|_| ());
+    assert_eq!(few, Err(NetworkError::TooFewGlobalLinks { links: 4, groups: 6 }));
+}
+
+/// Up, over, down: three links between switches, one of them between groups, and no ring with a single channel.
+#[test]
+fn minimal_routes_of_a_dragonfly_plus_go_up_over_and_down() {
+    let network = routed(dragonfly_plus(5, 3, 2, 4, 2), Routing::Adaptive);
+    let routes = all_routes(&network);
+    for (from, to) in
+        (0..60).flat_map(|from| (0..60).map(move |to| (from, to))).filter(|(from, to)| from / 12 != to / 12)
+    {
+        let mut at = network.switch_into(EndpointId(from));
+        let mut way = String::new();
+        while let Some(&link) = routes.candidates(at, EndpointId(to)).first() {
+            let Some(next) = network.link(link).to.switch() else { break };
+            way.push(if network.link(link).delay == Span(7) { 'g' } else { '-' });
+            at = next;
+        }
+        assert_eq!((way.as_str(), at), ("-g-", network.switch_out_of(EndpointId(to))), "h{from} to h{to}");
+    }
+    assert_eq!(network.cyclic_dependency(&routes), None);
+}
+
+#[test]
+fn hyperx_joins_all_switches_of_a_line() {
+    let topology = Topology::HyperX { sizes: vec![4, 3], terminals: 2, links: vec![1, 2] };
+    let network = routed(topology, IN_ORDER);
+    assert_eq!(counts(&network), [24, 12, 2 * 24 + 12 * (3 + 2 * 2)]);
+    let expected = ["s1_2>h18", "s1_2>h19", "s1_2>s0_2", "s1_2>s2_2", "s1_2>s3_2"];
+    assert_eq!(outputs(&network, "s1_2")[..5], expected);
+    assert_eq!(outputs(&network, "s1_2")[5..], ["s1_2>s1_0.0", "s1_2>s1_0.1", "s1_2>s1_1.0", "s1_2>s1_1.1"]);
+    assert_eq!(network.link(link_id(&network, "s1_2>s1_0.1")).dimension, 1);
+    assert_eq!(counts(&build(hyperx(&[5], 1))), [5, 5, 10 + 5 * 4]);
+    let cube = routed(hyperx(&[2, 3, 4], 1), IN_ORDER);
+    assert_eq!(counts(&cube), [24, 24, 48 + 24 * (1 + 2 + 3)]);
+    assert_eq!(cube.switch_into(EndpointId(1 + 2 * 2 + 3 * 6)), switch_id(&cube, "s1_2_3"));
+}
+
+const IN_ORDER: Routing = Routing::DimensionOrder { spread: Spread::Destination, ties: Ties::Alternate };
+
+/// One hop for each coordinate that differs: in the order of the dimensions, or in any order.
+#[test]
+fn routes_of_a_hyperx_have_one_hop_for_each_dimension() {
+    let sizes = [3_u16, 2, 4];
+    let coordinates = |host: u16| [host % 3, host / 3 % 2, host / 6];
+    let build = |routing| {
+        let config = NetworkConfig { flow: cut_through(3), routing, ..config(hyperx(&sizes, 1)) };
+        Network::build(&config).expect("it is a good network")
+    };
+    for (network, is_ordered) in [(build(IN_ORDER), true), (build(Routing::Adaptive), false)] {
+        let routes = all_routes(&network);
+        for (from, to) in (0..24).flat_map(|from| (0..24).map(move |to| (from, to))).filter(|(from, to)| from != to) {
+            let here = network.switch_into(EndpointId(from));
+            let mut dimensions =
+                routes.candidates(here, EndpointId(to)).iter().map(|&link| network.link(link).dimension);
+            let [one, other] = [from, to].map(coordinates);
+            let mut differ =
+                (0..3_u8).filter(|&dimension| one[usize::from(dimension)] != other[usize::from(dimension)]);
+            match is_ordered {
+                true => assert_eq!((dimensions.next(), dimensions.next()), (differ.next(), None), "h{from} to h{to}"),
+                false => assert!(dimensions.eq(differ), "h{from} to h{to}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn a_hyperx_that_could_block_itself_is_rejected() {
+    let build = |sizes: &[u16], channels, routing| {
+        Network::build(&NetworkConfig { flow: cut_through(channels), routing, ..config(hyperx(sizes, 1)) })
+    };
+    let least = |least| NetworkError::RoutesCanWait { routes: "routes of a hyperx in any order of dimensions", least };
+    assert_eq!(build(&[3, 3], 1, Routing::Adaptive).map(|_| ()), Err(least(2)));
+    assert_eq!(build(&[3, 3, 2], 2, FIXED).map(|_| ()), Err(least(3)));
+    for (sizes, channels, routing) in
+        [(&[3, 3][..], 2, Routing::Adaptive), (&[3, 3, 2], 3, FIXED), (&[3, 3, 2], 1, IN_ORDER), (&[4, 1], 1, FIXED)]
+    {
+        let network = build(sizes, channels, routing).expect("it is a good network");
+        assert_eq!(network.cyclic_dependency(&all_routes(&network)), None, "{sizes:?}");
+    }
+    // What the check is for.
+    let mut network = build(&[3, 3], 2, Routing::Adaptive).expect("it is a good network");
+    network.config.flow = cut_through(1);
+    assert!(network.cyclic_dependency(&all_routes(&network)).is_some());
 }
 
 fn dragonfly(groups: u16, routers: u16, terminals: u16, global: u16) -> Topology {

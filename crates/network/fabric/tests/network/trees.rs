@@ -65,10 +65,23 @@ fn listed() -> Network {
     build(explicit(&names.iter().map(String::as_str).collect::<Vec<_>>(), &ends))
 }
 
+/// Levels of full fat trees, as `[down, up, links]`: parallel cables at each level, whose numbers divide those of the
+/// parents or do not.
+const FULL: [&[[u16; 3]]; 5] = [
+    &[[6, 3, 2], [5, 0, 1]],
+    &[[4, 2, 2], [3, 3, 2], [6, 0, 1]],
+    &[[8, 2, 4], [3, 4, 3], [2, 0, 1]],
+    &[[4, 4, 1], [4, 2, 2], [3, 0, 1]],
+    &[[4, 2, 2], [2, 2, 2], [2, 2, 2], [3, 0, 1]],
+];
+
 /// The presets that are full fat trees, and other trees.
 fn trees() -> Vec<(String, Network)> {
     let mut trees = full_presets();
     trees.push(("radix 12".to_owned(), build(Topology::FatTree { radix: 12 })));
+    for levels in FULL {
+        trees.push((format!("{levels:?}"), build(fat_tree(levels))));
+    }
     trees.push(("two ports".to_owned(), with_ports(clos(6, 4, 2, 2), 2)));
     trees.push(("listed".to_owned(), listed()));
     trees

@@ -60,6 +60,7 @@ fn trees_and_layers_never_wait_in_a_circle() {
         Topology::Crossbar { ports: 4 },
         clos(4, 4, 4, 2),
         Topology::FatTree { radix: 4 },
+        fat_tree(&[[3, 2, 2], [2, 3, 1], [2, 0, 1]]),
         Topology::Butterfly { radix: 3, stages: 3 },
         Topology::Tree { leaves: 3, ports_per_leaf: 2, trunk: 2, uplink: None },
     ] {

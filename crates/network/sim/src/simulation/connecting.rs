@@ -8,7 +8,7 @@ use crate::{
     packet::{Load, Packet},
 };
 use evb_connection::{Next, Reply, Segment};
-use evb_core::{Span, Time};
+use evb_core::{Bandwidth, NodeId, Span, Time};
 use evb_fabric::EndpointId;
 
 impl Simulation<'_> {
@@ -26,12 +26,20 @@ impl Simulation<'_> {
         id.0 as usize % self.nics[0].ports.len()
     }
 
+    /// The rate of the link into the network from the host of a node.
+    fn link_of(&self, node: NodeId) -> Bandwidth {
+        let host = self.host(node).expect("a connection begins at a host");
+        let network = &self.net.network;
+        let up = network.endpoint(EndpointId((host * self.nics[0].ports.len()) as u16)).up;
+        network.link(up).rate
+    }
+
     /// A message goes into the stream of its connection.
     pub(super) fn write_to_connection(&mut self, id: MessageId) {
-        let link = self.net.network.config.link.rate;
         let message = self.messages.get_mut(id);
         let (from, to, priority) = (message.from, message.to.first, message.priority);
         let bytes = std::mem::take(&mut message.unsent);
+        let link = self.link_of(from);
         let connection = self.connections().between(from, to, priority, link);
         self.connection(connection).write(id, bytes);
         self.make_ready(connection);

@@ -163,7 +163,18 @@ fn efficiency(simulation: &Simulation<'_>, wire: f64, packets_hz: f64) -> f64 {
     let (sources, destinations) = simulation.statistics.sides();
     let shared = (destinations / sources).min(1.0);
     let busy = wire.max((wire + packets_hz * nic.overhead.as_secs_f64()) * shared);
-    (busy / (destinations * f64::from(nic.ports))).min(1.0)
+    (busy / full_performance(simulation)).min(1.0)
+}
+
+/// The sum over the ports of all destinations, in units of that of a port with a usual link.
+fn full_performance(simulation: &Simulation<'_>) -> f64 {
+    let network = &simulation.net.network;
+    let nodes = (0..simulation.plan.building.nodes()).map(NodeId);
+    let destinations = nodes.filter(|&node| simulation.statistics.places.destination(node).is_some());
+    let hosts = destinations.filter_map(|node| simulation.plan.host(node));
+    let ports = hosts.flat_map(|host| (0..network.config.nic.ports).map(move |port| network.endpoint_id(host, port)));
+    let usual = statistics::usual_performance(network).0 as f64;
+    ports.map(|port| statistics::full_performance(network, port).0 as f64 / usual).sum()
 }
 
 fn network(simulation: &Simulation<'_>, seconds: f64) -> evb_record::Network {

@@ -52,6 +52,7 @@ impl Generator {
         let mut network = NetworkConfig {
             preset: String::new(),
             link: LinkConfig { rate: self.rate(kind), delay: Span(self.time(8)) },
+            host_links: Vec::new(),
             switch: SwitchConfig {
                 delay: Span(self.time(10)),
                 arbitration: self.arbitration(kind),
@@ -69,6 +70,9 @@ impl Generator {
         network.flow = self.flow(kind, &network);
         network.switch.memory = self.memory(&network.flow);
         let endpoints = Network::build(&network).expect("a good network").endpoints.len() as u64;
+        if self.one_in(3) {
+            network.host_links = vec![self.host_links(kind, &network, endpoints as u16)];
+        }
         Case { seed: self.below(1 << 30) as u32, probes: self.probes(endpoints as u16), network }
     }
 
@@ -133,6 +137,8 @@ impl Generator {
         }
         match self.below(9) {
             0 if kind == FlowKind::Cut && self.one_in(2) => self.dragonfly(),
+            0 if kind == FlowKind::Cut => self.hyperx(),
+            0 if self.one_in(2) => self.dragonfly_plus(kind),
             0 => Topology::Crossbar { ports: self.number(2, 8) },
             1 => Topology::Clos {
                 leaves: self.number(2, 4),
@@ -141,7 +147,8 @@ impl Generator {
                 links: self.number(1, 2),
                 uplink: self.other_rate(kind),
             },
-            2 => Topology::FatTree { radix: 4 },
+            2 if self.one_in(2) => Topology::FatTree { radix: 4 },
+            2 => self.fat_tree(kind),
             3 => {
                 let radix = self.number(2, 3);
                 Topology::Butterfly { radix, stages: self.number(1, 6 - radix) }
@@ -170,6 +177,28 @@ impl Generator {
         }
     }
 
+    /// Some hosts with other cables; those of worms are as fast and not longer than the others, to suit the slack.
+    fn host_links(&mut self, kind: FlowKind, network: &NetworkConfig, hosts: u16) -> HostLinks {
+        let first = self.number(0, hosts - 1);
+        let delay = if kind == FlowKind::Worm { self.below(network.link.delay.0 + 1) } else { self.time(20) };
+        HostLinks { first, count: self.number(1, hosts - first), rate: self.other_rate(kind), delay: Some(Span(delay)) }
+    }
+
+    fn fat_tree(&mut self, kind: FlowKind) -> Topology {
+        let levels = self.number(2, 3);
+        let level = |n| match n + 1 == levels {
+            true => TreeLevel { down: self.number(1, 3), up: 0, links: 1, rate: None, delay: None },
+            false => TreeLevel {
+                down: self.number(1, 3),
+                up: self.number(1, 2),
+                links: self.number(1, 2),
+                rate: self.other_rate(kind),
+                delay: self.one_in(3).then(|| Span(self.time(20))),
+            },
+        };
+        Topology::FatTreeLevels { levels: (0..levels).map(level).collect() }
+    }
+
     /// At least as many links to other groups as there are of these.
     fn dragonfly(&mut self) -> Topology {
         let (routers, global) = (self.number(1, 3), self.number(1, 2));
@@ -181,6 +210,25 @@ impl Generator {
             global_rate: self.other_rate(FlowKind::Cut),
             global_delay: self.one_in(2).then(|| Span(self.time(20))),
         }
+    }
+
+    /// Exactly as many links to other groups as there are of these.
+    fn dragonfly_plus(&mut self, kind: FlowKind) -> Topology {
+        let (spines, global) = (self.number(1, 2), self.number(1, 2));
+        Topology::DragonflyPlus {
+            groups: spines * global + 1,
+            leaves: self.number(1, 2),
+            spines,
+            terminals: self.number(1, 2),
+            global,
+            global_rate: self.other_rate(kind),
+            global_delay: None,
+        }
+    }
+
+    fn hyperx(&mut self) -> Topology {
+        let (sizes, links) = ([self.number(1, 3), self.number(1, 3)], [self.number(1, 2), self.number(1, 2)]);
+        Topology::HyperX { sizes: sizes.to_vec(), terminals: self.number(1, 2), links: links.to_vec() }
     }
 
     fn plane(&mut self, make: impl Fn(u16, u16, u16, u16) -> Topology) -> Topology {
@@ -222,7 +270,7 @@ impl Generator {
     fn routing(&mut self, topology: &Topology) -> Routing {
         let spread = self.spread();
         match topology {
-            Topology::Grid { .. } | Topology::Torus { .. } if self.one_in(2) => {
+            Topology::Grid { .. } | Topology::Torus { .. } | Topology::HyperX { .. } if self.one_in(2) => {
                 Routing::DimensionOrder { spread, ties: Ties::Alternate }
             }
             _ => Routing::Fixed { spread },
@@ -260,12 +308,14 @@ impl Generator {
         };
         match kind {
             FlowKind::Worm => Flow::Wormhole { slack: ByteCount(self.least_slack(network, reaction) + room), reaction },
-            FlowKind::Cut if matches!(network.topology, Topology::Dragonfly { .. }) => Flow::CutThrough {
-                buffer: ByteCount(self.most + room),
-                reaction,
-                virtual_channels: self.number(3, 4) as u8,
-                channel: ChannelRule::Hop,
-            },
+            FlowKind::Cut if matches!(network.topology, Topology::Dragonfly { .. } | Topology::HyperX { .. }) => {
+                Flow::CutThrough {
+                    buffer: ByteCount(self.most + room),
+                    reaction,
+                    virtual_channels: self.number(3, 4) as u8,
+                    channel: ChannelRule::Hop,
+                }
+            }
             FlowKind::Cut => Flow::CutThrough {
                 buffer: ByteCount(self.most + room),
                 reaction,
@@ -286,6 +336,9 @@ impl Generator {
         let mut delay = network.link.delay.0;
         if let Topology::Explicit { links, .. } = &network.topology {
             delay = links.iter().filter_map(|link| link.delay).map(|delay| delay.0).fold(delay, u64::max);
+        }
+        if let Topology::FatTreeLevels { levels } = &network.topology {
+            delay = levels.iter().filter_map(|level| level.delay).map(|delay| delay.0).fold(delay, u64::max);
         }
         (2 * self.byte + delay + network.switch.delay.0 + reaction.0).div_ceil(self.byte)
     }

@@ -14,6 +14,7 @@ mod gather;
 mod goodput;
 mod hosts;
 mod links;
+mod low_diameter;
 mod mapper;
 mod mixed_rates;
 mod offered;

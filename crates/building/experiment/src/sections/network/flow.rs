@@ -71,7 +71,7 @@ pub(super) static FLOW: Choice<Make<Flow>> = choice(
 static CHANNEL: Words<ChannelRule> = Words(&[
     word(
         "topology",
-        "`dateline` in a torus, `hop` in a dragonfly or an explicit network, `destination` in the others",
+        "`dateline` in a torus, `hop` in a dragonfly, a dragonfly-plus, a hyperx or an explicit network, `destination` in the others",
         ChannelRule::Topology,
     ),
     word(

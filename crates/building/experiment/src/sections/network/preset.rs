@@ -34,10 +34,13 @@ pub(crate) fn fill(root: &mut Node) {
     let name = root.at("network.preset").and_then(Node::text).unwrap_or(DEFAULT_NETWORK);
     // A preset that there is not is one problem, for the checks to report.
     let mut preset = parsed(name).or_else(|| parsed(DEFAULT_NETWORK)).unwrap_or_default();
-    if name == DEFAULT_NETWORK
-        && let Some(Value::Table(topology)) = preset.get_mut("topology").map(|node| &mut node.value)
-    {
-        topology.take("ports");
+    if let Some(Value::Table(topology)) = preset.get_mut("topology").map(|node| &mut node.value) {
+        if name == DEFAULT_NETWORK {
+            topology.take("ports");
+        }
+        if root.at("network.topology.levels").is_some() {
+            topology.take("radix");
+        }
     }
     let Value::Table(file) = &mut root.value else { return };
     if file.get("network").is_none() {

@@ -63,7 +63,7 @@ pub(super) static ROUTING: Choice<Make<Routing>> = choice(
         ),
         variant(
             "dimension-order",
-            "first along the rows, then along the columns, then through the layers; for `grid` and `torus`",
+            "first along the rows, then along the columns, then through the layers; for `grid`, `torus` and `hyperx`, where each is one hop",
             &[
                 SPREAD,
                 key(

@@ -3,6 +3,7 @@
 use super::{
     mapper,
     placement::{self, has_manager},
+    topology,
 };
 use crate::{diagnostics::Problem, limits::*, scalar::brief, view::View};
 use evb_fabric::Network;
@@ -10,7 +11,7 @@ use evb_fabric::Network;
 /// Checks that the network can be built, that every node has a host in it, and that faults happen to parts of it. The
 /// points of a sweep often have the same network: `known` keeps the last one.
 pub(crate) fn check(view: View<'_>, known: &mut Option<Network>) -> Vec<Problem> {
-    if let Some(problem) = needless_manager(view) {
+    if let Some(problem) = needless_manager(view).or_else(|| topology::check(view)) {
         return vec![problem];
     }
     let config = super::config(view.below("network"));

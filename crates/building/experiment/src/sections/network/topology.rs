@@ -4,8 +4,8 @@ use super::{
     preset_keys::{ONE, PRESET, of_preset},
     queues,
 };
-use crate::{choice::*, limits::*, schema::*, tree::Node, view::View};
-use evb_fabric::{ExplicitLink, Topology};
+use crate::{choice::*, diagnostics::Problem, limits::*, schema::*, tree::Node, view::View};
+use evb_fabric::{ExplicitLink, Topology, TreeLevel};
 
 pub(super) static TOPOLOGY: Choice<Make<Topology>> = choice(
     "topology",
@@ -59,10 +59,24 @@ pub(super) static TOPOLOGY: Choice<Make<Topology>> = choice(
             },
         ),
         variant(
-            "fat-tree",
-            "three layers of switches with `radix` ports each, for `radix`^3 / 4 host ports",
-            &[of_preset("radix", integer(2, MAX_COUNT), "ports per switch, even")],
-            |view| Topology::FatTree { radix: view.integer("radix") },
+            FAT_TREE,
+            "`radix` makes three layers of switches with that many ports each, for `radix`^3 / 4 host ports; `levels` \
+             lists the levels of any fat tree, for as many host ports as the product of all `down`",
+            &[
+                optional("radix", integer(2, MAX_COUNT), "ports per switch, even"),
+                optional(
+                    "levels",
+                    KeyKind::List { item: &KeyKind::Section(TREE_LEVEL), most: MAX_LEVELS },
+                    "instead of `radix`, one table for each level of switches, that of the hosts first: \
+                     `[{ down = 20, up = 10 }, { down = 8 }]`",
+                ),
+            ],
+            |view| match view.maybe_integer("radix") {
+                Some(radix) => Topology::FatTree { radix },
+                None => Topology::FatTreeLevels {
+                    levels: view.list("levels").iter().map(|node| tree_level(View(node))).collect(),
+                },
+            },
         ),
         variant(
             "butterfly",
@@ -102,8 +116,8 @@ pub(super) static TOPOLOGY: Choice<Make<Topology>> = choice(
                 count("routers", PRESET, "switches in a group"),
                 count("terminals", PRESET, "ports for hosts on each switch"),
                 count("global", PRESET, "links of each switch to other groups, the same number to each of these"),
-                optional("global_rate", bandwidth(), "rate of the links between groups; that of all links by default"),
-                optional("global_delay", delay(), "delay of the links between groups; that of all links by default"),
+                GLOBAL_RATE,
+                GLOBAL_DELAY,
             ],
             |view| Topology::Dragonfly {
                 groups: view.integer("groups"),
@@ -112,6 +126,48 @@ pub(super) static TOPOLOGY: Choice<Make<Topology>> = choice(
                 global: view.integer("global"),
                 global_rate: view.maybe_quantity("global_rate"),
                 global_delay: view.maybe_quantity("global_delay"),
+            },
+        ),
+        variant(
+            "dragonfly-plus",
+            "groups of leaves and spines, every leaf linked to all spines of its group; each group is linked to every other \
+             one, between spines",
+            &[
+                count("groups", PRESET, "groups"),
+                count("leaves", PRESET, "leaf switches in a group"),
+                count("spines", PRESET, "spine switches in a group"),
+                count("terminals", PRESET, "ports for hosts on each leaf"),
+                count("global", PRESET, "links of each spine to other groups, the same number to each of these"),
+                GLOBAL_RATE,
+                GLOBAL_DELAY,
+            ],
+            |view| Topology::DragonflyPlus {
+                groups: view.integer("groups"),
+                leaves: view.integer("leaves"),
+                spines: view.integer("spines"),
+                terminals: view.integer("terminals"),
+                global: view.integer("global"),
+                global_rate: view.maybe_quantity("global_rate"),
+                global_delay: view.maybe_quantity("global_delay"),
+            },
+        ),
+        variant(
+            "hyperx",
+            "switches in up to three dimensions, each linked to all others that differ from it in one coordinate; a flattened \
+             butterfly if all sizes are equal",
+            &[
+                of_preset("sizes", ONE_PER_DIMENSION, "switches along each dimension"),
+                count("terminals", ONE, "ports for hosts on each switch"),
+                optional(
+                    "links",
+                    ONE_PER_DIMENSION,
+                    "parallel links between two switches that differ in one coordinate, for each dimension; 1 by default",
+                ),
+            ],
+            |view| {
+                let sizes = integers(view, "sizes");
+                let links = if view.has("links") { integers(view, "links") } else { vec![1; sizes.len()] };
+                Topology::HyperX { sizes, terminals: view.integer("terminals"), links }
             },
         ),
         variant(
@@ -147,9 +203,19 @@ pub(super) static TOPOLOGY: Choice<Make<Topology>> = choice(
 /// Its ports follow from the hosts.
 pub(super) const CROSSBAR: &str = "crossbar";
 
+const FAT_TREE: &str = "fat-tree";
+
+/// Most levels of a fat tree.
+const MAX_LEVELS: usize = 4;
+
 const LEAVES: Key = count("leaves", PRESET, "leaf switches");
 const PORTS_PER_LEAF: Key = count("ports_per_leaf", PRESET, "ports for hosts on each leaf");
 const UPLINK: Key = optional("uplink", bandwidth(), "rate of the links between switches; that of all links by default");
+
+const GLOBAL_RATE: Key =
+    optional("global_rate", bandwidth(), "rate of the links between groups; that of all links by default");
+const GLOBAL_DELAY: Key =
+    optional("global_delay", delay(), "delay of the links between groups; that of all links by default");
 
 const MESH: &[Key] = &[
     count("width", PRESET, "switches in a row"),
@@ -157,6 +223,23 @@ const MESH: &[Key] = &[
     count("depth", ONE, "layers of such rows and columns"),
     count("terminals", ONE, "ports for hosts on each switch"),
     count("links", ONE, "parallel links between two switches"),
+];
+
+const TREE_LEVEL: &[Key] = &[
+    required(
+        "down",
+        integer(1, MAX_COUNT),
+        "switches of the level below that each is joined to; host ports at the first",
+    ),
+    key(
+        "up",
+        integer(0, MAX_COUNT),
+        KeyDefault::Integer(0),
+        "switches of the level above that each is joined to; only the last level has none",
+    ),
+    count("links", ONE, "parallel links to each of those above"),
+    optional("rate", bandwidth(), "rate of the links to the level above; that of all links by default"),
+    optional("delay", delay(), "delay of these links; that of all links by default"),
 ];
 
 const EXPLICIT_LINK: &[Key] = &[
@@ -175,8 +258,39 @@ const EXPLICIT_LINK: &[Key] = &[
     ),
 ];
 
+const ONE_PER_DIMENSION: KeyKind = KeyKind::Integers { min: 1, max: MAX_COUNT, most: 3 };
+
+fn integers(view: View<'_>, path: &str) -> Vec<u16> {
+    view.list(path).iter().filter_map(Node::integer).filter_map(|number| number.try_into().ok()).collect()
+}
+
 const fn count(name: &'static str, default: KeyDefault, doc: &'static str) -> Key {
     key(name, integer(1, MAX_COUNT), default, doc)
+}
+
+/// A fat tree is described in one of two ways.
+pub(super) fn check(view: View<'_>) -> Option<Problem> {
+    let topology = view.below("network.topology");
+    if topology.text("type") != FAT_TREE || topology.has("radix") != topology.has("levels") {
+        return None;
+    }
+    let help = "write `radix` for three layers of equal switches, or `levels` for any fat tree";
+    let message = match topology.has("radix") {
+        true => "a fat tree has both `radix` and `levels`",
+        false => "a fat tree has neither `radix` nor `levels`",
+    };
+    let place = ["levels", "type"].into_iter().find_map(|key| topology.origin(key));
+    Some(Problem::new(message, help).at(place, "this tree"))
+}
+
+fn tree_level(view: View<'_>) -> TreeLevel {
+    TreeLevel {
+        down: view.integer("down"),
+        up: view.integer("up"),
+        links: view.integer("links"),
+        rate: view.maybe_quantity("rate"),
+        delay: view.maybe_quantity("delay"),
+    }
 }
 
 fn explicit_link(view: View<'_>) -> ExplicitLink {
