@@ -43,12 +43,12 @@ fn run(transport: &Transport, messages: &[u32], draws: Vec<u8>) {
     let total: u64 = messages.iter().map(|&bytes| u64::from(bytes)).sum();
     messages.iter().for_each(|&bytes| sender.write(bytes.into()));
     let mut world = World { draws, drawn: 0, way: BTreeMap::new() };
-    let (mut now, mut arrived, mut send_at) = (Time::ZERO, 0_u64, Some(Time::ZERO));
+    let (mut now, mut arrived) = (Time::ZERO, 0_u64);
     for _ in 0..200_000 {
-        send_at = loop {
+        let send_at = loop {
             match sender.send(now) {
                 Next::Segment(segment) => {
-                    let is_marked = world.draw() % 5 == 0;
+                    let is_marked = world.draw().is_multiple_of(5);
                     world.carry(now, OnTheWay::Segment(segment, is_marked));
                 }
                 Next::At(at) => break Some(at),

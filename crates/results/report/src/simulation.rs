@@ -6,7 +6,7 @@ use crate::{
     text::{aligned, hanging, metric, micros, per_destination, percent},
     verdict::verdict,
 };
-use evb_record::{KnownMap, LinkRecord, Network, Record, Simulation};
+use evb_record::{Connections, KnownMap, LinkRecord, Network, Record, Simulation};
 use std::fmt::Write as _;
 
 /// Most links in the table of blocked links.
@@ -102,10 +102,23 @@ fn time(seconds: f64, simulation: &Simulation) -> String {
     format!("{seconds:.6} s simulated{warmup}, in {wall_seconds:.3} s: {} packet-hops/s", metric(speed).trim_end())
 }
 
+/// What the connections did.
+fn connected(connections: &Connections) -> String {
+    let &Connections { count, segments, sent_again, timeouts, notices, ref rates, .. } = connections;
+    let notices = if notices > 0 { format!(", {notices} notices of congestion") } else { String::new() };
+    let fairness = rates.fairness;
+    format!(
+        "{count}; {segments} segments, {sent_again} of them again, {timeouts} timeouts{notices}; fairness {fairness:.2}"
+    )
+}
+
 fn losses(network: &Network) -> Vec<(&'static str, String)> {
     let mut rows = Vec::new();
     if network.lost_packets > 0 {
         rows.push(("dropped", format!("{} packets lost on the way", network.lost_packets)));
+    }
+    if let Some(connections) = &network.connections {
+        rows.push(("connections", connected(connections)));
     }
     if network.corrupted_packets > 0 {
         rows.push(("corrupted", format!("{} packets thrown away by their receivers", network.corrupted_packets)));

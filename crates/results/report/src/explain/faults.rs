@@ -133,13 +133,15 @@ fn drops(network: &Network) -> Option<Limit> {
     let most = network.links.iter().max_by_key(|link| link.dropped).filter(|link| link.dropped > 0);
     if let Some(LinkRecord { name, dropped, .. }) = most {
         let links = network.links.iter().filter(|link| link.dropped > 0).count();
+        let timeouts = network.connections.as_ref().map_or(0, |connections| connections.timeouts);
         let how = format!(
-            "{dropped} packets dropped there, {} lost in all, at {links} {}",
+            "{dropped} packets dropped there, {} lost in all, at {links} {}{}",
             network.lost_packets,
-            if links == 1 { "link" } else { "links" }
+            if links == 1 { "link" } else { "links" },
+            if timeouts > 0 { format!("; connections waited for {timeouts} timeouts") } else { String::new() }
         );
-        let advice = "flow control instead of drops (network.flow.full = \"pause\"), deeper queues (network.flow.queue), or \
-                      fewer senders at a time (shaping)";
+        let advice = "fewer senders at a time (protocol.window, shaping), deeper queues (network.flow.queue), or flow control \
+                      instead of drops (network.flow.full = \"pause\")";
         return Some(cause(name, "its queue was full, and packets were dropped", how, advice));
     }
     (network.lost_packets > 0 && network.faults.is_empty()).then(|| {

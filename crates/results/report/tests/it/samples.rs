@@ -137,6 +137,7 @@ fn crossbar(hosts: u64) -> Network {
         most_waiting: n,
         most_bytes: 2048,
         dropped: 0,
+        marked: 0,
         pauses: 0,
     };
     let up = (0..hosts).map(|n| link(format!("h{n}>switch0"), n));
