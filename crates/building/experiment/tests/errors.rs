@@ -150,6 +150,7 @@ cases! {
     control_over_the_same_mpi: with("[transport]\ntype = \"mpi\"\n[control.transport]\ntype = \"mpi\"\n");
     clock_without_rate: with("[shaping]\ntype = \"barrel-shifter\"\nstep = \"clock\"\n");
     guard_without_clock: with("[shaping]\ntype = \"barrel-shifter\"\nguard = \"1 us\"\n");
+    fault_that_ends_before_it_begins: with("[[network.fault]]\ntarget = \"switch0\"\nat = \"2 s\"\nuntil = \"1 s\"\naction = \"fail\"\n");
     rate_division_over_connections: with("[shaping]\ntype = \"rate-division\"\n[network.transport]\ntype = \"tcp\"\n");
     skew_by_link: with("[shaping]\ntype = \"barrel-shifter\"\nstep = \"link\"\nskew = \"1 us\"\n");
     skew_of_no_time: with("[shaping]\ntype = \"barrel-shifter\"\nskew = \"1 kB\"\n");

@@ -239,6 +239,9 @@ fn switches_and_links_can_be_listed() {
     let links = vec![trunk, link("a", "h0"), link("h1", "b")];
     let found = plan(text).network;
     assert_eq!(found.config.topology, Topology::Explicit { switches: vec!["a".into(), "b".into()], links });
+    assert_eq!(found.faults[0].until, None);
+    let text = text.replace("'a>b.1'", "'a<>b.1'").replace("at = '1 s'", "at = '1 s'\nuntil = '2 s'");
+    assert_eq!(plan(&text).network.faults[0].until, Some(Span::from_secs(2)));
     assert_eq!(found.faults[0].action, NetworkFaultAction::Fail { reroute: Span::from_millis(1) });
 }
 

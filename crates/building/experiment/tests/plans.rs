@@ -345,7 +345,8 @@ fn full_network() -> NetworkConfig {
 }
 
 fn full_network_faults() -> Vec<NetworkFault> {
-    let fault = |target: &str, at, action| NetworkFault { target: target.into(), at: Span::from_secs(at), action };
+    let fault =
+        |target: &str, at, action| NetworkFault { target: target.into(), at: Span::from_secs(at), until: None, action };
     vec![
         fault("leaf0", 1, NetworkFaultAction::Fail { reroute: Span::from_millis(2) }),
         fault("leaf0>spine0.1", 0, NetworkFaultAction::Slow { factor: 2.5 }),

@@ -604,10 +604,13 @@ pub enum Control {
 /// A fault of the network at a given time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NetworkFault {
-    /// Name of a link (one direction) or of a switch.
+    /// Name of a link (one direction), of a cable (both) or of a switch.
     pub target: String,
     /// Time after the start.
     pub at: Span,
+    /// Time after the start at which all is as before; `None` if it stays.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Span>,
     /// The kind of fault.
     pub action: NetworkFaultAction,
 }

@@ -98,6 +98,8 @@ pub struct Network {
 pub enum FaultTarget {
     /// One direction of a link.
     Link(LinkId),
+    /// Both directions of a link.
+    Cable([LinkId; 2]),
     /// A switch.
     Switch(SwitchId),
 }
@@ -182,8 +184,12 @@ impl Network {
         }
     }
 
-    /// The link or switch with this name.
+    /// The link, cable (`leaf0<>spine2`) or switch with this name.
     pub fn find(&self, name: &str) -> Option<FaultTarget> {
+        if name.contains("<>") {
+            let FaultTarget::Link(there) = self.find(&name.replacen("<>", ">", 1))? else { return None };
+            return self.link(there).reverse.map(|back| FaultTarget::Cable([there, back]));
+        }
         let switch = || self.switches.iter().position(|switch| switch.name == name);
         let link = || self.links.iter().position(|link| link.name == name);
         switch()

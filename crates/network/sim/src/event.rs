@@ -48,6 +48,8 @@ pub(crate) enum Event {
     Filtered { node: u16 },
     /// A fault of the network, or the finding of new routes after it.
     Fault { index: u16 },
+    /// The end of a fault of the network.
+    Mend { index: u16 },
     /// A node dies.
     Kill { node: u16 },
     /// The measurement begins.

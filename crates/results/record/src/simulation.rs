@@ -199,6 +199,9 @@ pub struct NetworkFault {
     pub action: String,
     /// Time of the fault, in seconds after the start.
     pub at_s: f64,
+    /// Time of its end, in seconds after the start; `None` if it stayed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until_s: Option<f64>,
     /// Time from which routes without the failed element were used, in seconds after the start; `None` if there were none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rerouted_s: Option<f64>,

@@ -213,6 +213,7 @@ fn alone() -> Record {
                     target: "spine0".into(),
                     action: "fail".into(),
                     at_s: 1.0,
+                    until_s: Some(1.0),
                     rerouted_s: Some(1.0),
                     rerouted_packets: 1,
                     lost_packets: 1,

@@ -28,11 +28,11 @@ pub(crate) fn rows(network: &Network) -> Vec<(&'static str, String)> {
 
 /// What happened to the element, and when.
 pub(crate) fn since(fault: &NetworkFault) -> String {
-    let at = seconds(fault.at_s);
+    let (at, until) = (seconds(fault.at_s), fault.until_s.map_or_else(|| "the end".to_owned(), seconds));
     match fault.action.as_str() {
-        "fail" => format!("was down from {at} to the end"),
-        "slow" => format!("was slow from {at} to the end"),
-        _ => format!("corrupted packets from {at} to the end"),
+        "fail" => format!("was down from {at} to {until}"),
+        "slow" => format!("was slow from {at} to {until}"),
+        _ => format!("corrupted packets from {at} to {until}"),
     }
 }
 

@@ -39,6 +39,18 @@ impl Faults {
         port.harmed = true;
     }
 
+    /// Mends a link of one kind of harm.
+    pub(super) fn mend(&mut self, link: LinkId, port: &mut Port, action: NetworkFaultAction) {
+        let harm = &mut self.harms[link.0 as usize];
+        match action {
+            NetworkFaultAction::Fail { .. } => port.failed = false,
+            NetworkFaultAction::Slow { .. } => harm.slowness = 1.0,
+            NetworkFaultAction::Corrupt { .. } => harm.corrupt_one_in = 0,
+        }
+        let is_well = harm.slowness == 1.0 && harm.corrupt_one_in == 0;
+        port.harmed = port.failed || !is_well;
+    }
+
     /// A time on a link, longer when the link is slow.
     #[inline]
     pub(super) fn slowed(&self, link: LinkId, port: &Port, time: Span) -> Span {
@@ -63,6 +75,7 @@ impl Faults {
 fn harmed_links(network: &Network, target: FaultTarget, action: NetworkFaultAction) -> Vec<LinkId> {
     match target {
         FaultTarget::Link(link) => vec![link],
+        FaultTarget::Cable(links) => links.to_vec(),
         FaultTarget::Switch(switch) => {
             let switch = network.switch(switch);
             let both = matches!(action, NetworkFaultAction::Fail { .. });
@@ -90,6 +103,17 @@ impl Net {
             } else {
                 self.plan(self.queue.now() + reroute, NetEvent::Reroute);
             }
+        }
+    }
+
+    /// Ends a fault: the links work as before, and are used again when new routes are found.
+    pub(crate) fn mend(&mut self, target: FaultTarget, action: NetworkFaultAction) {
+        for link in harmed_links(&self.network, target, action) {
+            self.faults.mend(link, &mut self.links[link], action);
+            self.links.touch(link);
+        }
+        if let NetworkFaultAction::Fail { reroute } = action {
+            self.plan(self.queue.now() + reroute, NetEvent::Reroute);
         }
     }
 

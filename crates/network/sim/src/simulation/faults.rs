@@ -18,6 +18,15 @@ impl Simulation<'_> {
         }
     }
 
+    /// A fault of the network ends.
+    pub(super) fn mend(&mut self, index: usize) {
+        let fault = &self.plan.network.faults[index];
+        self.net.mend(self.targets[index], fault.action);
+        if let Some(log) = &mut self.statistics.faults {
+            log.note_end(self.net.queue.now(), fault);
+        }
+    }
+
     /// The nodes that can send nothing, or receive nothing.
     fn cut_off(&self) -> Vec<NodeId> {
         let nodes = (0..self.plan.building.nodes()).map(NodeId);

@@ -310,6 +310,7 @@ impl<'a> Simulation<'a> {
             Event::Stored { node } => self.stored(now, NodeId(node)),
             Event::Filtered { node } => self.filtered(now, NodeId(node)),
             Event::Fault { index } => self.fault(index.into()),
+            Event::Mend { index } => self.mend(index.into()),
             Event::Kill { node } => self.kill(now, NodeId(node)),
             Event::Measure => {
                 self.split_trains(Time(now));

@@ -111,6 +111,9 @@ impl Simulation<'_> {
     pub(super) fn plan_start(&mut self) {
         for (index, fault) in self.plan.network.faults.iter().enumerate() {
             self.net.queue.push(Time(fault.at.0), Event::Fault { index: index as u16 });
+            if let Some(until) = fault.until {
+                self.net.queue.push(Time(until.0), Event::Mend { index: index as u16 });
+            }
         }
         for fault in &self.plan.faults {
             if let FaultAction::Kill { at } = fault.action {

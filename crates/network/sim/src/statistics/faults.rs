@@ -100,6 +100,18 @@ impl FaultLog {
         self.faults.push(LoggedFault { at: now, action: fault.action, is_loaded, record, before });
     }
 
+    /// A fault ends.
+    pub(crate) fn note_end(&mut self, now: Time, fault: &Fault) {
+        let begun = self
+            .faults
+            .iter_mut()
+            .rev()
+            .find(|logged| logged.at.since(Time::ZERO) == fault.at && logged.record.target == fault.target);
+        if let Some(logged) = begun {
+            logged.record.until_s = Some(now.0 as f64 * 1e-12);
+        }
+    }
+
     /// The faults for the record of a simulation that ended at `end`. `rerouted` returns the time from which a failed element
     /// was avoided.
     pub(super) fn records(

@@ -237,3 +237,37 @@ units = 3
     assert!(!record.good && record.events.built > 0 && record.events.lost > 0, "{:?}", record.events);
     assert!(record.findings.iter().any(|one| one.kind == FindingKind::NotDrained), "{:?}", record.findings);
 }
+
+/// A cable fails for a while: all goes over the other spine, and over both again after that.
+#[test]
+fn a_cable_that_is_mended_is_used_again() {
+    for flow in FLOWS {
+        let fault = r#"{ target = "leaf0<>spine0", at = "2 ms", until = "6 ms", action = "fail", reroute = "100 us" }"#;
+        let (healthy, mended) = (run(flow, "", &[]), run(flow, fault, &[]));
+        let stays = run(flow, &fault.replace(r#"until = "6 ms", "#, ""), &[]);
+        for record in [&mended, &stays] {
+            check_account(flow, record);
+        }
+        let packets = |record: &Record, name: &str| {
+            let links = &network(record).links;
+            links.iter().find(|link| link.name == name).expect("it is there").packets
+        };
+        for name in ["leaf0>spine0", "spine0>leaf0"] {
+            let [never, until, always] = [&healthy, &mended, &stays].map(|record| packets(record, name));
+            assert!(always < until && until < never, "{flow}, {name}: {always}, {until}, {never}");
+        }
+        let faults = &network(&mended).faults;
+        assert_eq!((faults[0].at_s, faults[0].until_s), (2e-3, Some(6e-3)), "{flow}");
+    }
+}
+
+/// A link that is slow for a while carries as much as before when it is not.
+#[test]
+fn a_slow_link_is_fast_again() {
+    let fault = r#"{ target = "h0<>leaf0", at = "0 s", until = "UNTIL", action = "slow", factor = 10.0 }"#;
+    let seconds = |until: &str| run(FLOWS[1], &fault.replace("UNTIL", until), &[]).seconds;
+    let healthy = run(FLOWS[1], "", &[]).seconds;
+    let [short, long] = ["1 ms", "20 ms"].map(seconds);
+    assert!(healthy < short && short < long, "{healthy}, {short}, {long}");
+    assert!(short < healthy + 2e-3, "{healthy}, {short}");
+}

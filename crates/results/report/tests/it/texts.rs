@@ -37,6 +37,7 @@ fn a_summary_says_what_a_fault_did_and_what_was_of_use() {
         target: "spine0".into(),
         action: "fail".into(),
         at_s: 20e-3,
+        until_s: None,
         rerouted_s: Some(25e-3),
         rerouted_packets: 214,
         lost_packets: 3,

@@ -11,8 +11,18 @@ static FAULT: Choice<Make<NetworkFaultAction>> = Choice {
     what: "fault action",
     default: KeyDefault::Required,
     common: &[
-        required("target", KeyKind::Text, "name of a link (one direction), such as `h3>leaf0`, or of a switch"),
+        required(
+            "target",
+            KeyKind::Text,
+            "name of a link (one direction), such as `h3>leaf0`, of a cable (both directions), such as `h3<>leaf0`, or of a switch",
+        ),
         required("at", time(MAX_DURATION), "time after the start"),
+        optional(
+            "until",
+            time(MAX_DURATION),
+            "time after the start at which all is as before; new routes are found again, after the `reroute` of `fail`; it stays \
+             without this key",
+        ),
     ],
     variants: &[
         variant(
@@ -42,5 +52,10 @@ static FAULT: Choice<Make<NetworkFaultAction>> = Choice {
 };
 
 pub(super) fn plan(view: View<'_>) -> NetworkFault {
-    NetworkFault { target: view.text("target").to_owned(), at: view.quantity("at"), action: FAULT.make(view) }
+    NetworkFault {
+        target: view.text("target").to_owned(),
+        at: view.quantity("at"),
+        until: view.maybe_quantity("until"),
+        action: FAULT.make(view),
+    }
 }

@@ -6,6 +6,7 @@ use super::{
     topology,
 };
 use crate::{diagnostics::Problem, limits::*, scalar::brief, view::View};
+use evb_core::Span;
 use evb_fabric::Network;
 
 /// Checks that the network can be built, that every node has a host in it, and that faults happen to parts of it. The
@@ -24,7 +25,7 @@ pub(crate) fn check(view: View<'_>, known: &mut Option<Network>) -> Vec<Problem>
                 return vec![problem.at(view.origin("network"), "this network")];
             }
         };
-    let faults = view.list("network.fault").iter().filter_map(|node| fault(network, View(node)));
+    let faults = view.list("network.fault").iter().filter_map(|node| fault(view, network, View(node)));
     let mappers = mapper::check(view, network);
     hosts(view, network.hosts()).into_iter().chain(mappers).chain(faults).take(MAX_FOUND).collect()
 }
@@ -65,10 +66,24 @@ fn hosts(view: View<'_>, hosts: usize) -> Vec<Problem> {
         .collect()
 }
 
-fn fault(network: &Network, fault: View<'_>) -> Option<Problem> {
+/// A fault that ends must begin before. Mappers look for what is gone, and not for what came back.
+fn end_of_fault(view: View<'_>, fault: View<'_>) -> Option<Problem> {
+    let until: Span = fault.maybe_quantity("until")?;
+    let at = |problem: Problem| problem.at(fault.origin("until"), "its end");
+    if until <= fault.quantity("at") {
+        let help = "write an `until` after `at`, or leave it out";
+        return Some(at(Problem::new("the fault ends before it begins", help).at(fault.origin("at"), "its beginning")));
+    }
+    (view.has("network.mapper") && fault.text("action") == "fail").then(|| {
+        let help = "remove `until`, or `network.mapper`: then routes are found again after `reroute`";
+        at(Problem::new("mappers do not find links that come back", help))
+    })
+}
+
+fn fault(view: View<'_>, network: &Network, fault: View<'_>) -> Option<Problem> {
     let target = fault.text("target");
     if network.find(target).is_some() {
-        return None;
+        return end_of_fault(view, fault);
     }
     let link = network.links.first().map_or("", |link| &*link.name);
     let switch = network.switches.first().map_or("", |switch| &*switch.name);
