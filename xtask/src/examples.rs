@@ -66,7 +66,7 @@ const EXAMPLES: &[Example] = &[
     Example { status: 1, ..simulation("learning-bridges", &[]) },
     Example { status: 1, ..simulation("mapper", &[]) },
     simulation("pull-64", &["trigger.duration=\"15 ms\"", "run.warmup=\"5 ms\""]),
-    Example { status: 1, ..simulation("rack-25g", &["trigger.duration=\"40 ms\"", "run.warmup=\"10 ms\""]) },
+    simulation("rack-25g", &["trigger.duration=\"40 ms\"", "run.warmup=\"10 ms\""]),
     simulation("skew-64", &["trigger.duration=\"8 ms\"", "run.warmup=\"3 ms\""]),
     simulation("shift-512", &["trigger.events=32768"]),
     simulation("pairs", &[]),

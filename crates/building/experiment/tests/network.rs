@@ -101,6 +101,7 @@ fn every_transport_can_be_written() {
         least_timeout: Span::from_millis(200),
         ack_every: 2,
         ack_delay: Span::from_millis(40),
+        tail_probes: true,
     };
     assert_eq!(transport("type = 'tcp'"), Transport::Tcp(tcp));
     let control = TcpControl::Dctcp;

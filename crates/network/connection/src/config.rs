@@ -31,6 +31,8 @@ pub struct TcpConfig {
     pub ack_every: u16,
     /// Longest wait of an acknowledgement for further segments (RFC 1122: below 500 ms; Linux: 40 ms).
     pub ack_delay: Span,
+    /// The sender probes for lost tails after two round trips (RFC 8985, 7).
+    pub tail_probes: bool,
 }
 
 /// The congestion control of TCP.

@@ -10,6 +10,10 @@ use std::ops::Range;
 /// Most blocks ahead of their turn that a receiver keeps; segments that would make another one are thrown away.
 const MOST_BLOCKS: usize = 1 << 12;
 
+/// Longest wait of an acknowledgement of RDMA for further packets: the last packets of a message are acknowledged although
+/// no more come. Adapters acknowledge at the end of each message; this time stands for that.
+const ACK_DELAY_OF_RDMA: Span = Span::from_micros(1);
+
 /// The receiving end of a connection.
 #[derive(Debug)]
 pub struct Receiver {
@@ -106,6 +110,8 @@ impl Receiver {
         let waits = is_in_turn && new_bytes > 0 && !fills_gap && self.pending < self.ack_every;
         let answer =
             if waits { self.wait_to_acknowledge(now) } else { self.answer(segment, is_in_turn && new_bytes > 0) };
+        let is_repeated = new_bytes == 0 && (is_in_turn || self.keeps_ahead);
+        let answer = answer.map(|reply| Reply { is_repeated, ..reply });
         Received { new_bytes, replies: [before.or(notice), answer] }
     }
 
@@ -140,8 +146,8 @@ impl Receiver {
         if std::mem::take(&mut self.pending) == 0 {
             return None;
         }
-        let (expected, echo, is_marked) = (self.expected, self.echo, self.is_marked);
-        Some(Reply { kind: ReplyKind::Acknowledgement, expected, block, echo, is_marked })
+        let &mut Self { expected, echo, is_marked, .. } = self;
+        Some(Reply { kind: ReplyKind::Acknowledgement, expected, block, echo, is_repeated: false, is_marked })
     }
 
     /// A notice of congestion, at most one in each interval (DCQCN).
@@ -149,7 +155,7 @@ impl Receiver {
         let interval = self.notice_interval.filter(|_| is_marked && now >= self.next_notice_at)?;
         self.next_notice_at = Time(now.0.saturating_add(interval.0));
         let (kind, expected) = (ReplyKind::CongestionNotice, self.expected);
-        Some(Reply { kind, expected, block: 0..0, echo: now, is_marked: true })
+        Some(Reply { kind, expected, block: 0..0, echo: now, is_repeated: false, is_marked: true })
     }
 
     /// Takes the bytes of a segment that had not arrived; returns their number.
@@ -178,7 +184,3 @@ impl Receiver {
         new as u32
     }
 }
-
-/// Longest wait of an acknowledgement of RDMA for further packets: the last packets of a message are acknowledged although
-/// no more come. Adapters acknowledge at the end of each message; this time stands for that.
-const ACK_DELAY_OF_RDMA: Span = Span::from_micros(1);

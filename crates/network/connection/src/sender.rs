@@ -1,7 +1,7 @@
 //! The sending end of a connection.
 
 use crate::{
-    config::{Recovery, Transport},
+    config::Transport,
     control::{self, Acked, CongestionControl},
     outstanding::Outstanding,
     round_trip::RoundTrip,
@@ -10,10 +10,8 @@ use crate::{
 use evb_core::{Bandwidth, Span, Time};
 use std::collections::VecDeque;
 
-/// Segments behind a missing one that TCP waits for, since the network may reorder (RFC 6675: DupThresh).
-const REORDERING_OF_TCP: u64 = 3;
-/// The same for RDMA with selective repeat, which takes each gap for a loss (Mittal et al., SIGCOMM 2018, section 3.1).
-const REORDERING_OF_RDMA: u64 = 1;
+/// The probe timeout before the first measurement (RFC 8985, 7.2).
+const FIRST_PROBE: Span = Span::from_secs(1);
 
 /// The sending end of a connection.
 #[derive(Debug)]
@@ -35,6 +33,10 @@ pub struct Sender {
     /// The ends of the messages, which segments do not cross (RDMA).
     ends: Option<VecDeque<u64>>,
     recovery: Option<LossRecovery>,
+    /// The time at which segments count as lost that may have been overtaken.
+    losses_at: Option<Time>,
+    /// Probes for lost tails; `None` without them.
+    probe: Option<TailProbe>,
     timeout: Timeout,
     timeout_at: Option<Time>,
     /// The rate lets the next packet go at this time.
@@ -50,6 +52,17 @@ pub struct Sender {
 struct LossRecovery {
     until: u64,
     after_timeout: bool,
+}
+
+/// A probe for the last segments, behind which nothing comes that would show their loss (RFC 8985, 7).
+#[derive(Clone, Copy, Debug)]
+struct TailProbe {
+    /// Longest wait of the receiver for further segments.
+    ack_delay: Span,
+    at: Option<Time>,
+    is_due: bool,
+    /// What was sent before it ends here, and whether it was sent again; `None` if no probe is under way.
+    sent: Option<(u64, bool)>,
 }
 
 /// The time without an acknowledgement after which segments count as lost.
@@ -68,6 +81,8 @@ pub struct SenderCounts {
     pub again: u64,
     /// Losses found by a timeout.
     pub timeouts: u64,
+    /// Probes for lost tails.
+    pub probes: u64,
     /// Losses found by what arrived behind them.
     pub recoveries: u64,
     /// Acknowledged bytes that met congestion.
@@ -91,20 +106,21 @@ impl Sender {
     /// The sending end of an open connection, with segments of at most `segment` bytes and packets that have `header`
     /// bytes more, over a link of this rate.
     pub fn new(transport: &Transport, segment: u32, header: u32, link: Bandwidth) -> Self {
-        let (reordering, window, timeout, ends) = match transport {
-            Transport::None => (REORDERING_OF_TCP, u64::MAX, Timeout::Fixed(Span(u64::MAX)), None),
-            Transport::Tcp(tcp) => {
-                (REORDERING_OF_TCP, tcp.window.0, Timeout::Measured(RoundTrip::new(tcp.least_timeout)), None)
+        let (may_reorder, window, timeout, ends) = match transport {
+            Transport::None => (true, u64::MAX, Timeout::Fixed(Span(u64::MAX)), None),
+            Transport::Tcp(tcp) => (true, tcp.window.0, Timeout::Measured(RoundTrip::new(tcp.least_timeout)), None),
+            // Each gap is a loss (Mittal et al., SIGCOMM 2018, section 3.1).
+            Transport::Rdma(rdma) => (false, rdma.window.0, Timeout::Fixed(rdma.timeout), Some(VecDeque::new())),
+        };
+        let probe = match transport {
+            Transport::Tcp(tcp) if tcp.tail_probes => {
+                Some(TailProbe { ack_delay: tcp.ack_delay, at: None, is_due: false, sent: None })
             }
-            Transport::Rdma(rdma) => {
-                let reordering =
-                    if rdma.recovery == Recovery::Selective { REORDERING_OF_RDMA } else { REORDERING_OF_TCP };
-                (reordering, rdma.window.0, Timeout::Fixed(rdma.timeout), Some(VecDeque::new()))
-            }
+            _ => None,
         };
         Self {
             control: control::of(transport, segment.into(), link),
-            outstanding: Outstanding::new(reordering),
+            outstanding: Outstanding::new(may_reorder),
             segment,
             header,
             window,
@@ -113,6 +129,8 @@ impl Sender {
             expected: 0,
             ends,
             recovery: None,
+            losses_at: None,
+            probe,
             timeout,
             timeout_at: None,
             paced_until: Time::ZERO,
@@ -152,20 +170,28 @@ impl Sender {
 
     /// The time at which something happens if no reply comes before.
     pub fn deadline(&self) -> Option<Time> {
-        self.timeout_at.into_iter().chain(self.control.deadline()).min()
+        let probe_at = self.probe.and_then(|probe| probe.at);
+        [self.timeout_at, self.losses_at, probe_at, self.control.deadline()].into_iter().flatten().min()
     }
 
     /// What it does now.
     pub fn send(&mut self, now: Time) -> Next {
+        if let Some(segment) = self.take_probe(now) {
+            return self.sent(now, segment);
+        }
         let rate = self.control.rate();
         let segment = match self.next_size() {
             None => return Next::Wait,
             Some(_) if rate.is_some() && self.paced_until > now => return Next::At(self.paced_until),
             Some(size) => self.outstanding.send_again(now).unwrap_or_else(|| self.send_new(now, size)),
         };
+        self.sent(now, segment)
+    }
+
+    fn sent(&mut self, now: Time, segment: Segment) -> Next {
         let wire = u64::from(segment.bytes) + u64::from(self.header);
         self.control.sent(now, wire);
-        if let Some(rate) = rate {
+        if let Some(rate) = self.control.rate() {
             self.paced_until = Time(self.paced_until.max(now).0 + rate.time_for(wire).0);
         }
         self.counts.segments += 1;
@@ -173,6 +199,9 @@ impl Sender {
         self.last_sent = now;
         if self.timeout_at.is_none() {
             self.start_timeout(now);
+        }
+        if !segment.is_again {
+            self.start_probe(now);
         }
         Next::Segment(segment)
     }
@@ -234,7 +263,8 @@ impl Sender {
     fn acknowledged(&mut self, now: Time, reply: &Reply) {
         let (window, under_way, outstanding) =
             (self.control.window(), self.outstanding.under_way(), self.outstanding.bytes());
-        let bytes = self.outstanding.acknowledge(reply.expected) + self.outstanding.note_arrived(&reply.block);
+        let bytes =
+            self.outstanding.acknowledge(now, reply.expected) + self.outstanding.note_arrived(now, &reply.block);
         let is_advance = reply.expected > self.expected;
         if is_advance {
             self.expected = reply.expected;
@@ -243,10 +273,10 @@ impl Sender {
         }
         let was_recovering = self.is_in_fast_recovery();
         self.recovery = self.recovery.filter(|recovery| recovery.until > self.expected);
-        if self.outstanding.judge() && self.recovery.is_none() {
-            self.recovery = Some(LossRecovery { until: self.next, after_timeout: false });
-            self.counts.recoveries += 1;
-            self.control.lost(now, outstanding);
+        self.find_losses(now, outstanding);
+        self.judge_probe(now, reply, outstanding);
+        if is_advance {
+            self.start_probe(now);
         }
         if bytes == 0 {
             return;
@@ -266,6 +296,65 @@ impl Sender {
         });
     }
 
+    /// Looks for lost segments, while `outstanding` bytes had no acknowledgement.
+    fn find_losses(&mut self, now: Time, outstanding: u64) {
+        let losses = self.outstanding.find_losses(now, self.recovery.is_some());
+        self.losses_at = losses.next_at;
+        if losses.are_new && self.recovery.is_none() {
+            self.recover(now, outstanding);
+        }
+    }
+
+    fn recover(&mut self, now: Time, outstanding: u64) {
+        self.recovery = Some(LossRecovery { until: self.next, after_timeout: false });
+        self.counts.recoveries += 1;
+        self.control.lost(now, outstanding);
+    }
+
+    /// Plans a probe, unless something else will show what is lost.
+    fn start_probe(&mut self, now: Time) {
+        let is_clear = self.recovery.is_none() && !self.outstanding.has_gaps() && !self.outstanding.is_empty();
+        let (round_trip, segments, timeout_at) = (self.timeout.round_trip(), self.outstanding.len(), self.timeout_at);
+        let Some(probe) = &mut self.probe else { return };
+        let wait = if round_trip == Span::ZERO { FIRST_PROBE } else { Span(2 * round_trip.0) };
+        let for_reply = if segments == 1 { probe.ack_delay } else { Span::ZERO };
+        let at = Time(now.0 + wait.0 + for_reply.0);
+        probe.at = (is_clear && probe.sent.is_none() && timeout_at.is_none_or(|timeout| at < timeout)).then_some(at);
+    }
+
+    /// The probe that is due: new bytes, or else the last segment again.
+    fn take_probe(&mut self, now: Time) -> Option<Segment> {
+        let is_due = self.probe.as_mut().is_some_and(|probe| std::mem::take(&mut probe.is_due));
+        if !is_due || self.outstanding.is_empty() {
+            return None;
+        }
+        let size = self.new_size().filter(|&size| self.outstanding.bytes() + u64::from(size) <= self.window);
+        let segment = match size {
+            Some(size) => self.send_new(now, size),
+            None => self.outstanding.send_last_again(now)?,
+        };
+        self.counts.probes += 1;
+        self.start_timeout(now);
+        if let Some(probe) = &mut self.probe {
+            (probe.sent, probe.at) = (Some((self.next, segment.is_again)), None);
+        }
+        Some(segment)
+    }
+
+    /// A reply may say what became of a probe (RFC 8985, 7.4.2). If it filled a gap, a segment was lost.
+    fn judge_probe(&mut self, now: Time, reply: &Reply, outstanding: u64) {
+        let Some(probe) = &mut self.probe else { return };
+        let Some((end, is_again)) = probe.sent.filter(|&(end, _)| reply.expected >= end) else { return };
+        if is_again && !reply.is_repeated && reply.expected == end {
+            return;
+        }
+        probe.sent = None;
+        if is_again && !reply.is_repeated && self.recovery.is_none() {
+            self.counts.recoveries += 1;
+            self.control.lost(now, outstanding);
+        }
+    }
+
     fn is_in_fast_recovery(&self) -> bool {
         self.recovery.is_some_and(|recovery| !recovery.after_timeout)
     }
@@ -275,6 +364,12 @@ impl Sender {
         if self.control.deadline().is_some_and(|at| at <= now) {
             self.control.handle_deadline(now);
         }
+        if self.losses_at.is_some_and(|at| at <= now) {
+            self.find_losses(now, self.outstanding.bytes());
+        }
+        if let Some(probe) = self.probe.as_mut().filter(|probe| probe.at.is_some_and(|at| at <= now)) {
+            (probe.at, probe.is_due) = (None, true);
+        }
         if self.timeout_at.is_some_and(|at| at <= now) {
             self.time_out(now);
         }
@@ -282,9 +377,12 @@ impl Sender {
 
     /// Nothing was acknowledged for too long: all that has not arrived is sent again.
     fn time_out(&mut self, now: Time) {
-        self.timeout_at = None;
+        (self.timeout_at, self.losses_at) = (None, None);
         if self.outstanding.is_empty() {
             return;
+        }
+        if let Some(probe) = &mut self.probe {
+            *probe = TailProbe { ack_delay: probe.ack_delay, at: None, is_due: false, sent: None };
         }
         self.counts.timeouts += 1;
         // A segment that is lost once more says nothing new (RFC 5681, 3.1).

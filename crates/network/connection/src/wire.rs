@@ -34,6 +34,8 @@ pub struct Reply {
     pub block: Range<u64>,
     /// The time at which the first segment that this acknowledges was sent.
     pub echo: Time,
+    /// The last segment had arrived before (RFC 2883).
+    pub is_repeated: bool,
     /// The segments that this acknowledges met congestion.
     pub is_marked: bool,
 }

@@ -86,7 +86,7 @@ fn run(transport: &Transport, messages: &[u32], draws: Vec<u8>) {
 }
 
 fn transports() -> Vec<Transport> {
-    let tcp = |control| {
+    let tcp = |control, tail_probes| {
         Transport::Tcp(TcpConfig {
             control,
             initial_window: 10,
@@ -94,6 +94,7 @@ fn transports() -> Vec<Transport> {
             least_timeout: Span::from_millis(1),
             ack_every: 2,
             ack_delay: Span::from_micros(100),
+            tail_probes,
         })
     };
     let rdma = |recovery, control| {
@@ -102,9 +103,10 @@ fn transports() -> Vec<Transport> {
     };
     let dcqcn = RdmaControl::Dcqcn(Dcqcn::default());
     vec![
-        tcp(TcpControl::Reno),
-        tcp(TcpControl::Cubic),
-        tcp(TcpControl::Dctcp),
+        tcp(TcpControl::Reno, false),
+        tcp(TcpControl::Reno, true),
+        tcp(TcpControl::Cubic, true),
+        tcp(TcpControl::Dctcp, true),
         rdma(Recovery::GoBackN, RdmaControl::None),
         rdma(Recovery::Selective, RdmaControl::None),
         rdma(Recovery::GoBackN, dcqcn),
@@ -118,7 +120,7 @@ proptest! {
     fn every_byte_arrives_once_and_in_order(
         messages in prop::collection::vec(1_u32..9000, 1..30),
         draws in prop::collection::vec(any::<u8>(), 97..98),
-        which in 0_usize..7,
+        which in 0_usize..8,
     ) {
         run(&transports()[which], &messages, draws);
     }

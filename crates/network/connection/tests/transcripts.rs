@@ -17,6 +17,7 @@ fn tcp(control: TcpControl) -> Transport {
         least_timeout: Span::from_millis(200),
         ack_every: 2,
         ack_delay: Span::from_millis(40),
+        tail_probes: false,
     })
 }
 
@@ -61,6 +62,7 @@ fn ack(expected: u64, block: (u64, u64), is_marked: bool) -> Reply {
         expected: expected * bytes,
         block: block.0 * bytes..block.1 * bytes,
         echo: us(0),
+        is_repeated: false,
         is_marked,
     }
 }
@@ -76,7 +78,7 @@ fn slow_start_sends_two_segments_for_each_one_acknowledged() {
     assert_eq!(sender.congestion_window(), 14_000);
 }
 
-/// RFC 6675: the third segment that arrives behind a missing one starts the recovery, which halves the window.
+/// RFC 8985: the third segment that arrives behind a missing one starts the recovery, which halves the window.
 #[test]
 fn three_segments_behind_a_missing_one_start_the_recovery() {
     let mut sender = sender(&tcp(TcpControl::Reno), 1_000_000);
@@ -297,4 +299,82 @@ fn a_receiver_of_dcqcn_sends_one_notice_in_an_interval() {
         replies.iter().flatten().filter(|reply| reply.kind == ReplyKind::CongestionNotice).count()
     };
     assert_eq!([notices(0, 0), notices(1, 10), notices(2, 49), notices(3, 50), notices(4, 60)], [1, 0, 0, 1, 0]);
+}
+
+/// A sender with a round trip of 100 us, all of whose segments but the last four have arrived.
+fn with_a_tail(tail_probes: bool) -> Sender {
+    let Transport::Tcp(config) = tcp(TcpControl::Reno) else { unreachable!() };
+    let mut sender = sender(&Transport::Tcp(TcpConfig { tail_probes, ..config }), 10_000);
+    assert_eq!(sent(&mut sender, us(0)), (0..10).collect::<Vec<_>>());
+    sender.handle(us(100), &ack(6, (0, 0), false));
+    assert_eq!(sent(&mut sender, us(100)), []);
+    sender
+}
+
+/// RFC 8985, 7: after two round trips the last segment goes again, and its block shows what is lost. Without probes the
+/// timeout does.
+#[test]
+fn a_probe_finds_a_lost_tail() {
+    assert_eq!(with_a_tail(false).deadline(), Some(us(200_100)));
+    let mut sender = with_a_tail(true);
+    assert_eq!(sender.deadline(), Some(us(300)));
+    sender.handle_deadline(us(300));
+    assert_eq!(sent(&mut sender, us(300)), [9], "the last segment");
+    assert_eq!(sender.deadline(), Some(us(200_300)), "no second probe");
+    sender.handle(us(400), &Reply { echo: us(300), ..ack(6, (9, 10), false) });
+    assert_eq!(sent(&mut sender, us(400)), [6, 7], "half of the window of four segments");
+    let counts = *sender.counts();
+    assert_eq!((counts.probes, counts.recoveries, counts.timeouts, counts.again), (1, 1, 0, 3));
+}
+
+/// RFC 8985, 7.4: a probe that replaced the only lost segment counts as a loss, one that came twice does not.
+#[test]
+fn a_probe_tells_whether_the_last_segment_was_lost() {
+    for (is_repeated, recoveries) in [(true, 0), (false, 1)] {
+        let mut sender = with_a_tail(true);
+        sender.handle_deadline(us(300));
+        assert_eq!(sent(&mut sender, us(300)), [9]);
+        sender.handle(us(350), &ack(10, (0, 0), false));
+        sender.write(1000);
+        sender.handle(us(400), &Reply { is_repeated, ..ack(10, (0, 0), false) });
+        assert_eq!(sent(&mut sender, us(400)), [10]);
+        sender.handle(us(500), &ack(11, (0, 0), false));
+        assert_eq!(sender.counts().recoveries, recoveries, "repeated: {is_repeated}");
+    }
+}
+
+/// RFC 8985, 6: a segment that is sent again and lost again is found by what was sent after it.
+#[test]
+fn a_segment_that_is_lost_twice_is_found_without_a_timeout() {
+    let mut sender = sender(&tcp(TcpControl::Reno), 1_000_000);
+    assert_eq!(sent(&mut sender, us(0)).len(), 10);
+    sender.handle(us(100), &ack(0, (1, 10), false));
+    assert_eq!(sent(&mut sender, us(100)), [0, 10, 11, 12, 13], "half of the window");
+    sender.handle(us(200), &ack(0, (1, 14), false));
+    assert_eq!(sent(&mut sender, us(200))[0], 0);
+    assert_eq!((sender.counts().timeouts, sender.counts().recoveries), (0, 1));
+}
+
+/// RFC 8985, 6.2: one segment ahead may have overtaken the missing one. A quarter of a round trip later that is lost.
+#[test]
+fn a_single_segment_ahead_waits_for_one_that_it_may_have_overtaken() {
+    let mut sender = sender(&tcp(TcpControl::Reno), 2000);
+    assert_eq!(sent(&mut sender, us(0)), [0, 1]);
+    sender.handle(us(100), &ack(0, (1, 2), false));
+    assert_eq!((sent(&mut sender, us(100)), sender.deadline()), (vec![], Some(us(125))));
+    sender.handle_deadline(us(125));
+    assert_eq!(sent(&mut sender, us(125)), [0]);
+}
+
+#[test]
+fn a_receiver_tells_that_a_segment_came_again() {
+    let mut receiver = Receiver::new(&tcp(TcpControl::Reno));
+    let mut is_repeated = |place| {
+        let [None, reply] = receiver.receive(us(9), segment(place, us(1)), false).replies else {
+            panic!("two replies")
+        };
+        reply.map(|reply| reply.is_repeated)
+    };
+    assert_eq!([is_repeated(0), is_repeated(1), is_repeated(1)], [None, Some(false), Some(true)]);
+    assert_eq!([is_repeated(3), is_repeated(3)], [Some(false), Some(true)]);
 }

@@ -121,6 +121,7 @@ impl Connections {
             segments: sum(|counts| counts.segments),
             sent_again: sum(|counts| counts.again),
             timeouts: sum(|counts| counts.timeouts),
+            probes: sum(|counts| counts.probes),
             recoveries: sum(|counts| counts.recoveries),
             marked_bytes: sum(|counts| counts.marked_bytes),
             notices: sum(|counts| counts.notices),

@@ -80,6 +80,8 @@ pub struct Connections {
     pub sent_again: u64,
     /// Losses found by a timeout.
     pub timeouts: u64,
+    /// Probes for lost tails (TCP).
+    pub probes: u64,
     /// Losses found by what arrived behind them.
     pub recoveries: u64,
     /// Acknowledged bytes that were marked in a queue.

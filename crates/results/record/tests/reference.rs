@@ -232,6 +232,7 @@ fn alone() -> Record {
                     segments: 1,
                     sent_again: 1,
                     timeouts: 1,
+                    probes: 1,
                     recoveries: 1,
                     marked_bytes: 1,
                     notices: 1,

@@ -317,14 +317,21 @@ impl Net {
                 self.counts[link].dropped += 1;
                 return false;
             }
-            if self.packets[id].load == Load::Connection && self.queues.marks(link, held - wire, &mut self.random) {
-                self.packets[id].congested = true;
-                self.counts[link].marked += 1;
-            }
+            self.mark(link, id, held - wire);
         }
         self.counts[link].queued += wire;
         self.counts.note_bytes(link, held);
         true
+    }
+
+    /// Marks a segment of a connection if the queue before a link, of this many bytes, is long.
+    fn mark(&mut self, link: LinkId, id: PacketId, queued: u64) {
+        let packet = &mut self.packets[id];
+        let is_segment = packet.load == Load::Connection && packet.payload > 0;
+        if is_segment && self.queues.marks(link, queued, &mut self.random) {
+            packet.congested = true;
+            self.counts[link].marked += 1;
+        }
     }
 
     /// A packet has come into a switch whole (store and forward): its sender may have to pause.

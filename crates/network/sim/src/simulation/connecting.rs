@@ -38,7 +38,7 @@ impl Simulation<'_> {
     pub(super) fn write_to_connection(&mut self, id: MessageId) {
         let message = self.messages.get_mut(id);
         let (from, to, priority) = (message.from, message.to.first, message.priority);
-        let bytes = std::mem::take(&mut message.unsent);
+        let bytes = message.unsent;
         let link = self.link_of(from);
         let connection = self.connections().between(from, to, priority, link);
         self.connection(connection).write(id, bytes);
@@ -118,6 +118,7 @@ impl Simulation<'_> {
         let cargo = Cargo { connection: id, part: Part::Segment(segment) };
         self.send_cargo(Time(now) + late, (host, to), port, cargo, segment.bytes);
         while let Some(message) = self.connection(id).take_sent() {
+            self.messages.get_mut(message).unsent = 0;
             self.nics[host].note_cut(message);
             self.note_sent(now, message);
         }

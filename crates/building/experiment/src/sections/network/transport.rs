@@ -43,6 +43,12 @@ pub(super) static TRANSPORT: Choice<Make<Transport>> = choice(
                     KeyDefault::Text("40 ms"),
                     "longest wait of an acknowledgement for more segments, that of Linux",
                 ),
+                key(
+                    "tail_probes",
+                    KeyKind::Flag,
+                    KeyDefault::Flag(true),
+                    "after two round trips without an acknowledgement the last segment is sent again, RFC 8985",
+                ),
             ],
             |view| {
                 Transport::Tcp(TcpConfig {
@@ -52,6 +58,7 @@ pub(super) static TRANSPORT: Choice<Make<Transport>> = choice(
                     least_timeout: view.quantity("least_timeout"),
                     ack_every: view.integer("ack_every"),
                     ack_delay: view.quantity("ack_delay"),
+                    tail_probes: view.flag("tail_probes"),
                 })
             },
         ),
