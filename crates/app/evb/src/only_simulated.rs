@@ -29,7 +29,7 @@ pub enum OnlySimulated {
         "no transport reports when a bucket has left its network interface: `shaping.step` of link is only simulated"
     )]
     Step,
-    /// Nobody makes the clocks of real units wrong.
+    /// The clocks of real units have errors of their own.
     #[error("real readout units have errors of their own: `shaping.skew` and `shaping.jitter` are only simulated")]
     SlotErrors,
 }

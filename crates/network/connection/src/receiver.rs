@@ -24,7 +24,7 @@ pub struct Receiver {
     keeps_ahead: bool,
     ack_every: u16,
     ack_delay: Span,
-    /// Marks are told exactly: an acknowledgement covers marked segments or others (RFC 8257, 3.2).
+    /// An acknowledgement covers either marked segments or unmarked ones (RFC 8257, 3.2).
     tells_marks: bool,
     notice_interval: Option<Span>,
     /// Segments that wait for their acknowledgement.
@@ -34,7 +34,7 @@ pub struct Receiver {
     /// The last segment was marked.
     is_marked: bool,
     ack_at: Option<Time>,
-    /// A missing packet was told; it is told again when another one is missing.
+    /// The sender knows of the missing packet. The next missing one is reported again.
     has_told_missing: bool,
     next_notice_at: Time,
 }
@@ -107,10 +107,10 @@ impl Receiver {
             self.echo = segment.sent_at;
         }
         self.pending += 1;
-        let waits = is_in_turn && new_bytes > 0 && !fills_gap && self.pending < self.ack_every;
-        let answer =
-            if waits { self.wait_to_acknowledge(now) } else { self.answer(segment, is_in_turn && new_bytes > 0) };
-        let is_repeated = new_bytes == 0 && (is_in_turn || self.keeps_ahead);
+        let is_next = is_in_turn && new_bytes > 0;
+        let waits = is_next && !fills_gap && self.pending < self.ack_every;
+        let answer = if waits { self.wait_to_acknowledge(now) } else { self.answer(segment, is_next) };
+        let is_repeated = new_bytes == 0 && (segment.end() <= self.expected || self.block_of(segment).is_some());
         let answer = answer.map(|reply| Reply { is_repeated, ..reply });
         Received { new_bytes, replies: [before.or(notice), answer] }
     }
@@ -135,10 +135,15 @@ impl Receiver {
             }
             return self.acknowledge(0..0).map(|reply| Reply { kind: ReplyKind::OutOfSequence, ..reply });
         }
-        let around = self.ahead.iter().find(|block| block.contains(&segment.first)).cloned();
         // The block ends with this segment as far as the sender is concerned: it learned of those behind it before.
-        let block = around.map_or(0..0, |block| block.start..segment.end());
+        let block = self.block_of(segment).map_or(0..0, |block| block.start..segment.end());
         self.acknowledge(block)
+    }
+
+    /// The block ahead of its turn that a segment lies in.
+    fn block_of(&self, segment: Segment) -> Option<&Range<u64>> {
+        let place = self.ahead.partition_point(|block| block.end <= segment.first);
+        self.ahead.get(place).filter(|block| block.start <= segment.first)
     }
 
     fn acknowledge(&mut self, block: Range<u64>) -> Option<Reply> {

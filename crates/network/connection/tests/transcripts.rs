@@ -378,3 +378,14 @@ fn a_receiver_tells_that_a_segment_came_again() {
     assert_eq!([is_repeated(0), is_repeated(1), is_repeated(1)], [None, Some(false), Some(true)]);
     assert_eq!([is_repeated(3), is_repeated(3)], [Some(false), Some(true)]);
 }
+
+/// What a receiver throws away, because it has too many gaps already, did not arrive before.
+#[test]
+fn a_segment_that_is_thrown_away_is_not_called_a_repetition() {
+    let mut receiver = Receiver::new(&tcp(TcpControl::Reno));
+    let mut receive = |place| receiver.receive(us(9), segment(place, us(1)), false);
+    (0..1 << 12).for_each(|gap| assert_eq!(receive(2 * gap + 1).new_bytes, SEGMENT));
+    let thrown_away = receive(2 << 12 | 1);
+    let [None, Some(reply)] = &thrown_away.replies else { panic!("{thrown_away:?}") };
+    assert_eq!((thrown_away.new_bytes, reply.is_repeated), (0, false));
+}

@@ -30,8 +30,8 @@ impl SlotTimes {
         Self { lateness, latest, jitter }
     }
 
-    /// The time by which the unit hears of a message late: of those that permit a bucket, since nobody can hear of one
-    /// early.
+    /// The delay with which the unit receives a message that permits a bucket; zero for all others. It is never early,
+    /// because a message cannot arrive before it was sent.
     pub(crate) const fn of_message<B>(&self, message: &Message<B>) -> Span {
         match message {
             Message::Credit { .. } | Message::Round { .. } => self.lateness,
