@@ -7,8 +7,13 @@
 use evb_core::{Span, Time};
 use std::{cmp::Reverse, collections::BinaryHeap};
 
-/// Slots of the wheel; a power of two.
-const SLOTS: usize = 1024;
+/// Fewest and most slots of the wheel; powers of two from 64 on. Few in tests, so that their number changes.
+const FEWEST_SLOTS: usize = if cfg!(test) { 64 } else { 1 << 10 };
+const MOST_SLOTS: usize = if cfg!(test) { 1 << 10 } else { 1 << 16 };
+
+/// Planned events per slot above which there are to be more slots, and slots per planned event above which fewer.
+const MOST_PLANNED: usize = 2;
+const MOST_EMPTY: usize = 32;
 
 /// Events planned between two checks of the slots' width; few in tests, to try it often.
 const LOOK: u32 = if cfg!(test) { 1 << 4 } else { 1 << 12 };
@@ -25,8 +30,10 @@ const STEP: u32 = 2;
 /// comes into its slot when the wheel reaches that far: before anything can be planned there directly, so the order of
 /// planning is kept. Nothing may be planned for the past.
 ///
-/// The slots become narrower if many events fall into the present one, and wider if most fall beyond the wheel. Their
-/// width depends on the events alone, so it is the same each time; the order of events does not depend on it.
+/// The slots become narrower if many events fall into the present one, and wider if most fall beyond the wheel. There are
+/// more of them if many events are planned: with 1024 slots, those of 4096 hosts lay in the heap, and took three times as
+/// long. Width and number depend on the events alone, so they are the same each time; the order of events does not depend
+/// on them.
 pub(crate) struct Queue<E> {
     now: Time,
     /// A slot is this many bits of picoseconds wide.
@@ -37,8 +44,8 @@ pub(crate) struct Queue<E> {
     present: Vec<(Time, E)>,
     next: usize,
     wheel: Vec<Vec<(Time, E)>>,
-    /// The slots of the wheel that are not empty.
-    occupied: [u64; SLOTS / 64],
+    /// The slots of the wheel that are not empty, a bit for each.
+    occupied: Vec<u64>,
     /// Events beyond the wheel, by time and order of planning.
     far: BinaryHeap<Reverse<(Time, u64, Far<E>)>>,
     planned: u64,
@@ -74,12 +81,12 @@ impl<E: Copy> Queue<E> {
     pub(crate) fn new(reach: Span) -> Self {
         Self {
             now: Time::ZERO,
-            shift: (reach.0 / (SLOTS as u64 / 4)).max(1).ilog2(),
+            shift: (reach.0 / (FEWEST_SLOTS as u64 / 4)).max(1).ilog2(),
             slot: 0,
             present: Vec::new(),
             next: 0,
-            wheel: (0..SLOTS).map(|_| Vec::new()).collect(),
-            occupied: [0; SLOTS / 64],
+            wheel: (0..FEWEST_SLOTS).map(|_| Vec::new()).collect(),
+            occupied: vec![0; FEWEST_SLOTS / 64],
             far: BinaryHeap::new(),
             planned: 0,
             length: 0,
@@ -123,7 +130,7 @@ impl<E: Copy> Queue<E> {
             let place = self.next + self.present[self.next..].partition_point(|&(other, _)| other <= time);
             self.moved += (self.present.len() - place) as u32;
             self.present.insert(place, (time, event));
-        } else if slot - self.slot < SLOTS as u64 {
+        } else if slot - self.slot < self.wheel.len() as u64 {
             self.put(slot, time, event);
         } else {
             self.planned += 1;
@@ -132,7 +139,7 @@ impl<E: Copy> Queue<E> {
         }
     }
 
-    /// Changes the width of the slots if another one seems better.
+    /// Changes the width or the number of the slots if another one seems better.
     #[cold]
     fn adapt(&mut self) {
         let shift = if self.moved > LOOK * MOST_MOVED {
@@ -145,19 +152,26 @@ impl<E: Copy> Queue<E> {
         self.pushed = 0;
         self.pushed_far = 0;
         self.moved = 0;
-        if shift != self.shift {
-            self.change_width(shift);
+        let slots = match self.wheel.len() {
+            slots if self.length > MOST_PLANNED * slots => (slots << STEP).min(MOST_SLOTS),
+            slots if self.length < slots / MOST_EMPTY => (slots >> STEP).max(FEWEST_SLOTS),
+            slots => slots,
+        };
+        if (shift, slots) != (self.shift, self.wheel.len()) {
+            self.change_slots(shift, slots);
         }
     }
 
-    /// Puts all events of the wheel into slots of another width, in order.
-    fn change_width(&mut self, shift: u32) {
+    /// Puts all events of the wheel into slots of another width or number, in order.
+    fn change_slots(&mut self, shift: u32, slots: usize) {
         let mut events: Vec<_> = self.present.drain(..).skip(self.next).collect();
         while let Some(slot) = self.next_occupied() {
-            let place = slot as usize % SLOTS;
+            let place = self.place_of(slot);
             self.occupied[place / 64] &= !(1 << (place % 64));
             events.append(&mut self.wheel[place]);
         }
+        self.wheel.resize_with(slots, Vec::new);
+        self.occupied.resize(slots / 64, 0);
         events.sort_by_key(|&(time, _)| time);
         self.next = 0;
         self.shift = shift;
@@ -169,7 +183,7 @@ impl<E: Copy> Queue<E> {
     /// Takes the events that the wheel reaches now from the heap.
     fn reach_far(&mut self) {
         while let Some(Reverse((time, ..))) = self.far.peek() {
-            if (time.0 >> self.shift) - self.slot >= SLOTS as u64 {
+            if (time.0 >> self.shift) - self.slot >= self.wheel.len() as u64 {
                 return;
             }
             if let Some(Reverse((time, _, Far(event)))) = self.far.pop() {
@@ -178,9 +192,15 @@ impl<E: Copy> Queue<E> {
         }
     }
 
+    /// The place of a slot in the wheel.
+    #[inline]
+    fn place_of(&self, slot: u64) -> usize {
+        slot as usize & (self.wheel.len() - 1)
+    }
+
     #[inline]
     fn put(&mut self, slot: u64, time: Time, event: E) {
-        let place = slot as usize % SLOTS;
+        let place = self.place_of(slot);
         self.occupied[place / 64] |= 1 << (place % 64);
         self.wheel[place].push((time, event));
     }
@@ -221,7 +241,7 @@ impl<E: Copy> Queue<E> {
         if let Some(&(time, _)) = self.present.get(self.next) {
             return Some(time);
         }
-        let in_slot = |slot: u64| self.wheel[slot as usize % SLOTS].iter().map(|&(time, _)| time).min();
+        let in_slot = |slot: u64| self.wheel[self.place_of(slot)].iter().map(|&(time, _)| time).min();
         let far = self.far.peek().map(|Reverse((time, ..))| *time);
         self.next_occupied().and_then(in_slot).into_iter().chain(far).min()
     }
@@ -243,7 +263,7 @@ impl<E: Copy> Queue<E> {
         let far = self.far.peek().map(|Reverse((time, ..))| time.0 >> self.shift);
         let Some(slot) = near.into_iter().chain(far).min() else { return false };
         self.slot = slot;
-        let place = slot as usize % SLOTS;
+        let place = self.place_of(slot);
         self.occupied[place / 64] &= !(1 << (place % 64));
         std::mem::swap(&mut self.present, &mut self.wheel[place]);
         // Stable, so events of one time stay in the order of planning.
@@ -254,10 +274,10 @@ impl<E: Copy> Queue<E> {
 
     /// The next slot of the wheel that is not empty.
     fn next_occupied(&self) -> Option<u64> {
-        let first = self.slot as usize % SLOTS;
-        let words = SLOTS / 64;
+        let (first, slots) = (self.place_of(self.slot), self.wheel.len());
+        let words = slots / 64;
         for step in 0..=words {
-            let word = (first / 64 + step) % words;
+            let word = (first / 64 + step) & (words - 1);
             let mut bits = self.occupied[word];
             if step == 0 {
                 bits &= u64::MAX << (first % 64);
@@ -266,7 +286,7 @@ impl<E: Copy> Queue<E> {
             }
             if bits != 0 {
                 let place = word * 64 + bits.trailing_zeros() as usize;
-                return Some(self.slot + ((place + SLOTS - first) % SLOTS) as u64);
+                return Some(self.slot + ((place + slots - first) & (slots - 1)) as u64);
             }
         }
         None
