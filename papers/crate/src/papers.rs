@@ -12,6 +12,7 @@ mod karol;
 mod merlin;
 mod patel;
 mod pollaczek;
+mod uet_htsim;
 mod velo;
 
 use crate::Paper;
@@ -37,5 +38,6 @@ pub(crate) static ALL: &[Paper] = &[
     paper!("merlin-2018", "$CARGO_MANIFEST_DIR/../merlin-2018", merlin),
     paper!("patel-1981", "$CARGO_MANIFEST_DIR/../patel-1981", patel),
     paper!("pollaczek-1930", "$CARGO_MANIFEST_DIR/../pollaczek-1930", pollaczek),
+    paper!("uet-htsim-2025", "$CARGO_MANIFEST_DIR/../uet-htsim-2025", uet_htsim),
     paper!("velo-2008", "$CARGO_MANIFEST_DIR/../velo-2008", velo),
 ];

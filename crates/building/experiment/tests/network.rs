@@ -1,6 +1,9 @@
 //! Meaning of the sections for a simulated network.
 
-use evb_connection::{Dcqcn, RdmaConfig, RdmaControl, Recovery, TcpConfig, TcpControl, Transport};
+use evb_connection::{
+    Dcqcn, RdmaConfig, RdmaControl, Recovery, TcpConfig, TcpControl, Transport, UltraEthernetConfig,
+    UltraEthernetControl,
+};
 use evb_core::{Bandwidth, ByteCount, Span};
 use evb_experiment::{Experiment, Placement, Plan};
 use evb_fabric::{
@@ -118,6 +121,43 @@ fn every_transport_can_be_written() {
     let expected = RdmaConfig { recovery: Recovery::Selective, control, ..rdma };
     let written = "type = 'rdma', recovery = 'selective', control = { type = 'dcqcn' }";
     assert_eq!(transport(written), Transport::Rdma(expected));
+}
+
+/// The paths and the target of a connection of Ultra Ethernet follow from the rest of the network.
+#[test]
+fn ultra_ethernet_can_be_written() {
+    let transport = |keys: &str, network: &str| {
+        let written =
+            format!("[network]\n{network}\ntransport = {{ type = 'ultra-ethernet', round_trip = '12 us', {keys} }}\n");
+        config(&written).transport
+    };
+    let nscc = |us| UltraEthernetControl::Nscc { target: Span::from_micros(us) };
+    let expected = UltraEthernetConfig {
+        control: nscc(12),
+        round_trip: Span::from_micros(12),
+        window: None,
+        paths: 1,
+        steering: true,
+        timeout: Span::from_millis(1),
+        ack_every: 1,
+    };
+    assert_eq!(transport("", ""), Transport::UltraEthernet(expected));
+    let control = nscc(5);
+    let written = "control = { type = 'nscc', target = '5 us' }";
+    assert_eq!(transport(written, ""), Transport::UltraEthernet(UltraEthernetConfig { control, ..expected }));
+    let trimming = "flow = { type = 'store-and-forward', queue = '100 kB', full = 'drop', reaction = '0 s', priorities = 2 }\n\
+                    switch = { trimming = true }\nrouting = { type = 'ecmp' }";
+    let with_trimming = UltraEthernetConfig { control: nscc(9), paths: 128, ..expected };
+    assert_eq!(transport("", trimming), Transport::UltraEthernet(with_trimming));
+    let rccc = UltraEthernetConfig {
+        control: UltraEthernetControl::Rccc,
+        window: Some(ByteCount(100_000)),
+        paths: 4,
+        steering: false,
+        ..expected
+    };
+    let written = "control = { type = 'rccc' }, window = '100 kB', paths = 4, steering = false";
+    assert_eq!(transport(written, trimming), Transport::UltraEthernet(rccc));
 }
 
 #[test]

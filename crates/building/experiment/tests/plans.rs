@@ -304,7 +304,13 @@ fn full_network() -> NetworkConfig {
             rate: Some(Bandwidth(25_000_000_000)),
             delay: Some(Span(50_000)),
         }],
-        switch: SwitchConfig { delay: Span(300_000), arbitration: Arbitration::Oldest, marking: None, memory: None },
+        switch: SwitchConfig {
+            delay: Span(300_000),
+            arbitration: Arbitration::Oldest,
+            marking: None,
+            memory: None,
+            trimming: false,
+        },
         flow: Flow::StoreAndForward {
             queue: ByteCount(1_000_000),
             full: WhenFull::PriorityPause,

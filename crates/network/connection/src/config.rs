@@ -14,6 +14,8 @@ pub enum Transport {
     Tcp(TcpConfig),
     /// A queue pair with reliable service (InfiniBand, RoCE) between each pair of nodes that send to each other.
     Rdma(RdmaConfig),
+    /// A connection of Ultra Ethernet, whose packets take many paths, between each pair of nodes that send to each other.
+    UltraEthernet(UltraEthernetConfig),
 }
 
 /// The settings of TCP connections.
@@ -120,6 +122,49 @@ impl Default for Dcqcn {
             hyper: Bandwidth(400_000_000),
             least_rate: Bandwidth(10_000_000),
         }
+    }
+}
+
+/// The settings of connections of Ultra Ethernet (Ultra Ethernet Specification 1.0, 2025; Hoefler et al., Ultra Ethernet's
+/// Design Principles and Architectural Innovations, arXiv:2508.08906): reliable, and a message is delivered when it is whole,
+/// whatever came before it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct UltraEthernetConfig {
+    /// The congestion control.
+    pub control: UltraEthernetControl,
+    /// The round trip of a packet and its acknowledgement across the network, with empty queues.
+    pub round_trip: Span,
+    /// Most bytes under way (`nscc`), or those that a sender sends before it has credit (`rccc`); `None` for 1.5 times those
+    /// of the link in a round trip.
+    pub window: Option<ByteCount>,
+    /// Routes over which the packets of a connection take turns.
+    pub paths: u16,
+    /// A path on which a packet met congestion is left out for a turn.
+    pub steering: bool,
+    /// Time without an acknowledgement after which a packet is sent again.
+    pub timeout: Span,
+    /// Packets that one acknowledgement covers at most.
+    pub ack_every: u16,
+}
+
+/// The congestion control of Ultra Ethernet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "kebab-case")]
+pub enum UltraEthernetControl {
+    /// Network-signalled congestion control: the sender's window follows delays and marks.
+    Nscc {
+        /// Delay in queues up to which the window grows fast.
+        target: Span,
+    },
+    /// Receiver-credit congestion control: receivers grant what their links can take.
+    Rccc,
+}
+
+impl UltraEthernetConfig {
+    /// The window of a connection over a link of this rate.
+    pub fn window_over(&self, link: Bandwidth) -> u64 {
+        let in_flight = link.as_bytes_per_second() * self.round_trip.as_secs_f64();
+        self.window.map_or_else(|| (1.5 * in_flight) as u64, |window| window.0)
     }
 }
 

@@ -3,9 +3,10 @@
 mod cubic;
 mod dcqcn;
 mod dctcp;
+mod nscc;
 mod reno;
 
-use crate::config::{RdmaControl, TcpControl, Transport};
+use crate::config::{RdmaControl, TcpControl, Transport, UltraEthernetControl};
 use evb_core::{Bandwidth, Span, Time};
 use std::fmt;
 
@@ -24,6 +25,10 @@ pub struct Acked {
     pub next: u64,
     /// The smoothed round-trip time.
     pub round_trip: Span,
+    /// The round-trip time of the segment that was acknowledged.
+    pub sample: Span,
+    /// Bytes under way after this.
+    pub under_way: u64,
     /// Lost segments are being sent again.
     pub is_recovering: bool,
     /// The window may grow: bytes arrived in their turn (RFC 5681), the window bounded what was sent (RFC 7661), and no lost
@@ -49,6 +54,9 @@ pub trait CongestionControl: fmt::Debug + Send {
 
     /// A loss was found by later segments that arrived, while `under_way` bytes were under way.
     fn lost(&mut self, now: Time, under_way: u64);
+
+    /// A switch cut a segment of this many bytes to its header; `under_way` bytes are under way beside it.
+    fn trimmed(&mut self, _now: Time, _bytes: u64, _under_way: u64) {}
 
     /// A loss was found by a timeout, while `outstanding` bytes had no acknowledgement.
     fn timed_out(&mut self, now: Time, outstanding: u64);
@@ -83,6 +91,14 @@ pub(crate) fn of(transport: &Transport, segment: u64, link: Bandwidth) -> Box<dy
         Transport::Rdma(rdma) => match rdma.control {
             RdmaControl::None => Box::new(Unlimited(rdma.window.0)),
             RdmaControl::Dcqcn(config) => Box::new(dcqcn::RatePoint::new(config, link, rdma.window.0)),
+        },
+        Transport::UltraEthernet(config) => match config.control {
+            UltraEthernetControl::Nscc { target } => {
+                let most = config.window.map(|window| window.0);
+                Box::new(nscc::Nscc::new(segment, link, config.round_trip, target, most))
+            }
+            // Its credit bounds what it sends.
+            UltraEthernetControl::Rccc => Box::new(Unlimited(u64::MAX)),
         },
     }
 }

@@ -6,6 +6,17 @@ use crate::wire::Segment;
 use evb_core::{Span, Time};
 use std::{collections::VecDeque, ops::Range};
 
+/// How far packets overtake each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reordering {
+    /// Never: each gap is a loss.
+    Never,
+    /// By a quarter of the shortest round trip, once that was seen (RFC 8985, 6.2).
+    Seldom,
+    /// By this time: they take many paths.
+    Within(Span),
+}
+
 /// Segments that have arrived behind a missing one before that counts as lost at once (RFC 8985, 6.2: DupThresh).
 const MANY_AHEAD: u64 = 3;
 
@@ -31,16 +42,16 @@ pub(crate) struct Outstanding {
     not_sent: u64,
     /// Number of those that have arrived ahead of their turn.
     arrived: u64,
-    /// Number of segments that are lost.
+    /// Number of segments that are lost, and their bytes.
     lost: u64,
+    lost_bytes: u64,
     /// No segment before this number is lost.
     first_lost: u64,
     /// Segments before this number have arrived, were called lost, or were sent again.
     judged: u64,
     /// Segments that were sent again, and when, in this order.
     again: VecDeque<(u64, Time)>,
-    /// Packets may overtake each other.
-    may_reorder: bool,
+    reordering: Reordering,
     arrivals: Arrivals,
 }
 
@@ -68,7 +79,7 @@ pub(crate) struct Losses {
 }
 
 impl Outstanding {
-    pub(crate) fn new(may_reorder: bool) -> Self {
+    pub(crate) fn new(reordering: Reordering) -> Self {
         Self {
             segments: VecDeque::new(),
             base: 0,
@@ -76,10 +87,11 @@ impl Outstanding {
             not_sent: 0,
             arrived: 0,
             lost: 0,
+            lost_bytes: 0,
             first_lost: u64::MAX,
             judged: 0,
             again: VecDeque::new(),
-            may_reorder,
+            reordering,
             arrivals: Arrivals::default(),
         }
     }
@@ -92,6 +104,11 @@ impl Outstanding {
     /// Bytes that are on their way, as far as the sender knows.
     pub(crate) const fn under_way(&self) -> u64 {
         self.bytes - self.not_sent
+    }
+
+    /// Bytes that are lost and were not sent again.
+    pub(crate) const fn lost_bytes(&self) -> u64 {
+        self.lost_bytes
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -136,7 +153,10 @@ impl Outstanding {
         match state {
             State::Sent => return,
             State::Arrived => self.arrived -= 1,
-            State::Lost => self.lost -= 1,
+            State::Lost => {
+                self.lost -= 1;
+                self.lost_bytes -= u64::from(segment.bytes);
+            }
         }
         self.not_sent -= u64::from(segment.bytes);
     }
@@ -171,8 +191,12 @@ impl Outstanding {
     /// The time for packets that overtake each other (RFC 8985, 6.2, step 4).
     fn patience(&self, is_recovering: bool) -> Span {
         let is_sure = !self.arrivals.has_reordered && (is_recovering || self.arrived >= MANY_AHEAD);
-        let shortest = self.arrivals.shortest_round_trip.unwrap_or_default();
-        if is_sure || !self.may_reorder { Span::ZERO } else { Span(shortest.0 / 4) }
+        match self.reordering {
+            Reordering::Never => Span::ZERO,
+            Reordering::Seldom if is_sure => Span::ZERO,
+            Reordering::Seldom => Span(self.arrivals.shortest_round_trip.unwrap_or_default().0 / 4),
+            Reordering::Within(time) => time,
+        }
     }
 
     /// Looks at the segments that were sent once, which is in the order of their numbers. Returns the time at which the
@@ -215,16 +239,42 @@ impl Outstanding {
         *state = State::Lost;
         self.not_sent += u64::from(segment.bytes);
         self.lost += 1;
+        self.lost_bytes += u64::from(segment.bytes);
         self.first_lost = self.first_lost.min(self.base + place as u64);
     }
 
     /// All segments are lost that have not arrived.
     pub(crate) fn lose_all(&mut self) {
+        self.lose_until(Time::MAX);
+    }
+
+    /// The segments are lost that were sent by this time and have not arrived.
+    pub(crate) fn lose_until(&mut self, sent: Time) {
         for place in 0..self.segments.len() {
-            if self.segments[place].1 == State::Sent {
+            let (segment, state) = self.segments[place];
+            if state == State::Sent && segment.sent_at <= sent {
                 self.lose(place);
             }
         }
+    }
+
+    /// The segment that begins at this place was cut to its header; returns false if it was not under way since `sent`.
+    pub(crate) fn lose_trimmed(&mut self, first: u64, sent: Time) -> bool {
+        let place = self.segments.partition_point(|(segment, _)| segment.first < first);
+        let is_it = |(segment, state): &(Segment, State)| {
+            segment.first == first && segment.sent_at == sent && *state == State::Sent
+        };
+        let is_under_way = self.segments.get(place).is_some_and(is_it);
+        if is_under_way {
+            self.lose(place);
+        }
+        is_under_way
+    }
+
+    /// The time at which the first of the segments was sent that are under way.
+    pub(crate) fn oldest(&self) -> Option<Time> {
+        let sent = self.segments.iter().filter(|(_, state)| *state == State::Sent);
+        sent.map(|(segment, _)| segment.sent_at).min()
     }
 
     /// Takes the first lost segment to be sent again now.
@@ -237,6 +287,7 @@ impl Outstanding {
         let place = (from..self.segments.len()).find(|&place| self.segments[place].1 == State::Lost)?;
         self.segments[place].1 = State::Sent;
         self.lost -= 1;
+        self.lost_bytes -= u64::from(self.segments[place].0.bytes);
         self.first_lost = self.base + place as u64 + 1;
         let segment = self.renew(place, now);
         self.not_sent -= u64::from(segment.bytes);

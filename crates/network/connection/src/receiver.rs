@@ -2,6 +2,7 @@
 
 use crate::{
     config::{RdmaControl, Recovery, Transport},
+    credit::Grants,
     wire::{Reply, ReplyKind, Segment},
 };
 use evb_core::{Span, Time};
@@ -37,6 +38,9 @@ pub struct Receiver {
     /// The sender knows of the missing packet. The next missing one is reported again.
     has_told_missing: bool,
     next_notice_at: Time,
+    grants: Grants,
+    /// The path of the last segment.
+    path: u16,
 }
 
 /// What came of a segment.
@@ -61,6 +65,7 @@ impl Receiver {
                 };
                 (rdma.recovery == Recovery::Selective, rdma.ack_every, ACK_DELAY_OF_RDMA, interval)
             }
+            Transport::UltraEthernet(config) => (true, config.ack_every, ACK_DELAY_OF_RDMA, None),
         };
         Self {
             expected: 0,
@@ -68,7 +73,7 @@ impl Receiver {
             keeps_ahead,
             ack_every,
             ack_delay,
-            tells_marks: matches!(transport, Transport::Tcp(_)),
+            tells_marks: matches!(transport, Transport::Tcp(_) | Transport::UltraEthernet(_)),
             notice_interval,
             pending: 0,
             echo: Time::ZERO,
@@ -76,6 +81,8 @@ impl Receiver {
             ack_at: None,
             has_told_missing: false,
             next_notice_at: Time::ZERO,
+            grants: Grants::default(),
+            path: 0,
         }
     }
 
@@ -99,6 +106,8 @@ impl Receiver {
         // Segments before a change of the marks are acknowledged with the old ones (RFC 8257, 3.2).
         let before = if self.tells_marks && is_marked != self.is_marked { self.acknowledge(0..0) } else { None };
         self.is_marked = is_marked;
+        self.path = segment.path;
+        self.grants.note(segment.needed);
         let notice = self.notice(now, is_marked);
         let is_in_turn = segment.first <= self.expected;
         let fills_gap = is_in_turn && !self.ahead.is_empty();
@@ -113,6 +122,32 @@ impl Receiver {
         let is_repeated = new_bytes == 0 && (segment.end() <= self.expected || self.block_of(segment).is_some());
         let answer = answer.map(|reply| Reply { is_repeated, ..reply });
         Received { new_bytes, replies: [before.or(notice), answer] }
+    }
+
+    /// The header of a segment has arrived that a switch trimmed.
+    pub fn receive_trimmed(&mut self, segment: Segment) -> Reply {
+        self.path = segment.path;
+        self.grants.note(segment.needed);
+        self.grants.note_trimmed(segment.bytes.into());
+        let (kind, echo) = (ReplyKind::Trimmed, segment.sent_at);
+        Reply { block: segment.first..segment.end(), ..self.reply(kind, echo) }
+    }
+
+    /// Bytes that the sender needs, and has no credit for.
+    pub fn missing_credit(&self) -> u64 {
+        self.grants.missing()
+    }
+
+    /// Grants up to `most` bytes more.
+    pub fn grant(&mut self, now: Time, most: u64) -> Reply {
+        self.grants.grant(most);
+        self.reply(ReplyKind::Credit, now)
+    }
+
+    /// An answer about nothing but what it knows.
+    fn reply(&self, kind: ReplyKind, echo: Time) -> Reply {
+        let (expected, credit, path) = (self.expected, self.grants.granted(), self.path);
+        Reply { kind, expected, block: 0..0, echo, is_repeated: false, is_marked: false, path, credit }
     }
 
     /// Waits for further segments that one acknowledgement covers.
@@ -151,16 +186,15 @@ impl Receiver {
         if std::mem::take(&mut self.pending) == 0 {
             return None;
         }
-        let &mut Self { expected, echo, is_marked, .. } = self;
-        Some(Reply { kind: ReplyKind::Acknowledgement, expected, block, echo, is_repeated: false, is_marked })
+        let &mut Self { echo, is_marked, .. } = self;
+        Some(Reply { block, is_marked, ..self.reply(ReplyKind::Acknowledgement, echo) })
     }
 
     /// A notice of congestion, at most one in each interval (DCQCN).
     fn notice(&mut self, now: Time, is_marked: bool) -> Option<Reply> {
         let interval = self.notice_interval.filter(|_| is_marked && now >= self.next_notice_at)?;
         self.next_notice_at = Time(now.0.saturating_add(interval.0));
-        let (kind, expected) = (ReplyKind::CongestionNotice, self.expected);
-        Some(Reply { kind, expected, block: 0..0, echo: now, is_repeated: false, is_marked: true })
+        Some(Reply { is_marked: true, ..self.reply(ReplyKind::CongestionNotice, now) })
     }
 
     /// Takes the bytes of a segment that had not arrived; returns their number.

@@ -1,14 +1,20 @@
 //! The sending end of a connection.
 
 use crate::{
-    config::Transport,
+    config::{Transport, UltraEthernetControl},
     control::{self, Acked, CongestionControl},
-    outstanding::Outstanding,
+    credit::Credit,
+    outstanding::{Outstanding, Reordering},
+    paths::Paths,
     round_trip::RoundTrip,
     wire::{Reply, ReplyKind, Segment},
 };
 use evb_core::{Bandwidth, Span, Time};
 use std::collections::VecDeque;
+
+/// Round trips by which a packet may be overtaken on another path (Ultra Ethernet). One that is later counts as lost, though a
+/// full queue on each of its hops would hold it for as long.
+const MOST_OVERTAKEN: u64 = 3;
 
 /// The probe timeout before the first measurement (RFC 8985, 7.2).
 const FIRST_PROBE: Span = Span::from_secs(1);
@@ -30,8 +36,13 @@ pub struct Sender {
     next: u64,
     /// All bytes before this place have arrived.
     expected: u64,
-    /// The ends of the messages, which segments do not cross (RDMA).
+    /// The ends of the messages, which segments do not cross (RDMA, Ultra Ethernet).
     ends: Option<VecDeque<u64>>,
+    paths: Paths,
+    /// Paths with congestion are left out.
+    steering: bool,
+    /// What the receiver has granted, if it grants.
+    credit: Option<Credit>,
     recovery: Option<LossRecovery>,
     /// The time at which segments count as lost that may have been overtaken.
     losses_at: Option<Time>,
@@ -68,8 +79,12 @@ struct TailProbe {
 /// The time without an acknowledgement after which segments count as lost.
 #[derive(Debug)]
 enum Timeout {
+    /// A few round trips. All segments count as lost.
     Measured(RoundTrip),
+    /// This time. All segments count as lost.
     Fixed(Span),
+    /// This time, for each segment since it was sent.
+    OfSegment(Span),
 }
 
 /// What a sender did.
@@ -89,6 +104,8 @@ pub struct SenderCounts {
     pub marked_bytes: u64,
     /// Notices of congestion received.
     pub notices: u64,
+    /// Segments that switches cut to their headers.
+    pub trimmed: u64,
 }
 
 /// What a sender does next.
@@ -106,12 +123,26 @@ impl Sender {
     /// The sending end of an open connection, with segments of at most `segment` bytes and packets that have `header`
     /// bytes more, over a link of this rate.
     pub fn new(transport: &Transport, segment: u32, header: u32, link: Bandwidth) -> Self {
-        let (may_reorder, window, timeout, ends) = match transport {
-            Transport::None => (true, u64::MAX, Timeout::Fixed(Span(u64::MAX)), None),
-            Transport::Tcp(tcp) => (true, tcp.window.0, Timeout::Measured(RoundTrip::new(tcp.least_timeout)), None),
+        let (reordering, window, timeout) = match transport {
+            Transport::None => (Reordering::Seldom, u64::MAX, Timeout::Fixed(Span(u64::MAX))),
+            Transport::Tcp(tcp) => {
+                (Reordering::Seldom, tcp.window.0, Timeout::Measured(RoundTrip::new(tcp.least_timeout)))
+            }
             // Each gap is a loss (Mittal et al., SIGCOMM 2018, section 3.1).
-            Transport::Rdma(rdma) => (false, rdma.window.0, Timeout::Fixed(rdma.timeout), Some(VecDeque::new())),
+            Transport::Rdma(rdma) => (Reordering::Never, rdma.window.0, Timeout::Fixed(rdma.timeout)),
+            Transport::UltraEthernet(config) => {
+                let late = Span(MOST_OVERTAKEN * config.round_trip.0);
+                (Reordering::Within(late), u64::MAX, Timeout::OfSegment(config.timeout))
+            }
         };
+        let (paths, steering, credit) = match transport {
+            Transport::UltraEthernet(config) => {
+                let has_credit = config.control == UltraEthernetControl::Rccc;
+                (config.paths, config.steering, has_credit.then(|| Credit::new(config.window_over(link))))
+            }
+            _ => (1, false, None),
+        };
+        let crosses_messages = matches!(transport, Transport::None | Transport::Tcp(_));
         let probe = match transport {
             Transport::Tcp(tcp) if tcp.tail_probes => {
                 Some(TailProbe { ack_delay: tcp.ack_delay, at: None, is_due: false, sent: None })
@@ -120,14 +151,17 @@ impl Sender {
         };
         Self {
             control: control::of(transport, segment.into(), link),
-            outstanding: Outstanding::new(may_reorder),
+            outstanding: Outstanding::new(reordering),
             segment,
             header,
             window,
             written: 0,
             next: 0,
             expected: 0,
-            ends,
+            ends: (!crosses_messages).then(VecDeque::new),
+            paths: Paths::new(paths),
+            steering,
+            credit,
             recovery: None,
             losses_at: None,
             probe,
@@ -142,6 +176,10 @@ impl Sender {
 
     /// Adds a message to the stream.
     pub fn write(&mut self, bytes: u64) {
+        let has_backlog = self.backlog() > 0;
+        if let Some(credit) = self.credit.as_mut().filter(|_| !has_backlog) {
+            credit.begin(self.outstanding.under_way());
+        }
         self.written += bytes;
         if let Some(ends) = &mut self.ends {
             ends.push_back(self.written);
@@ -151,6 +189,11 @@ impl Sender {
     /// The first byte that was never sent.
     pub fn next(&self) -> u64 {
         self.next
+    }
+
+    /// Bytes that are to be sent, or sent again.
+    fn backlog(&self) -> u64 {
+        self.written - self.next + self.outstanding.lost_bytes()
     }
 
     /// What it did so far.
@@ -181,7 +224,10 @@ impl Sender {
         }
         let rate = self.control.rate();
         let segment = match self.next_size() {
-            None => return Next::Wait,
+            None => {
+                self.await_credit(now);
+                return Next::Wait;
+            }
             Some(_) if rate.is_some() && self.paced_until > now => return Next::At(self.paced_until),
             Some(size) => self.outstanding.send_again(now).unwrap_or_else(|| self.send_new(now, size)),
         };
@@ -189,6 +235,9 @@ impl Sender {
     }
 
     fn sent(&mut self, now: Time, segment: Segment) -> Next {
+        let backlog = self.backlog();
+        let needed = self.credit.as_mut().map_or(0, |credit| credit.take(segment.bytes.into(), backlog));
+        let segment = Segment { path: self.paths.pick(), needed, ..segment };
         let wire = u64::from(segment.bytes) + u64::from(self.header);
         self.control.sent(now, wire);
         if let Some(rate) = self.control.rate() {
@@ -216,9 +265,18 @@ impl Sender {
         // A window below one segment lets one go.
         let fits = under_way == 0 || under_way + u64::from(size) <= self.control.window();
         self.is_window_limited = !fits;
+        let backlog = self.backlog();
+        let may_go = self.credit.as_ref().is_none_or(|credit| credit.allows(size.into(), backlog, under_way));
         let is_taken =
             !is_new || self.outstanding.is_empty() || self.outstanding.bytes() + u64::from(size) <= self.window;
-        (fits && is_taken).then_some(size)
+        (fits && may_go && is_taken).then_some(size)
+    }
+
+    /// A sender without credit asks for it once more after a timeout.
+    fn await_credit(&mut self, now: Time) {
+        if self.credit.is_some() && self.timeout_at.is_none() {
+            self.start_timeout(now);
+        }
     }
 
     fn new_size(&mut self) -> Option<u32> {
@@ -238,7 +296,7 @@ impl Sender {
         if self.outstanding.is_empty() && now.since(self.last_sent) > self.timeout.time() {
             self.control.was_idle();
         }
-        let segment = Segment { first: self.next, bytes, sent_at: now, is_again: false };
+        let segment = Segment { first: self.next, bytes, sent_at: now, is_again: false, path: 0, needed: 0 };
         self.next = segment.end();
         self.outstanding.push(segment);
         segment
@@ -246,6 +304,12 @@ impl Sender {
 
     /// A reply has come.
     pub fn handle(&mut self, now: Time, reply: &Reply) {
+        if let Some(credit) = &mut self.credit {
+            credit.grant(reply.credit);
+        }
+        if self.steering && (reply.is_marked || reply.kind == ReplyKind::Trimmed) {
+            self.paths.note_congestion(reply.path);
+        }
         match reply.kind {
             ReplyKind::CongestionNotice => {
                 self.counts.notices += 1;
@@ -257,6 +321,20 @@ impl Sender {
                 self.counts.recoveries += 1;
             }
             ReplyKind::Acknowledgement => self.acknowledged(now, reply),
+            ReplyKind::Trimmed => self.trimmed(now, reply),
+            ReplyKind::Credit => {}
+        }
+    }
+
+    /// The header of a segment has arrived alone.
+    fn trimmed(&mut self, now: Time, reply: &Reply) {
+        let bytes = reply.block.end - reply.block.start;
+        if let Some(credit) = &mut self.credit {
+            credit.note_trimmed(bytes);
+        }
+        if self.outstanding.lose_trimmed(reply.block.start, reply.echo) {
+            self.counts.trimmed += 1;
+            self.control.trimmed(now, bytes, self.outstanding.under_way());
         }
     }
 
@@ -291,6 +369,8 @@ impl Sender {
             expected: self.expected,
             next: self.next,
             round_trip: self.timeout.round_trip(),
+            sample: now.since(reply.echo),
+            under_way: self.outstanding.under_way(),
             is_recovering,
             may_grow: is_advance && is_window_limited && !is_recovering,
         });
@@ -377,6 +457,9 @@ impl Sender {
 
     /// Nothing was acknowledged for too long: all that has not arrived is sent again.
     fn time_out(&mut self, now: Time) {
+        if let Timeout::OfSegment(time) = self.timeout {
+            return self.time_out_segments(now, time);
+        }
         (self.timeout_at, self.losses_at) = (None, None);
         if self.outstanding.is_empty() {
             return;
@@ -394,9 +477,31 @@ impl Sender {
         self.timeout.double();
     }
 
+    /// The segments are sent again that were sent this time ago. A sender that waits for credit alone asks for it again.
+    fn time_out_segments(&mut self, now: Time, time: Span) {
+        let lost_before = self.outstanding.lost_bytes();
+        self.outstanding.lose_until(Time(now.0.saturating_sub(time.0)));
+        if self.outstanding.lost_bytes() > lost_before {
+            self.counts.timeouts += 1;
+            self.control.timed_out(now, self.outstanding.bytes());
+        }
+        let oldest = self.outstanding.oldest();
+        if let Some(credit) = self.credit.as_mut().filter(|_| oldest.is_none()) {
+            credit.ask_again();
+        }
+        self.timeout_at = None;
+        self.start_timeout(oldest.unwrap_or(now));
+    }
+
     fn start_timeout(&mut self, now: Time) {
         let at = Time(now.0.saturating_add(self.timeout.time().0));
-        self.timeout_at = (!self.outstanding.is_empty()).then_some(at);
+        let at = match self.timeout {
+            // It is for the oldest segment, however many came after it.
+            Timeout::OfSegment(_) => self.timeout_at.unwrap_or(at),
+            Timeout::Measured(_) | Timeout::Fixed(_) => at,
+        };
+        let waits = !self.outstanding.is_empty() || self.credit.is_some() && self.backlog() > 0;
+        self.timeout_at = waits.then_some(at);
     }
 }
 
@@ -404,14 +509,14 @@ impl Timeout {
     fn time(&self) -> Span {
         match self {
             Self::Measured(round_trip) => round_trip.timeout(),
-            Self::Fixed(time) => *time,
+            Self::Fixed(time) | Self::OfSegment(time) => *time,
         }
     }
 
     fn round_trip(&self) -> Span {
         match self {
             Self::Measured(round_trip) => round_trip.smoothed().unwrap_or_default(),
-            Self::Fixed(_) => Span::ZERO,
+            Self::Fixed(_) | Self::OfSegment(_) => Span::ZERO,
         }
     }
 

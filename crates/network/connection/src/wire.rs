@@ -14,6 +14,10 @@ pub struct Segment {
     pub sent_at: Time,
     /// It was sent before.
     pub is_again: bool,
+    /// The number of its path among those of its connection, from 0.
+    pub path: u16,
+    /// All credit that the sender needs for what it has, since the start, beside that for trimmed segments.
+    pub needed: u64,
 }
 
 impl Segment {
@@ -38,6 +42,10 @@ pub struct Reply {
     pub is_repeated: bool,
     /// The segments that this acknowledges met congestion.
     pub is_marked: bool,
+    /// The path of the segment that it answers.
+    pub path: u16,
+    /// Bytes that the receiver has granted, since the start.
+    pub credit: u64,
 }
 
 /// The kind of an answer.
@@ -49,4 +57,8 @@ pub enum ReplyKind {
     OutOfSequence,
     /// Packets met congestion (DCQCN).
     CongestionNotice,
+    /// A switch cut the segment in `block` to its header.
+    Trimmed,
+    /// The receiver grants more bytes.
+    Credit,
 }

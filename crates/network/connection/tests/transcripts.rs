@@ -2,7 +2,7 @@
 
 use evb_connection::{
     Dcqcn, Next, RdmaConfig, RdmaControl, Receiver, Recovery, Reply, ReplyKind, Segment, Sender, TcpConfig, TcpControl,
-    Transport,
+    Transport, UltraEthernetConfig, UltraEthernetControl,
 };
 use evb_core::{Bandwidth, ByteCount, Span, Time};
 
@@ -51,7 +51,7 @@ fn sent(sender: &mut Sender, now: Time) -> Vec<u64> {
 }
 
 fn segment(place: u64, sent_at: Time) -> Segment {
-    Segment { first: place * u64::from(SEGMENT), bytes: SEGMENT, sent_at, is_again: false }
+    Segment { first: place * u64::from(SEGMENT), bytes: SEGMENT, sent_at, is_again: false, path: 0, needed: 0 }
 }
 
 /// An acknowledgement of all segments before `expected`, and of those from `block.0` to `block.1` ahead of their turn.
@@ -64,6 +64,8 @@ fn ack(expected: u64, block: (u64, u64), is_marked: bool) -> Reply {
         echo: us(0),
         is_repeated: false,
         is_marked,
+        path: 0,
+        credit: 0,
     }
 }
 
@@ -388,4 +390,148 @@ fn a_segment_that_is_thrown_away_is_not_called_a_repetition() {
     let thrown_away = receive(2 << 12 | 1);
     let [None, Some(reply)] = &thrown_away.replies else { panic!("{thrown_away:?}") };
     assert_eq!((thrown_away.new_bytes, reply.is_repeated), (0, false));
+}
+
+/// A connection of Ultra Ethernet: ten segments are in a round trip of 80 us.
+fn ultra_ethernet(control: UltraEthernetControl) -> Transport {
+    Transport::UltraEthernet(UltraEthernetConfig {
+        control,
+        round_trip: Span::from_micros(80),
+        window: None,
+        paths: 4,
+        steering: true,
+        timeout: Span::from_millis(1),
+        ack_every: 1,
+    })
+}
+
+fn nscc() -> Transport {
+    ultra_ethernet(UltraEthernetControl::Nscc { target: Span::from_micros(60) })
+}
+
+/// The paths of all that a sender sends now.
+fn paths(sender: &mut Sender, now: Time) -> Vec<u16> {
+    let next = || match sender.send(now) {
+        Next::Segment(segment) => Some(segment.path),
+        Next::At(_) | Next::Wait => None,
+    };
+    std::iter::from_fn(next).collect()
+}
+
+/// The answer to the header of a segment that was sent at `echo`.
+fn trimmed(place: u64, echo: Time) -> Reply {
+    let bytes = u64::from(SEGMENT);
+    Reply { kind: ReplyKind::Trimmed, block: place * bytes..(place + 1) * bytes, echo, ..ack(0, (0, 0), false) }
+}
+
+/// Bonato et al., arXiv:2404.01630, and Hoefler et al., arXiv:2508.08906: the first window is 1.5 times the bytes of a round
+/// trip, a trimmed segment goes again at once, and takes its bytes off the window.
+#[test]
+fn a_trimmed_segment_is_sent_again_at_once() {
+    let mut sender = sender(&nscc(), 1_000_000);
+    assert_eq!(sent(&mut sender, us(0)).len(), 15);
+    sender.handle(us(80), &trimmed(3, us(0)));
+    assert_eq!((sender.congestion_window(), sender.counts().trimmed), (14_000, 1));
+    assert_eq!(sent(&mut sender, us(80)), []);
+    sender.handle(us(81), &Reply { echo: us(1), ..ack(1, (0, 0), false) });
+    assert_eq!(sent(&mut sender, us(81)), [3]);
+    // A header that comes late says nothing about the one on its way.
+    sender.handle(us(82), &trimmed(3, us(0)));
+    assert_eq!(sender.counts().trimmed, 1);
+}
+
+/// Hoefler et al., arXiv:2508.08906: a mark without a long delay is a matter of one path. The window stays, the path is left
+/// out.
+#[test]
+fn a_mark_without_a_delay_changes_the_path_and_not_the_window() {
+    let mut sender = sender(&nscc(), 1_000_000);
+    assert_eq!(paths(&mut sender, us(0))[..6], [0, 1, 2, 3, 0, 1]);
+    let window = sender.congestion_window();
+    for place in 1..=4 {
+        sender.handle(us(80), &Reply { path: 3, ..ack(place, (0, 0), true) });
+    }
+    assert_eq!(sender.congestion_window(), window);
+    assert_eq!(paths(&mut sender, us(80)), [0, 1, 2, 0], "15 segments were sent before, the last on path 2");
+}
+
+/// The same: marks with long delays shrink the window, at most by half in a round trip, and delays without marks do not.
+#[test]
+fn marks_with_long_delays_shrink_the_window_once_in_a_round_trip() {
+    let window_after = |is_marked| {
+        let mut sender = sender(&nscc(), 1_000_000);
+        sent(&mut sender, us(0));
+        for place in 1..=14 {
+            sender.handle(us(80 + 600), &ack(place, (0, 0), is_marked));
+        }
+        sender.congestion_window()
+    };
+    assert!((7500..15_000).contains(&window_after(true)), "{}", window_after(true));
+    assert_eq!(window_after(false), 15_000);
+}
+
+/// The same: after trimmed segments, and when hardly anything arrived in an interval, the window is what arrived in it.
+#[test]
+fn the_window_is_reset_to_what_arrived() {
+    let mut sender = sender(&nscc(), 1_000_000);
+    sent(&mut sender, us(0));
+    sender.handle(us(80), &ack(1, (0, 0), false));
+    // The interval of a round trip and a target begins.
+    for place in 3..13 {
+        sender.handle(us(100), &trimmed(place, us(0)));
+    }
+    sender.handle(us(120), &Reply { echo: us(40), ..ack(2, (0, 0), false) });
+    sender.handle(us(221), &trimmed(13, us(0)));
+    assert_eq!(sender.congestion_window(), 1000);
+}
+
+/// Ultra Ethernet: a timeout is for each segment, and those sent later stay under way.
+#[test]
+fn a_timeout_is_for_the_segments_sent_so_long_ago() {
+    let mut sender = sender(&nscc(), 1_000_000);
+    sent(&mut sender, us(0));
+    sender.handle(us(80), &ack(4, (0, 0), false));
+    assert_eq!(sent(&mut sender, us(80)), [15, 16, 17, 18]);
+    let deadline = sender.deadline().expect("segments are under way");
+    assert_eq!(deadline, us(1000));
+    sender.handle_deadline(deadline);
+    assert_eq!(sent(&mut sender, deadline)[..2], [4, 5]);
+    assert_eq!(sender.deadline(), Some(us(1080)));
+}
+
+/// Handley et al., SIGCOMM 2017, and Olteanu et al., NSDI 2022: a sender sends one window at once, and then what it has credit
+/// for. The receiver grants trimmed segments again without being asked.
+#[test]
+fn a_receiver_grants_what_it_has_seen_headers_of() {
+    let rccc = ultra_ethernet(UltraEthernetControl::Rccc);
+    let (mut sender, mut receiver) = (sender(&rccc, 20_000), Receiver::new(&rccc));
+    let mut segments = std::iter::from_fn(|| match sender.send(us(0)) {
+        Next::Segment(segment) => Some(segment),
+        Next::At(_) | Next::Wait => None,
+    })
+    .collect::<Vec<_>>();
+    assert_eq!(segments.len(), 15);
+    let last = segments.pop().expect("15 segments");
+    receiver.receive(us(40), last, false);
+    assert_eq!(receiver.missing_credit(), 5000);
+    let reply = receiver.receive_trimmed(segments[0]);
+    assert_eq!((reply.kind, receiver.missing_credit()), (ReplyKind::Trimmed, 6000));
+    sender.handle(us(80), &reply);
+    assert_eq!(sent(&mut sender, us(80)), [], "it has no credit yet");
+    let grants = [receiver.grant(us(80), 1000), receiver.grant(us(88), 1000)];
+    // The first one is lost: the second one has the sum.
+    sender.handle(us(120), &grants[1]);
+    assert_eq!(sent(&mut sender, us(120)), [0, 15]);
+    assert_eq!(receiver.missing_credit(), 4000);
+}
+
+/// The same: a sender whose credit was lost asks once more after a timeout.
+#[test]
+fn a_sender_without_credit_asks_again() {
+    let mut sender = sender(&ultra_ethernet(UltraEthernetControl::Rccc), 20_000);
+    assert_eq!(sent(&mut sender, us(0)).len(), 15);
+    sender.handle(us(80), &ack(15, (0, 0), false));
+    assert_eq!(sent(&mut sender, us(80)), []);
+    let deadline = sender.deadline().expect("it waits for credit");
+    sender.handle_deadline(deadline);
+    assert_eq!(sent(&mut sender, deadline), [15]);
 }

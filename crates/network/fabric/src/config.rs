@@ -253,6 +253,11 @@ pub struct SwitchConfig {
     /// The memory that all queues of the switch share; each has its own without it (store and forward).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<SharedMemory>,
+    /// A packet of a connection that does not fit into a queue is cut to its header, which goes on with the highest priority
+    /// (Handley et al., Re-architecting datacenter networks and stacks for low latency and high performance, SIGCOMM 2017;
+    /// Ultra Ethernet Specification 1.0). Otherwise it is dropped.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub trimming: bool,
 }
 
 /// Explicit congestion notification: the probability of a mark on a packet that comes into a queue (RFC 3168), which grows
@@ -669,6 +674,7 @@ impl NetworkConfig {
                 arbitration: Arbitration::RoundRobin,
                 marking: None,
                 memory: None,
+                trimming: false,
             },
             flow,
             routing: Routing::Fixed { spread: Spread::Source },

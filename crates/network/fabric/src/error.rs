@@ -90,6 +90,15 @@ pub enum NetworkError {
     /// Shared memory of a switch that pauses its senders.
     #[error("switch.memory is for switches that drop: it is not simulated with pauses")]
     MemoryWithPause,
+    /// Trimmed packets that would wait behind what they are to overtake, or that nothing asks for again.
+    #[error("switch.trimming needs {needed}")]
+    TrimmingNeeds {
+        /// What is missing.
+        needed: &'static str,
+    },
+    /// A connection over several paths under a routing that knows one, or draws one for each packet.
+    #[error("transport.paths is for ecmp routing: no other one gives the packets of a connection paths by number")]
+    PathsWithoutEcmp,
     /// Switches cannot mark packets for a transport and for dispersive routing.
     #[error("packets are marked by queues that are long, and by dispersive routing")]
     MarksOfTwoKinds,
@@ -247,6 +256,10 @@ impl NetworkError {
             }
             Self::NeedsQueues { key } => format!("use flow.type = \"store-and-forward\", or remove {key}"),
             Self::MemoryWithPause => "use flow.full = \"drop\", or remove switch.memory".to_owned(),
+            Self::TrimmingNeeds { .. } => {
+                "use flow = { type = \"store-and-forward\", full = \"drop\", priorities = 2 } and transport.type = \"ultra-ethernet\"".to_owned()
+            }
+            Self::PathsWithoutEcmp => "use routing.type = \"ecmp\", or remove transport.paths".to_owned(),
             Self::MarksOfTwoKinds => "use another routing, or remove switch.marking".to_owned(),
             Self::BadMarking => "for a step use the same low and high; most is a probability, such as 0.01".to_owned(),
             Self::TransportWithoutMemory => "remove nic.dma, or use transport.type = \"none\"".to_owned(),

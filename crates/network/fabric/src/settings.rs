@@ -131,6 +131,9 @@ fn check_queues(config: &NetworkConfig) -> Result<(), NetworkError> {
             return Err(NetworkError::BadMarking);
         }
     }
+    if config.switch.trimming {
+        check_trimming(config)?;
+    }
     let Some(memory) = config.switch.memory else { return Ok(()) };
     if !matches!(config.flow, Flow::StoreAndForward { full: WhenFull::Drop, .. }) {
         return Err(NetworkError::MemoryWithPause);
@@ -139,19 +142,43 @@ fn check_queues(config: &NetworkConfig) -> Result<(), NetworkError> {
     if memory.alpha > 0.0 { Ok(()) } else { Err(NetworkError::Zero { what: "switch.memory.alpha" }) }
 }
 
+/// Checks that headers of trimmed packets arrive early, and that something comes of them.
+fn check_trimming(config: &NetworkConfig) -> Result<(), NetworkError> {
+    let needed = match config.flow {
+        Flow::StoreAndForward { full: WhenFull::Drop, priorities: 2.., .. } => match config.transport {
+            Transport::UltraEthernet(_) if config.switch.memory.is_none() => return Ok(()),
+            Transport::UltraEthernet(_) => "queues of their own, without switch.memory",
+            _ => "a transport that asks for trimmed packets again",
+        },
+        Flow::StoreAndForward { full: WhenFull::Drop, .. } => "two priorities, that of the headers first",
+        _ => "queues that drop packets",
+    };
+    Err(NetworkError::TrimmingNeeds { needed })
+}
+
 /// Checks the connections.
 fn check_transport(config: &NetworkConfig) -> Result<(), NetworkError> {
     let (window, ack_every) = match config.transport {
         Transport::None => return Ok(()),
         Transport::Tcp(tcp) => (tcp.window, tcp.ack_every),
         Transport::Rdma(rdma) => (rdma.window, rdma.ack_every),
+        Transport::UltraEthernet(config) => {
+            above_zero("transport.round_trip", config.round_trip.0)?;
+            above_zero("transport.paths", config.paths.into())?;
+            (config.window.unwrap_or(ByteCount(u64::MAX)), config.ack_every)
+        }
     };
     above_zero("transport.ack_every", ack_every.into())?;
     takes_a_packet("transport.window", window, &config.nic)?;
     if config.nic.dma.is_some() {
         return Err(NetworkError::TransportWithoutMemory);
     }
-    Ok(())
+    match (config.transport, config.routing) {
+        (Transport::UltraEthernet(transport), routing) if transport.paths > 1 && routing != Routing::Ecmp => {
+            Err(NetworkError::PathsWithoutEcmp)
+        }
+        _ => Ok(()),
+    }
 }
 
 fn check_routing(config: &NetworkConfig) -> Result<(), NetworkError> {

@@ -44,6 +44,8 @@ pub(crate) struct Connections {
     transport: Transport,
     segment: u32,
     header: u32,
+    /// Messages are delivered in the order in which they were sent.
+    pub(crate) keep_order: bool,
     all: Vec<Connection>,
     of_pair: HashMap<(NodeId, NodeId, u8), ConnectionId>,
     pub(crate) cargo: Slab<CargoId, Cargo>,
@@ -68,6 +70,8 @@ pub(crate) struct Connection {
     arrived_before: u64,
     /// The interface has it in its list of those that may send.
     pub(crate) is_ready: bool,
+    /// The interface of the receiver has it in its list of those that wait for credit.
+    pub(crate) awaits_credit: bool,
     /// The time for which its next deadline is planned.
     planned: Time,
 }
@@ -76,7 +80,8 @@ impl Connections {
     /// The connections of a transport; `None` if it has none.
     pub(crate) fn new(transport: Transport, segment: u32, header: u32) -> Option<Self> {
         let (all, of_pair, cargo) = (Vec::new(), HashMap::new(), Slab::default());
-        transport.connects().then_some(Self { transport, segment, header, all, of_pair, cargo })
+        let keep_order = !matches!(transport, Transport::UltraEthernet(_));
+        transport.connects().then_some(Self { transport, segment, header, keep_order, all, of_pair, cargo })
     }
 
     /// The connection of two nodes, over a link of this rate.
@@ -94,6 +99,7 @@ impl Connections {
                 handed: 0,
                 arrived_before: 0,
                 is_ready: false,
+                awaits_credit: false,
                 planned: Time::MAX,
             });
             ConnectionId(self.all.len() as u32 - 1)
@@ -125,6 +131,7 @@ impl Connections {
             recoveries: sum(|counts| counts.recoveries),
             marked_bytes: sum(|counts| counts.marked_bytes),
             notices: sum(|counts| counts.notices),
+            trimmed: sum(|counts| counts.trimmed),
             rates: ConnectionRates::of(rates.collect()),
         }
     }
@@ -169,6 +176,13 @@ impl Connection {
             self.missing.pop_front();
         }
         Some((id, bytes as u32))
+    }
+
+    /// Forgets messages that were delivered out of order.
+    pub(crate) fn forget_arrived(&mut self) {
+        while self.missing.front().is_some_and(|&(_, end)| end <= self.receiver.expected()) {
+            self.missing.pop_front();
+        }
     }
 
     /// The time for which an event is to be planned, if something is to happen before the one that is planned; `also` is

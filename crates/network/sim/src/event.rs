@@ -24,6 +24,8 @@ pub(crate) enum Event {
     Copied { message: MessageId },
     /// A deadline of a connection.
     Connection { connection: ConnectionId },
+    /// A port of a host may grant credit to a connection.
+    Credit { endpoint: u16 },
     /// A message that was lost is sent again.
     SendAgain { message: MessageId },
     /// A message has arrived at its node.

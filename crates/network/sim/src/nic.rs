@@ -7,7 +7,7 @@ use crate::{
     peers::Peers,
     slot_times::SlotTimes,
 };
-use evb_connection::Reply;
+use evb_connection::{CreditPacer, Reply};
 use evb_core::{Bandwidth, NodeId, NodeRange, Time};
 use evb_fabric::{Dma, NicConfig};
 use evb_protocol::wire;
@@ -87,6 +87,8 @@ pub(crate) struct NicPort {
     pub(crate) ready: VecDeque<ConnectionId>,
     /// Replies of connections that end here: they go first.
     pub(crate) replies: VecDeque<(ConnectionId, Reply)>,
+    /// Connections that end here, and wait for credit.
+    pub(crate) credit: CreditPacer<ConnectionId>,
 }
 
 /// The access of a network interface to the memory of its host: one bus for reading and writing.

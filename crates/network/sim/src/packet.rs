@@ -52,6 +52,8 @@ pub(crate) enum Load {
     SourceRouted,
     /// A segment of a connection, or a reply, which `message` numbers.
     Connection,
+    /// The header of a segment that a switch trimmed.
+    Header,
     /// A copy that a learning bridge sent where its destination is not.
     Stray,
 }
@@ -130,6 +132,14 @@ impl Packet {
             since: Time::ZERO,
             pace: Span::ZERO,
         }
+    }
+}
+
+impl Packet {
+    /// True if a connection sent it, and it has nothing but a header.
+    #[inline]
+    pub(crate) fn is_header(&self) -> bool {
+        self.load == Load::Header || self.load == Load::Connection && self.payload == 0
     }
 }
 

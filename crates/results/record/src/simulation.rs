@@ -88,6 +88,9 @@ pub struct Connections {
     pub marked_bytes: u64,
     /// Notices of congestion that senders received (DCQCN).
     pub notices: u64,
+    /// Segments that switches cut to their headers (Ultra Ethernet).
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub trimmed: u64,
     /// Bytes per second of the connections that carried something, in the measured time.
     pub rates: ConnectionRates,
 }
@@ -188,6 +191,9 @@ pub struct LinkRecord {
     /// Packets that were marked because the link's queue was long.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub marked: u64,
+    /// Packets that were cut to their headers because the link's queue was full.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub trimmed: u64,
     /// Number of times the link's receiver asked for a pause.
     pub pauses: u64,
 }

@@ -236,6 +236,7 @@ fn alone() -> Record {
                     recoveries: 1,
                     marked_bytes: 1,
                     notices: 1,
+                    trimmed: 1,
                     rates: ConnectionRates::of(vec![1.0]),
                 }),
                 links: vec![LinkRecord {
@@ -249,6 +250,7 @@ fn alone() -> Record {
                     most_bytes: 1,
                     dropped: 1,
                     marked: 1,
+                    trimmed: 1,
                     pauses: 1,
                 }],
             },

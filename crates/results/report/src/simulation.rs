@@ -104,11 +104,12 @@ fn time(seconds: f64, simulation: &Simulation) -> String {
 
 /// What the connections did.
 fn connected(connections: &Connections) -> String {
-    let &Connections { count, segments, sent_again, timeouts, notices, ref rates, .. } = connections;
+    let &Connections { count, segments, sent_again, timeouts, notices, trimmed, ref rates, .. } = connections;
     let notices = if notices > 0 { format!(", {notices} notices of congestion") } else { String::new() };
+    let trimmed = if trimmed > 0 { format!(", {trimmed} trimmed") } else { String::new() };
     let fairness = rates.fairness;
     format!(
-        "{count}; {segments} segments, {sent_again} of them again, {timeouts} timeouts{notices}; fairness {fairness:.2}"
+        "{count}; {segments} segments, {sent_again} of them again{trimmed}, {timeouts} timeouts{notices}; fairness {fairness:.2}"
     )
 }
 

@@ -103,6 +103,12 @@ const SWITCH: &[Key] = &[
         KeyKind::Section(queues::MEMORY),
         "memory that all queues of a switch share; each queue has its own without this table; `store-and-forward` only",
     ),
+    optional(
+        "trimming",
+        KeyKind::Flag,
+        "whether a packet of a connection that does not fit into a queue is cut to its header, which goes on with the highest \
+         priority; for the transport `ultra-ethernet`, with two `flow.priorities`; dropped without this key",
+    ),
 ];
 
 static ARBITRATION: Words<Arbitration> = Words(&[
@@ -160,6 +166,7 @@ fn config(network: View<'_>) -> NetworkConfig {
             arbitration: ARBITRATION.at(network, "switch.arbitration"),
             marking: queues::marking(network, "switch.marking"),
             memory: queues::memory(network, "switch.memory"),
+            trimming: queues::trims(network),
         },
         flow: flow::FLOW.make(network.below("flow")),
         routing: routing::ROUTING.make(network.below("routing")),

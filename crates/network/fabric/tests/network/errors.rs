@@ -2,7 +2,7 @@
 
 use crate::support::*;
 use NetworkError as E;
-use evb_connection::{RdmaConfig, RdmaControl, Recovery, Transport};
+use evb_connection::{RdmaConfig, RdmaControl, Recovery, Transport, UltraEthernetConfig, UltraEthernetControl};
 use evb_core::{Bandwidth, ByteCount, Span};
 use evb_fabric::*;
 
@@ -272,6 +272,35 @@ fn connections_need_a_window_for_a_packet() {
     let refused = |rdma| refused_with(|config| config.transport = Transport::Rdma(rdma));
     assert!(matches!(refused(rdma), E::BufferTooSmall { what: "transport.window", .. }));
     assert_eq!(refused(RdmaConfig { ack_every: 0, ..rdma }), E::Zero { what: "transport.ack_every" });
+}
+
+#[test]
+fn trimming_needs_priorities_and_a_transport_that_asks_again() {
+    let ultra_ethernet = Transport::UltraEthernet(UltraEthernetConfig {
+        control: UltraEthernetControl::Rccc,
+        round_trip: Span::from_micros(10),
+        window: None,
+        paths: 1,
+        steering: true,
+        timeout: Span::from_millis(1),
+        ack_every: 1,
+    });
+    let needed = |full, priorities, transport| {
+        let error = refused_with(|config| {
+            let (queue, reaction) = (ByteCount(5000), Span(0));
+            config.flow = Flow::StoreAndForward { queue, full, reaction, priorities };
+            config.switch.trimming = true;
+            config.transport = transport;
+        });
+        let E::TrimmingNeeds { needed } = error else { panic!("{error:?}") };
+        needed
+    };
+    assert_eq!(needed(WhenFull::Pause, 2, ultra_ethernet), "queues that drop packets");
+    assert_eq!(needed(WhenFull::Drop, 1, ultra_ethernet), "two priorities, that of the headers first");
+    assert_eq!(needed(WhenFull::Drop, 2, Transport::None), "a transport that asks for trimmed packets again");
+    let Transport::UltraEthernet(config) = ultra_ethernet else { unreachable!() };
+    let many = Transport::UltraEthernet(UltraEthernetConfig { paths: 8, ..config });
+    assert_eq!(refused_with(|config| config.transport = many), E::PathsWithoutEcmp);
 }
 
 #[test]

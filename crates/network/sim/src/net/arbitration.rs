@@ -141,8 +141,10 @@ impl Net {
     /// does not depend on the length of the queue.
     #[inline(never)]
     fn enlist_in_queue(&mut self, link: LinkId, id: PacketId) -> u32 {
-        let lane = self.packets[id].lane;
-        let mut first = self.links[link].waiting.iter().filter(|one| one.lane == lane).map(|one| one.id);
+        let &Packet { lane, priority, .. } = &self.packets[id];
+        // Headers of trimmed packets have come through the same lane as others of a lower priority.
+        let is_before = |one: &&Waiting| one.lane == lane && one.priority == priority;
+        let mut first = self.links[link].waiting.iter().filter(is_before).map(|one| one.id);
         match first.next().filter(|_| lane != LaneId::NONE && self.arbiter.keeps_order_of_lanes()) {
             Some(first) => {
                 let before = std::mem::replace(&mut self.packets[first].last, id);
@@ -198,6 +200,7 @@ impl Net {
             taken.push(id);
         }
         (self.counts[link].queued, self.counts[link].waiting) = (0, 0);
+        self.queues.forget_headers(link);
         taken
     }
 

@@ -28,6 +28,8 @@ pub(crate) struct LinkCounts {
     pub(crate) most_waiting: u32,
     /// Packets that found a long queue here and were marked.
     pub(crate) marked: u64,
+    /// Packets that were cut to their headers here because the queue was full.
+    pub(crate) trimmed: u64,
     /// Number of pauses that the receiver asked for.
     pub(crate) pauses: u32,
 }
@@ -68,16 +70,16 @@ impl Counts {
         }
     }
 
-    /// A packet gets a link now.
+    /// A packet gets a link now, and takes `queued` bytes out of its queue.
     #[inline]
-    pub(super) fn grant(&mut self, now: Time, link: LinkId, packet: &Packet) {
+    pub(super) fn grant(&mut self, now: Time, link: LinkId, packet: &Packet, queued: u64) {
         self.packet_hops += 1;
         let since = packet.since.max(self.from);
         let (counts, wire) = (&mut self[link], u64::from(packet.wire));
         counts.packets += 1;
         counts.bytes += wire;
         counts.waited.0 += now.since(since).0;
-        counts.queued = counts.queued.saturating_sub(wire);
+        counts.queued = counts.queued.saturating_sub(queued);
     }
 
     /// Packets of a train have taken a link. None of them waited, and each leaves it after `pace`.

@@ -42,6 +42,8 @@ enum Discipline {
         queue: u64,
         full: WhenFull,
         reaction: Span,
+        /// The highest priority.
+        highest: u8,
     },
 }
 
@@ -65,9 +67,10 @@ impl FlowControl {
                 let buffer = u32::try_from(buffer.0).unwrap_or(u32::MAX);
                 (Discipline::CutThrough { buffer, reaction }, virtual_channels)
             }
-            Flow::StoreAndForward { queue, full, reaction, priorities } => {
-                (Discipline::Store { queue: queue.0, full, reaction }, priorities)
-            }
+            Flow::StoreAndForward { queue, full, reaction, priorities } => (
+                Discipline::Store { queue: queue.0, full, reaction, highest: priorities.saturating_sub(1) },
+                priorities,
+            ),
         };
         (Self { discipline, switch_delay, drains: Slab::default() }, channels.into())
     }
@@ -78,6 +81,22 @@ impl FlowControl {
             Discipline::Worm(_) => Contents::Places([Time::ZERO; 2]),
             Discipline::CutThrough { buffer, .. } => Contents::Bytes(Credit::new(buffer)),
             Discipline::Store { .. } => Contents::Store { held: 0, pausing: false },
+        }
+    }
+
+    /// The highest priority of packets (store and forward).
+    pub(super) fn highest_priority(&self) -> u8 {
+        match self.discipline {
+            Discipline::Store { highest, .. } => highest,
+            Discipline::Worm(_) | Discipline::CutThrough { .. } => 0,
+        }
+    }
+
+    /// Bytes of each queue of an output (store and forward).
+    pub(super) fn queue_size(&self) -> u64 {
+        match self.discipline {
+            Discipline::Store { queue, .. } => queue,
+            Discipline::Worm(_) | Discipline::CutThrough { .. } => 0,
         }
     }
 
@@ -296,6 +315,17 @@ impl Net {
         self.plan((self.packets[next].since + self.flow.switch_delay).max(at), NetEvent::Request(next));
     }
 
+    /// Takes a packet, or its header, into the queue of an output (store and forward); returns false if it is lost.
+    #[inline]
+    pub(super) fn take_in(&mut self, link: LinkId, id: PacketId) -> bool {
+        if self.queues.trim() {
+            return self.take_in_or_trim(link, id);
+        }
+        let fits = self.admit(link, id);
+        self.counts[link].dropped += u64::from(!fits);
+        fits
+    }
+
     /// Takes a packet into the queue of an output (store and forward); returns false if it does not fit.
     #[inline]
     pub(super) fn admit(&mut self, link: LinkId, id: PacketId) -> bool {
@@ -314,7 +344,6 @@ impl Net {
         if lane != LaneId::NONE {
             let fits = full != WhenFull::Drop || held <= queue;
             if !fits || !self.take_memory(link, lane, wire_bytes) {
-                self.counts[link].dropped += 1;
                 return false;
             }
             self.mark(link, id, held - wire);
@@ -337,7 +366,7 @@ impl Net {
     /// A packet has come into a switch whole (store and forward): its sender may have to pause.
     #[inline(always)]
     pub(super) fn store(&mut self, id: PacketId) {
-        let Discipline::Store { queue: most, full, reaction } = self.flow.discipline else { return };
+        let Discipline::Store { queue: most, full, reaction, .. } = self.flow.discipline else { return };
         if full == WhenFull::Drop {
             return;
         }

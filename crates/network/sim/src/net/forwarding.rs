@@ -114,7 +114,7 @@ impl Net {
     /// Adds a packet to those that wait for a link.
     pub(super) fn wait_for(&mut self, link: LinkId, id: PacketId) {
         self.gives_up |= self.links[link].running;
-        if self.has_rules && self.is_dead_end(link, id) || !self.admit(link, id) {
+        if self.has_rules && self.is_dead_end(link, id) || !self.take_in(link, id) {
             return self.lose(id);
         }
         let waiting = self.enlist(link, id);
@@ -172,7 +172,8 @@ impl Net {
         self.forget_requests(id, Some(link));
         let now = self.queue.now();
         let packet = &mut self.packets[id];
-        self.counts.grant(now, link, packet);
+        let queued = self.queues.release(link, packet);
+        self.counts.grant(now, link, packet, queued);
         let probes = self.router.note_patience(now, packet);
         packet.channel = self.flow.channel(&self.links, link, packet);
         let lane = self.links.lane(link, packet.channel);

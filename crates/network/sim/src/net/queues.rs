@@ -1,7 +1,7 @@
-//! The output queues of switches that store packets: the memory that they share, and the marks on packets that find them
-//! long.
+//! The output queues of switches that store packets: the memory that they share, the marks on packets that find them long,
+//! and the headers of packets that find them full.
 
-use crate::packet::LaneId;
+use crate::packet::{LaneId, Load, Packet, PacketId};
 use evb_core::{Stream, Time};
 use evb_fabric::{LinkId, Marking, Network, SharedMemory};
 use rand::RngExt;
@@ -16,6 +16,8 @@ pub(super) struct Queues {
     memories: Vec<Memory>,
     /// Bytes of each queue in shared memory, with those that are being sent.
     held: Vec<u64>,
+    /// Bytes of headers that wait for each link, in queues of their own; empty without trimming.
+    headers: Vec<u64>,
 }
 
 /// The shared memory of a switch.
@@ -33,7 +35,8 @@ impl Queues {
         let markings = network.links.iter().filter(|_| has_marks).map(|link| link.marking).collect();
         let shared = network.config.switch.memory;
         let (switches, links) = shared.map_or((0, 0), |_| (network.switches.len(), network.links.len()));
-        Self { markings, shared, memories: vec![Memory::default(); switches], held: vec![0; links] }
+        let headers = vec![0; if network.config.switch.trimming { network.links.len() } else { 0 }];
+        Self { markings, shared, memories: vec![Memory::default(); switches], held: vec![0; links], headers }
     }
 
     /// True if a packet that comes into a queue of this many bytes is marked.
@@ -72,6 +75,41 @@ impl Queues {
         }
     }
 
+    /// True if packets are cut to their headers when they do not fit.
+    #[inline]
+    pub(super) fn trim(&self) -> bool {
+        !self.headers.is_empty()
+    }
+
+    /// Takes a header into the queue of headers before a link, of at most `most` bytes; returns false if it does not fit.
+    fn take_header(&mut self, link: LinkId, wire: u32, most: u64) -> bool {
+        let held = &mut self.headers[link.0 as usize];
+        let after = *held + u64::from(wire);
+        let fits = after <= most;
+        *held = if fits { after } else { *held };
+        fits
+    }
+
+    /// A packet leaves the queue before a link; returns its bytes in the queue of whole packets.
+    #[inline]
+    pub(super) fn release(&mut self, link: LinkId, packet: &Packet) -> u64 {
+        let wire = u64::from(packet.wire);
+        match self.headers.get_mut(link.0 as usize).filter(|_| packet.is_header()) {
+            None => wire,
+            Some(headers) => {
+                *headers = headers.saturating_sub(wire);
+                0
+            }
+        }
+    }
+
+    /// Nothing waits for a link any more.
+    pub(super) fn forget_headers(&mut self, link: LinkId) {
+        if let Some(headers) = self.headers.get_mut(link.0 as usize) {
+            *headers = 0;
+        }
+    }
+
     /// True if the memory is shared.
     #[inline]
     pub(super) fn are_shared(&self) -> bool {
@@ -94,6 +132,36 @@ impl Queues {
 }
 
 impl super::Net {
+    /// Takes a packet into the queue of an output. What does not fit is cut to its header, and headers have a queue of their
+    /// own. Returns false if the packet is lost.
+    pub(super) fn take_in_or_trim(&mut self, link: LinkId, id: PacketId) -> bool {
+        if !self.packets[id].is_header() {
+            if self.admit(link, id) {
+                return true;
+            }
+            if self.packets[id].load != Load::Connection {
+                self.counts[link].dropped += 1;
+                return false;
+            }
+            self.cut_to_header(id);
+            self.counts[link].trimmed += 1;
+        }
+        let (lane, wire) = (self.packets[id].lane, self.packets[id].wire);
+        let most = if lane == LaneId::NONE { u64::MAX } else { self.flow.queue_size() };
+        let fits = self.queues.take_header(link, wire, most);
+        self.counts[link].dropped += u64::from(!fits);
+        fits
+    }
+
+    /// Cuts a segment to its header, which goes before all others.
+    fn cut_to_header(&mut self, id: PacketId) {
+        let nic = &self.network.config.nic;
+        let priority = self.flow.highest_priority();
+        let packet = &mut self.packets[id];
+        packet.wire = nic.header.0.max(nic.minimum.0) as u32;
+        (packet.load, packet.payload, packet.priority) = (Load::Header, 0, priority);
+    }
+
     /// Takes room in the queue of an output for a packet of `wire` bytes; returns false if there is none.
     pub(super) fn take_memory(&mut self, link: LinkId, lane: LaneId, wire: u32) -> bool {
         if !self.queues.are_shared() {

@@ -11,6 +11,12 @@ use evb_connection::{Next, Reply, Segment};
 use evb_core::{Bandwidth, NodeId, Span, Time};
 use evb_fabric::EndpointId;
 
+/// The number by which a path of a connection is chosen among equal routes: that of the connection for its first path.
+fn stream(ConnectionId(id): ConnectionId, path: u16) -> u32 {
+    // An odd factor spreads the paths of one connection over all numbers.
+    id.wrapping_add(u32::from(path).wrapping_mul(0x9e37_79b1))
+}
+
 impl Simulation<'_> {
     /// The connections, where the transport has some.
     fn connections(&mut self) -> &mut Connections {
@@ -138,7 +144,12 @@ impl Simulation<'_> {
         let wire = (u64::from(bytes) + nic.header.0).max(nic.minimum.0);
         let overhead = nic.overhead;
         let id = cargo.connection;
-        let priority = self.connection(id).priority;
+        let path = match cargo.part {
+            Part::Segment(segment) => segment.path,
+            Part::Reply(ref reply) => reply.path,
+        };
+        let goes_first = bytes == 0 && self.net.network.config.switch.trimming;
+        let priority = if goes_first { self.control_priority(false) } else { self.connection(id).priority };
         let CargoId(place) = self.connections().cargo.insert(cargo);
         let packet = Packet {
             message: MessageId(place),
@@ -146,7 +157,7 @@ impl Simulation<'_> {
             payload: bytes,
             wire: size(wire),
             priority,
-            variant: self.net.variant(from_port, to, id.0),
+            variant: self.net.variant(from_port, to, stream(id, path)),
             ..Packet::new(from_port, to)
         };
         self.statistics.sent_packets += 1;
@@ -167,6 +178,11 @@ impl Simulation<'_> {
             return;
         }
         match part {
+            Part::Segment(segment) if packet.load == Load::Header => {
+                let reply = self.connection(connection).receiver.receive_trimmed(segment);
+                self.reply(connection, reply);
+                self.await_credit(connection);
+            }
             Part::Segment(segment) => self.receive_segment(now, connection, segment, packet),
             Part::Reply(reply) => {
                 self.connection(connection).sender.handle(Time(now), &reply);
@@ -187,6 +203,13 @@ impl Simulation<'_> {
         }
         received.replies.into_iter().flatten().for_each(|reply| self.reply(id, reply));
         self.plan_connection(id, None);
+        self.await_credit(id);
+        if !self.connections().keep_order {
+            self.connection(id).forget_arrived();
+            return message
+                .filter(|_| received.new_bytes > 0)
+                .map_or((), |id| self.absorb(now, id, received.new_bytes));
+        }
         while let Some((message, bytes)) = self.connection(id).take_arrived() {
             self.absorb(now, message, bytes);
         }
@@ -199,6 +222,52 @@ impl Simulation<'_> {
         let host = self.host(to).expect("a connection ends at a host");
         self.nics[host].ports[port].replies.push_back((id, reply));
         self.wake_port(host, port);
+    }
+
+    /// A connection may need credit: the interface of its receiver grants some in its turn.
+    fn await_credit(&mut self, id: ConnectionId) {
+        let connection = self.connection(id);
+        if connection.receiver.missing_credit() == 0 || std::mem::replace(&mut connection.awaits_credit, true) {
+            return;
+        }
+        let to = connection.to;
+        let (host, port) = (self.host(to).expect("a connection ends at a host"), self.port_of(id));
+        let pacer = &mut self.nics[host].ports[port].credit;
+        let is_first = pacer.deadline().is_none();
+        pacer.add(id);
+        if is_first {
+            self.plan_credit(host, port);
+        }
+    }
+
+    fn plan_credit(&mut self, host: usize, port: usize) {
+        if let Some(at) = self.nics[host].ports[port].credit.deadline() {
+            let endpoint = (host * self.nics[0].ports.len() + port) as u16;
+            self.net.queue.push(at.max(self.net.queue.now()), Event::Credit { endpoint });
+        }
+    }
+
+    /// A port of a host grants a packet to the connection whose turn it is, as fast as its link brings them.
+    pub(super) fn grant_credit(&mut self, endpoint: usize) {
+        let now = self.net.queue.now();
+        let (host, port) = (endpoint / self.nics[0].ports.len(), endpoint % self.nics[0].ports.len());
+        let Some(id) = self.nics[host].ports[port].credit.next(now) else { return };
+        let nic = &self.net.network.config.nic;
+        let (most, header) = (nic.packet.0, nic.header.0);
+        let to = self.connection(id).to;
+        let link = self.link_of(to);
+        let receiver = &mut self.connection(id).receiver;
+        let granted = receiver.missing_credit().min(most);
+        let reply = receiver.grant(now, granted);
+        let pacer = &mut self.nics[host].ports[port].credit;
+        pacer.wait(now, link.time_for(granted + header));
+        let awaits_more = self.connection(id).receiver.missing_credit() > 0;
+        self.connection(id).awaits_credit = awaits_more;
+        if awaits_more {
+            self.nics[host].ports[port].credit.add(id);
+        }
+        self.reply(id, reply);
+        self.plan_credit(host, port);
     }
 
     /// A deadline of a connection may be over, or its rate lets it send.

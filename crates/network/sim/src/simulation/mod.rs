@@ -298,6 +298,7 @@ impl<'a> Simulation<'a> {
                 self.take_in(now, message);
             }
             Event::Connection { connection } => self.connection_deadline(connection),
+            Event::Credit { endpoint } => self.grant_credit(endpoint.into()),
             Event::SendAgain { message } => self.send_again(now, message),
             Event::Receive { message } => self.receive(message),
             Event::Permit { message } => self.permit_late(now, message),
@@ -343,7 +344,7 @@ impl<'a> Simulation<'a> {
                             self.statistics.lost_packets += 1;
                             self.lose(self.net.queue.now().0, packet.message);
                         }
-                        Load::Connection => {
+                        Load::Connection | Load::Header => {
                             self.statistics.lost_packets += 1;
                             self.take_cargo(&packet);
                         }

@@ -28,7 +28,7 @@ impl Simulation<'_> {
         self.find_message(&mut packet);
         match packet.load {
             Load::Message => {}
-            Load::Connection => return self.deliver_cargo(now, &packet),
+            Load::Connection | Load::Header => return self.deliver_cargo(now, &packet),
             Load::SourceRouted => return self.deliver_to_mapper(now, packet),
             Load::Stray => return self.statistics.flooded_packets += 1,
         }

@@ -193,6 +193,7 @@ fn network(simulation: &Simulation<'_>, seconds: f64) -> evb_record::Network {
         most_bytes: counts.most_bytes,
         dropped: counts.dropped,
         marked: counts.marked,
+        trimmed: counts.trimmed,
         pauses: counts.pauses.into(),
     });
     evb_record::Network {

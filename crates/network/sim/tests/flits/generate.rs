@@ -58,6 +58,7 @@ impl Generator {
                 arbitration: self.arbitration(kind),
                 marking: None,
                 memory: None,
+                trimming: false,
             },
             flow: Flow::Wormhole { slack: ByteCount(1), reaction: Span::ZERO },
             routing: self.routing(&topology),

@@ -33,6 +33,9 @@ const DCTCP: &str = r#"network.transport={ type="tcp", control="dctcp", least_ti
 const GO_BACK_N: &str = r#"network.transport={ type="rdma", window="32 kB" }"#;
 const SELECTIVE: &str = r#"network.transport={ type="rdma", recovery="selective", window="32 kB" }"#;
 const DCQCN: &str = r#"network.transport={ type="rdma", control={ type="dcqcn" } }"#;
+const NSCC: &str = r#"network.transport={ type="ultra-ethernet", round_trip="6 us" }"#;
+const RCCC: &str = r#"network.transport={ type="ultra-ethernet", round_trip="6 us", control={ type="rccc" } }"#;
+const TRIMMING: &[&str] = &["network.switch.trimming=true", "network.flow.priorities=2"];
 const STEP: &str = r#"network.switch.marking={ low="30 kB", high="30 kB" }"#;
 const RED: &str = r#"network.switch.marking={ low="10 kB", high="60 kB", most=0.1 }"#;
 
@@ -60,8 +63,9 @@ fn without_a_transport_an_incast_loses_messages() {
 
 #[test]
 fn connections_deliver_all_over_queues_that_drop() {
-    for transport in [RENO, CUBIC, GO_BACK_N, SELECTIVE] {
-        let record = run_with(INCAST, &[transport]);
+    for transport in [RENO, CUBIC, GO_BACK_N, SELECTIVE, NSCC, RCCC] {
+        // The queue takes the first windows of Ultra Ethernet, which are short.
+        let record = run_with(INCAST, &[transport, "network.flow.queue=\"50 kB\""]);
         is_whole(&record);
         let counts = connections(&record);
         assert!(network(&record).lost_packets > 0 && counts.sent_again > 0, "{transport}: {counts:?}");
@@ -77,6 +81,67 @@ fn tcp_fills_the_link() {
         is_whole(&record);
         assert_near(transport, record.throughput_bytes_per_s, 1.25e9 * 1460.0 / 1538.0, 0.02);
     }
+}
+
+/// A queue of 20 packets is full at once. Nothing is lost with trimming: headers arrive, and the link is as full as with TCP.
+#[test]
+fn trimming_turns_losses_into_headers() {
+    let queue = [
+        "network.flow.queue=\"30 kB\"",
+        r#"network.switch.marking={ low="6 kB", high="24 kB" }"#,
+        "run.warmup=\"0 s\"",
+    ];
+    for transport in [NSCC, RCCC] {
+        let record = run_with(INCAST, &[TRIMMING, &queue, &[transport]].concat());
+        is_whole(&record);
+        let counts = connections(&record);
+        assert!(counts.trimmed > 0 && counts.sent_again == counts.trimmed, "{transport}: {counts:?}");
+        assert_eq!((network(&record).lost_packets, counts.timeouts), (0, 0), "{transport}");
+        let link = link(&record, "switch0>h8");
+        assert!(link.trimmed > 0 && link.dropped == 0 && link.most_bytes <= 30_000, "{link:?}");
+        assert_near(transport, record.throughput_bytes_per_s, 1.25e9 * 1460.0 / 1538.0, 0.03);
+        assert_between("fairness", counts.rates.fairness, 0.97, 1.0);
+    }
+}
+
+/// Receivers grant what their link takes: after the first windows the queue does not grow.
+#[test]
+fn credit_keeps_the_queue_short() {
+    let rccc =
+        r#"network.transport={ type="ultra-ethernet", round_trip="6 us", window="3 kB", control={ type="rccc" } }"#;
+    let record = run_with(INCAST, &[TRIMMING, &[rccc, "network.flow.queue=\"1 MB\"", "run.warmup=\"0 s\""]].concat());
+    is_whole(&record);
+    let queue = link(&record, "switch0>h8").most_bytes;
+    assert!(queue <= 8 * 3 * 1538, "{queue} bytes, and the first windows have three packets each");
+    assert_near("throughput", record.throughput_bytes_per_s, 1.25e9 * 1460.0 / 1538.0, 0.03);
+}
+
+/// Four senders behind four uplinks: with many paths each uplink carries a quarter, with one path some are idle.
+#[test]
+fn packets_of_a_connection_take_many_paths() {
+    let tree = [
+        "network.topology={ type=\"fat-tree\", levels=[{ down=4, up=4 }, { down=4 }] }",
+        "network.routing={ type=\"ecmp\" }",
+        "builder.units=4",
+        "readout.units=4",
+        "workload.destinations=[0, 1, 2, 3]",
+        "network.placement={ readout=0, builder=4 }",
+        "network.flow.queue=\"200 kB\"",
+    ];
+    let with_paths = |paths: u16| {
+        let nscc = format!("network.transport={{ type=\"ultra-ethernet\", round_trip=\"12 us\", paths={paths} }}");
+        run_with(INCAST, &[TRIMMING, &tree, &[&nscc]].concat())
+    };
+    let (one, many) = (with_paths(1), with_paths(64));
+    let links = |record: &Record| {
+        let ups = network(record).links.iter().filter(|link| link.name.starts_with("leaf0>spine"));
+        ups.map(|link| link.bytes as f64).collect::<Vec<_>>()
+    };
+    let mean = links(&many).iter().sum::<f64>() / 4.0;
+    links(&many).iter().for_each(|&bytes| assert_near("bytes of an uplink", bytes, mean, 0.15));
+    assert!(links(&one).iter().any(|&bytes| bytes < 0.1 * mean), "{:?}", links(&one));
+    assert!(many.throughput_bytes_per_s > 1.2 * one.throughput_bytes_per_s);
+    is_whole(&many);
 }
 
 /// DCTCP keeps a queue near its marks (Alizadeh et al., SIGCOMM 2010, section 3.3), and loses nothing. All share alike.

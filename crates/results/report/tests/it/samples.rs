@@ -138,6 +138,7 @@ fn crossbar(hosts: u64) -> Network {
         most_bytes: 2048,
         dropped: 0,
         marked: 0,
+        trimmed: 0,
         pauses: 0,
     };
     let up = (0..hosts).map(|n| link(format!("h{n}>switch0"), n));

@@ -1,4 +1,4 @@
-//! `network.switch.marking` and `network.switch.memory`: the output queues of a switch that stores packets.
+//! `network.switch.marking`, `network.switch.memory` and `network.switch.trimming`: the output queues of a switch that stores packets.
 
 use crate::{limits::*, schema::*, view::View};
 use evb_fabric::{Marking, SharedMemory};
@@ -39,6 +39,11 @@ pub(super) fn marking(view: View<'_>, at: &str) -> Option<Marking> {
     let marking = view.has(at).then(|| view.below(at))?;
     let (low, high) = (marking.quantity("low"), marking.quantity("high"));
     Some(Marking { low, high, most: marking.number("most") })
+}
+
+/// True if switches cut packets to their headers when they do not fit.
+pub(super) fn trims(network: View<'_>) -> bool {
+    network.has("switch.trimming") && network.flag("switch.trimming")
 }
 
 /// Makes the shared memory at this place, if it is there.

@@ -1,7 +1,12 @@
 //! `network.transport`: the connections that carry messages.
 
+use super::queues;
 use crate::{choice::*, limits::*, schema::*, view::View};
-use evb_connection::{Dcqcn, RdmaConfig, RdmaControl, Recovery, TcpConfig, TcpControl, Transport};
+use evb_connection::{
+    Dcqcn, RdmaConfig, RdmaControl, Recovery, TcpConfig, TcpControl, Transport, UltraEthernetConfig,
+    UltraEthernetControl,
+};
+use evb_core::Span;
 
 pub(super) static TRANSPORT: Choice<Make<Transport>> = choice(
     "transport",
@@ -96,6 +101,59 @@ pub(super) static TRANSPORT: Choice<Make<Transport>> = choice(
                 })
             },
         ),
+        variant(
+            "ultra-ethernet",
+            "a connection between each pair of nodes that send to each other, whose packets take many paths, and whose messages are \
+             delivered as each is whole; best with `network.switch.trimming`, and for `nscc` with `network.switch.marking`",
+            &[
+                required("round_trip", time(MAX_WAIT), "round trip across the network with empty queues"),
+                optional(
+                    "control",
+                    KeyKind::Choice(&ULTRA_ETHERNET_CONTROL),
+                    "the congestion control; `nscc` without this table",
+                ),
+                optional(
+                    "window",
+                    window(),
+                    "`nscc`: most bytes under way; `rccc`: bytes that a sender sends before it has credit; 1.5 times those of its \
+                     link in `round_trip` by default",
+                ),
+                optional(
+                    "paths",
+                    integer(1, 1024),
+                    "routes over which the packets of a connection take turns, with `routing.type = \"ecmp\"`; 128 there by default",
+                ),
+                key(
+                    "steering",
+                    KeyKind::Flag,
+                    KeyDefault::Flag(true),
+                    "whether a path on which a packet was marked or trimmed is left out for a turn",
+                ),
+                key(
+                    "timeout",
+                    time(MAX_WAIT),
+                    KeyDefault::Text("1 ms"),
+                    "time without an acknowledgement after which a packet is sent again",
+                ),
+                key("ack_every", integer(1, 1000), KeyDefault::Integer(1), "packets for each acknowledgement"),
+            ],
+            |view| {
+                let control = if view.has("control") {
+                    ULTRA_ETHERNET_CONTROL.make(view.below("control"))
+                } else {
+                    UltraEthernetControl::Nscc { target: Span::ZERO }
+                };
+                Transport::UltraEthernet(UltraEthernetConfig {
+                    control,
+                    round_trip: view.quantity("round_trip"),
+                    window: view.maybe_quantity("window"),
+                    paths: 1,
+                    steering: view.flag("steering"),
+                    timeout: view.quantity("timeout"),
+                    ack_every: view.integer("ack_every"),
+                })
+            },
+        ),
     ],
 );
 
@@ -164,10 +222,51 @@ static RDMA_CONTROL: Choice<Make<RdmaControl>> = choice(
     ],
 );
 
+static ULTRA_ETHERNET_CONTROL: Choice<Make<UltraEthernetControl>> = choice(
+    "congestion control",
+    KeyDefault::Text("nscc"),
+    &[
+        variant(
+            "nscc",
+            "the sender's window follows delays and marks",
+            &[optional(
+                "target",
+                time(MAX_WAIT),
+                "delay in queues up to which a window grows fast; three quarters of `round_trip` by default with trimming, all \
+                 of it without",
+            )],
+            |view| UltraEthernetControl::Nscc { target: view.maybe_quantity("target").unwrap_or_default() },
+        ),
+        variant("rccc", "the receiver grants what its link can take", &[], |_| UltraEthernetControl::Rccc),
+    ],
+);
+
 /// Makes the transport of a network.
 pub(super) fn plan(network: View<'_>) -> Transport {
-    if network.has("transport") { TRANSPORT.make(network.below("transport")) } else { Transport::None }
+    let written = if network.has("transport") { TRANSPORT.make(network.below("transport")) } else { Transport::None };
+    match written {
+        Transport::UltraEthernet(config) => Transport::UltraEthernet(by_network(network, config)),
+        other => other,
+    }
 }
+
+/// Fills in what depends on the rest of the network.
+fn by_network(network: View<'_>, mut config: UltraEthernetConfig) -> UltraEthernetConfig {
+    let transport = network.below("transport");
+    let has_paths = network.text("routing.type") == "ecmp";
+    config.paths = transport.maybe_integer("paths").unwrap_or(if has_paths { USUAL_PATHS } else { 1 });
+    if let UltraEthernetControl::Nscc { target } = &mut config.control
+        && *target == Span::ZERO
+    {
+        // Trimming tells of full queues at once, so that short ones are enough.
+        let round_trip = config.round_trip;
+        *target = if queues::trims(network) { Span(round_trip.0 / 4 * 3) } else { round_trip };
+    }
+    config
+}
+
+/// Paths of a connection, as in csg-htsim and in Hoefler et al., arXiv:2508.08906.
+const USUAL_PATHS: u16 = 128;
 
 fn dcqcn(view: View<'_>) -> Dcqcn {
     Dcqcn {
