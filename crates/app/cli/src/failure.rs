@@ -1,6 +1,8 @@
 //! The failure of a command, and its output on standard error.
 
-use evb::{Diagnostics, NodeError, OnlySimulated, RunError, SimulateError, SourceError, bench::BenchError};
+use evb::{
+    Diagnostics, FolderError, NodeError, OnlySimulated, RunError, SimulateError, SourceError, bench::BenchError,
+};
 use std::{fmt::Display, io};
 
 /// A failure that ends a command with exit status 2.
@@ -97,6 +99,12 @@ impl From<SimulateError> for Failure {
             error => error.hint(),
         };
         Self::Other { message: error.to_string(), hint }
+    }
+}
+
+impl From<FolderError> for Failure {
+    fn from(error: FolderError) -> Self {
+        Self::with_hint(error.message, error.hint)
     }
 }
 

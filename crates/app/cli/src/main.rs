@@ -32,6 +32,7 @@ mod memory_watch;
 mod nodes;
 mod output;
 mod progress;
+mod results;
 mod signals;
 mod simulations;
 mod terminal;
@@ -73,6 +74,9 @@ enum Command {
     Run(commands::run::RunArgs),
     /// Simulate the same file in virtual time, on the network that it names
     Simulate(commands::simulate::SimulateArgs),
+    /// Join the parts of a sweep, and make its tables and plots again
+    #[command(subcommand)]
+    Sweep(commands::sweep::SweepCommand),
     /// Reproduce the tables and figures of published papers by simulation, ours beside theirs
     Paper(commands::paper::PaperArgs),
     /// Measure message layers on this machine with the communication benchmarks of ATLAS DAQ note 77 and others
@@ -198,6 +202,7 @@ fn run(command: Command) -> Result<Outcome, Failure> {
     match command {
         Command::Run(args) => commands::run::run(&args),
         Command::Simulate(args) => commands::simulate::run(&args),
+        Command::Sweep(command) => commands::sweep::run(&command),
         Command::Paper(args) => commands::paper::run(&args),
         Command::Bench(args) => commands::bench::run(&args),
         Command::Compare(args) => commands::compare::run(&args),

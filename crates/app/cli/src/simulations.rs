@@ -6,7 +6,7 @@ use crate::{
     progress::{ProgressArgs, SimulationProgress},
 };
 use clap::Args;
-use evb::{ByteCount, OpenTrace, Plan, Record, Simulations, Take};
+use evb::{ByteCount, OpenTrace, Part, Plan, Record, Simulations, TakeRecords};
 use std::{num::NonZeroUsize, sync::atomic::AtomicBool};
 
 /// The options of simulations and of their output.
@@ -27,15 +27,17 @@ pub(crate) struct HowArgs {
 }
 
 impl HowArgs {
-    /// Simulates all plans, and shows their progress.
+    /// Simulates the open plans, and shows their progress. It returns the records of all that are there.
     pub(crate) fn simulate(
         &self,
         plans: Vec<&Plan>,
+        parts: Vec<Part>,
         stop: &AtomicBool,
         trace: &OpenTrace<'_, Failure>,
-        take: &mut Take<'_, Failure>,
+        take: &mut dyn TakeRecords<Failure>,
     ) -> Result<Vec<Record>, Failure> {
-        let progress = SimulationProgress::new(plans.len(), self.progress);
+        let open = parts.iter().filter(|part| matches!(part, Part::Open)).count();
+        let progress = SimulationProgress::new(open, self.progress);
         let watch = MemoryWatch::begin(self.memory);
         let begin = |plan: &Plan| -> Box<dyn FnMut(&evb::SimulationProgress) + '_> {
             let line = progress.begin(plan);
@@ -45,6 +47,6 @@ impl HowArgs {
                 line.show(now);
             })
         };
-        Simulations { plans, threads: self.threads, stop, trace, begin: &begin }.run(take)
+        Simulations { plans, threads: self.threads, stop, trace, begin: &begin }.run(parts, take)
     }
 }

@@ -2,7 +2,10 @@
 
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
-use std::borrow::Cow;
+use std::{
+    borrow::Cow,
+    io::{self, IsTerminal as _, Read as _, Write as _},
+};
 
 /// Largest number of columns of a table, however wide the terminal is.
 const WIDEST: usize = 1000;
@@ -23,6 +26,18 @@ const ENDS: [(&str, AnsiColor); 6] = [
 pub(crate) fn width() -> usize {
     let columns = terminal_size::terminal_size_of(std::io::stdout()).map_or(0, |(width, _)| usize::from(width.0));
     columns.clamp(evb_report::NARROW, WIDEST)
+}
+
+/// Asks a question, and returns true if somebody at a terminal says yes.
+pub(crate) fn agrees(question: &str) -> bool {
+    let (mut stdin, mut stderr) = (io::stdin(), io::stderr());
+    if !(stdin.is_terminal() && stderr.is_terminal()) {
+        return false;
+    }
+    let mut answer = [0; 64];
+    let _question = write!(stderr, "evb: {question} [y/N] ");
+    let read = stdin.read(&mut answer).unwrap_or(0);
+    answer[..read].trim_ascii().eq_ignore_ascii_case(b"y")
 }
 
 /// The text without characters that command a terminal: comments come from other people.

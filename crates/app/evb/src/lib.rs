@@ -7,6 +7,7 @@
 //! | see what could surprise | [`surprises`], [`largest`], [`MemoryBound`] |
 //! | see the levels of a tree and their oversubscription | [`tree_levels`], [`LevelRates`] |
 //! | simulate | [`simulate`], or [`Simulations`] for many plans |
+//! | keep the records of a sweep, and go on with it | [`SweepFolder`], [`StoredSweep`], [`Shard`], [`merge`], [`Until`] |
 //! | run, in threads | [`run_in_threads`], or [`Session`] for several runs |
 //! | run, in processes | [`Session::processes`], [`join`] |
 //! | run traffic without an event manager | [`run_traffic`] |
@@ -27,15 +28,22 @@
 //! ```
 
 mod acceptance;
+mod difference;
 mod error;
+mod merging;
 mod network_fit;
 mod only_simulated;
 mod papers;
+mod shard;
 mod simulated_bench;
 mod simulations;
+mod stored_lines;
+mod stored_sweep;
 mod surprises;
+mod sweep_folder;
 mod traffic;
 mod tree_levels;
+mod until;
 
 pub use acceptance::Acceptance;
 pub use error::Error;
@@ -61,14 +69,19 @@ pub use evb_record as record;
 pub use evb_record::Record;
 pub use evb_sim::{Progress as SimulationProgress, SimulateError, simulate};
 pub use evb_sources::{SourceError, SourceSpec};
+pub use merging::merge;
 pub use network_fit::{fit, prepare_fit};
 pub use only_simulated::{OnlySimulated, check_runnable};
 pub use papers::{Reproduction, Variations};
+pub use shard::Shard;
 pub use simulated_bench::{BenchNetwork, simulate_suite};
-pub use simulations::{Begin, OpenTrace, Simulations, Take};
+pub use simulations::{Begin, OpenTrace, Part, Simulations, TakeRecords};
+pub use stored_sweep::{FolderError, StoredSweep};
 pub use surprises::{in_bytes, largest, surprises};
+pub use sweep_folder::SweepFolder;
 pub use traffic::run_traffic;
 pub use tree_levels::tree_levels;
+pub use until::Until;
 
 /// Builds the events of a plan with nodes in threads of this process, until the run ends by itself or by a command of
 /// the observer. `()` is an observer that does nothing. `text` is the resolved experiment, which the event files keep.

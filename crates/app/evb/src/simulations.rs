@@ -8,7 +8,7 @@ use std::{
     num::NonZeroUsize,
     sync::{
         Mutex,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
+        atomic::{AtomicBool, Ordering},
     },
     thread,
 };
@@ -34,40 +34,84 @@ pub type OpenTrace<'a, E> = dyn Fn(usize) -> Result<Option<Box<dyn Write + Send>
 /// Makes the receiver of the progress of one simulation.
 pub type Begin<'a> = dyn Fn(&Plan) -> Box<dyn FnMut(&Progress) + 'a> + Sync + 'a;
 
-/// Takes a record. The records come in the order of their plans, each as soon as all before it are there.
-pub type Take<'a, E> = dyn FnMut(&Record) -> Result<(), E> + Send + 'a;
+/// What is done with records. `()` does nothing with them.
+pub trait TakeRecords<E>: Send {
+    /// True if the plan with this index is needed. A plan that is not, by the records so far, is not begun; in the end its record
+    /// is left out.
+    fn wants(&self, _index: usize) -> bool {
+        true
+    }
+
+    /// Takes a new record as soon as its simulation has ended, with the index of its plan.
+    ///
+    /// # Errors
+    /// Those of the caller. They end the work.
+    fn ended(&mut self, index: usize, record: &Record) -> Result<(), E>;
+
+    /// Takes a known record, before the first simulation.
+    fn known(&mut self, _index: usize, _record: &Record) {}
+
+    /// Takes a record, new or known. The records come in the order of their plans, each as soon as all before it are there.
+    ///
+    /// # Errors
+    /// Those of the caller. They end the work.
+    fn in_order(&mut self, record: &Record) -> Result<(), E>;
+}
+
+impl<E> TakeRecords<E> for () {
+    fn ended(&mut self, _: usize, _: &Record) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn in_order(&mut self, _: &Record) -> Result<(), E> {
+        Ok(())
+    }
+}
+
+/// The part that a plan has in the work.
+#[derive(Clone, Debug)]
+pub enum Part {
+    /// It is simulated.
+    Open,
+    /// Its record is there already.
+    Known(Box<Record>),
+    /// It is left out, such as one that another machine simulates.
+    LeftOut,
+}
 
 impl<E: From<SimulateError> + Send> Simulations<'_, E> {
-    /// Simulates all plans and returns their records in order. There are fewer records than plans if it was stopped.
+    /// Simulates the open plans, and returns all records in the order of the plans, known ones included. There are fewer
+    /// if it was stopped.
     ///
     /// # Errors
     /// The first error of a simulation, of its trace, or of `take`.
-    pub fn run(&self, take: &mut Take<'_, E>) -> Result<Vec<Record>, E> {
-        let plans = self.plans.len();
+    ///
+    /// # Panics
+    /// There are not as many parts as plans.
+    pub fn run(&self, parts: Vec<Part>, take: &mut dyn TakeRecords<E>) -> Result<Vec<Record>, E> {
+        assert_eq!(parts.len(), self.plans.len(), "each plan has a part");
+        let open = parts.iter().filter(|part| matches!(part, Part::Open)).count();
         let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let all = self.threads.map_or(cores, NonZeroUsize::get);
-        let threads = all.min(plans);
-        let for_each = NonZeroUsize::new(all / plans.max(1)).unwrap_or(NonZeroUsize::MIN);
-        let results = Mutex::new(Results { of_plans: (0..plans).map(|_| None).collect(), taken: 0, take });
-        let next = AtomicUsize::new(0);
+        let for_each = NonZeroUsize::new(all / open.max(1)).unwrap_or(NonZeroUsize::MIN);
+        let mut results = Results::new(parts, take);
+        results.pass_on();
+        let results = Mutex::new(results);
+        let lock = || results.lock().expect("no thread panics with the results");
         let work = || {
-            loop {
-                let index = next.fetch_add(1, Ordering::Relaxed);
-                let Some(plan) = self.plans.get(index).filter(|_| !self.is_stopped()) else { return };
-                let result = (self.trace)(index).and_then(|trace| self.simulate(plan, for_each, trace));
-                if result.is_err() {
-                    // One failure ends the work: the others would only be thrown away.
-                    next.store(plans, Ordering::Relaxed);
-                }
-                results.lock().expect("no thread panics with the results").add(index, result);
+            while !self.is_stopped() {
+                let Some(index) = lock().begin() else { return };
+                let result = (self.trace)(index).and_then(|trace| self.simulate(self.plans[index], for_each, trace));
+                lock().add(index, result);
             }
         };
         thread::scope(|scope| {
             // Fewer threads do the same work: the system may have no more.
-            let _enough = (1..threads).try_for_each(|_| thread::Builder::new().spawn_scoped(scope, work).map(drop));
+            let _enough =
+                (1..all.min(open)).try_for_each(|_| thread::Builder::new().spawn_scoped(scope, work).map(drop));
             work();
         });
-        results.into_inner().expect("no thread panics with the results").of_plans.into_iter().flatten().collect()
+        results.into_inner().expect("no thread panics with the results").into_records()
     }
 
     fn simulate(&self, plan: &Plan, threads: NonZeroUsize, trace: Option<Box<dyn Write + Send>>) -> Result<Record, E> {
@@ -88,22 +132,85 @@ impl<E: From<SimulateError> + Send> Simulations<'_, E> {
 }
 
 /// The results so far.
-struct Results<'a, 'b, E> {
-    of_plans: Vec<Option<Result<Record, E>>>,
-    /// Number of records that were given away.
-    taken: usize,
-    take: &'a mut Take<'b, E>,
+struct Results<'a, E> {
+    of_plans: Vec<PlanResult<E>>,
+    /// Number of plans that were begun or need no work.
+    begun: usize,
+    /// Number of plans whose records were given away in order.
+    passed: usize,
+    take: &'a mut dyn TakeRecords<E>,
 }
 
-impl<E> Results<'_, '_, E> {
-    /// Adds a result, and passes on those that are complete up to the first missing one.
-    fn add(&mut self, index: usize, result: Result<Record, E>) {
-        self.of_plans[index] = Some(result);
-        while let Some(Some(Ok(record))) = self.of_plans.get(self.taken) {
-            if let Err(error) = (self.take)(record) {
-                self.of_plans[self.taken] = Some(Err(error));
+enum PlanResult<E> {
+    Open,
+    LeftOut,
+    There(Box<Record>),
+    Failed(E),
+}
+
+impl<'a, E> Results<'a, E> {
+    fn new(parts: Vec<Part>, take: &'a mut dyn TakeRecords<E>) -> Self {
+        for (index, part) in parts.iter().enumerate() {
+            if let Part::Known(record) = part {
+                take.known(index, record);
             }
-            self.taken += 1;
         }
+        let result = |part| match part {
+            Part::Open => PlanResult::Open,
+            Part::LeftOut => PlanResult::LeftOut,
+            Part::Known(record) => PlanResult::There(record),
+        };
+        Self { of_plans: parts.into_iter().map(result).collect(), begun: 0, passed: 0, take }
+    }
+
+    /// The next plan to simulate.
+    fn begin(&mut self) -> Option<usize> {
+        let open = |index: &usize| matches!(self.of_plans[*index], PlanResult::Open) && self.take.wants(*index);
+        let next = (self.begun..self.of_plans.len()).find(open);
+        self.begun = next.map_or(self.of_plans.len(), |index| index + 1);
+        next
+    }
+
+    /// Adds a result, unless it is no longer needed. One failure ends the work: the other results would only be thrown away.
+    fn add(&mut self, index: usize, result: Result<Record, E>) {
+        if !self.take.wants(index) {
+            self.of_plans[index] = PlanResult::LeftOut;
+            return self.pass_on();
+        }
+        let result = result.and_then(|record| self.take.ended(index, &record).map(|()| record));
+        self.of_plans[index] = result.map_or_else(PlanResult::Failed, |record| PlanResult::There(Box::new(record)));
+        if matches!(self.of_plans[index], PlanResult::Failed(_)) {
+            self.begun = self.of_plans.len();
+        }
+        self.pass_on();
+    }
+
+    /// Passes on the records that are complete up to the first missing one, and leaves out what is not needed.
+    fn pass_on(&mut self) {
+        while let Some(result) = self.of_plans.get_mut(self.passed) {
+            if !matches!(result, PlanResult::Failed(_)) && !self.take.wants(self.passed) {
+                *result = PlanResult::LeftOut;
+            }
+            match result {
+                PlanResult::Open | PlanResult::Failed(_) => return,
+                PlanResult::LeftOut => {}
+                PlanResult::There(record) => {
+                    if let Err(error) = self.take.in_order(record) {
+                        *result = PlanResult::Failed(error);
+                        self.begun = self.of_plans.len();
+                    }
+                }
+            }
+            self.passed += 1;
+        }
+    }
+
+    fn into_records(self) -> Result<Vec<Record>, E> {
+        let record = |result| match result {
+            PlanResult::Open | PlanResult::LeftOut => None,
+            PlanResult::There(record) => Some(Ok(*record)),
+            PlanResult::Failed(error) => Some(Err(error)),
+        };
+        self.of_plans.into_iter().filter_map(record).collect()
     }
 }

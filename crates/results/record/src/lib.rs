@@ -7,6 +7,7 @@ mod benchmark;
 mod broadcast;
 mod bundles;
 mod comparison;
+mod estimate;
 mod filtering;
 mod finding;
 mod hardware;
@@ -30,6 +31,7 @@ pub use benchmark::{
 pub use broadcast::Broadcast;
 pub use bundles::Bundles;
 pub use comparison::{Change, Comparison, Difference, Interval, RunComparison};
+pub use estimate::{Estimate, student};
 pub use filtering::{Filtering, Given, Stream};
 pub use finding::{Effect, Finding, FindingKind};
 pub use hardware::HardwareMeasurement;

@@ -9,7 +9,8 @@ use std::collections::BTreeSet;
 
 /// One line for each record: the swept keys, then every number and text of the record under its name, with dots for
 /// nested ones. Lists are left out, except for the mean of `per_destination_bytes_per_s`. Absent values are empty. A
-/// field with the name of a swept key is left out, because that key is there already.
+/// field with the name of a swept key is left out, because that key is there already, and so is `wall_seconds`, by which equal
+/// simulations would have different tables.
 pub fn csv(records: &[Record]) -> String {
     let swept = swept_keys(records);
     let kinds: BTreeSet<_> = records.iter().flat_map(|record| record.faults.keys()).collect();
@@ -97,7 +98,6 @@ const FIELDS: &[Field<Record>] = &[
 ];
 
 const SIMULATION_FIELDS: &[Field<Simulation>] = &[
-    ("wall_seconds", |s| number(s.wall_seconds)),
     ("packets", |s| s.packets.to_string()),
     ("packet_hops", |s| s.packet_hops.to_string()),
     ("efficiency", |s| number(s.efficiency)),
@@ -129,7 +129,7 @@ const LINK_FIELDS: &[Field<LinkRecord>] = &[
 ];
 
 /// The shortest text that reads back as the same number; empty if the value is not finite.
-fn number(value: f64) -> String {
+pub(crate) fn number(value: f64) -> String {
     if value.is_finite() { value.to_string() } else { String::new() }
 }
 
@@ -137,7 +137,7 @@ fn swept_cells(record: &Record, keys: &[&str]) -> Vec<String> {
     keys.iter().map(|key| record.sweep.get(*key).cloned().unwrap_or_default()).collect()
 }
 
-fn line<'a>(text: &mut String, cells: impl Iterator<Item = &'a str>) {
+pub(crate) fn line<'a>(text: &mut String, cells: impl Iterator<Item = &'a str>) {
     for (n, cell) in cells.enumerate() {
         if n > 0 {
             text.push(',');

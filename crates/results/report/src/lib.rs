@@ -13,6 +13,7 @@ mod paper;
 mod plot;
 mod qualification;
 mod rates;
+mod replicates;
 mod runs;
 mod simulation;
 mod stages;
@@ -30,8 +31,11 @@ pub use paper::{
     paper_page, paper_summary, paper_totals, papers_bands, papers_classes, papers_differences, papers_figure,
     papers_findings, papers_sentences, sensitivity_summary,
 };
-pub use plot::{Plot, benchmark_plots, figure, paper_errors, paper_parity, plots, qualification_plots};
+pub use plot::{
+    Plot, benchmark_plots, figure, is_axis, paper_errors, paper_parity, plots, plots_along, qualification_plots,
+};
 pub use qualification::qualification_summary;
+pub use replicates::groups_csv;
 pub use runs::{RunLine, run_list};
 pub use simulation::simulation_summary;
 pub use summary::run_summary;

@@ -2,15 +2,19 @@
 
 use crate::{
     rates,
+    replicates::{group_table, is_replicated},
     table::{ALWAYS, Column as Shown, Table},
     text::{metric, micros, per_destination, percent, shortened},
 };
 use evb_record::{Outcome, Record};
 use std::collections::BTreeSet;
 
-/// One row for each record, real or simulated: the swept keys, the results, and the faults if there are any. The number
-/// of good records is below it.
+/// One row for each record, real or simulated: the swept keys, the results, and the faults if there are any. Where the seed is
+/// swept, one row for each combination of the other keys, with the means of its replicates. The number of good records is below.
 pub fn sweep_table(records: &[Record], width: usize) -> String {
+    if is_replicated(records) {
+        return group_table(records, width);
+    }
     let keys = swept_keys(records);
     let shown = columns(records);
     let rate = records.first().map_or("event rate", rates::rate_name);
@@ -100,14 +104,14 @@ fn reason(record: &Record) -> String {
 }
 
 /// The reason in a column of records that are not good.
-fn any_reason(record: &Record) -> String {
+pub(crate) fn any_reason(record: &Record) -> String {
     match record.outcome() {
         Outcome::CannotTell => format!("{}: {}", Outcome::CannotTell.name(), reason(record)),
         _ => reason(record),
     }
 }
 
-fn last_line(records: &[Record]) -> String {
+pub(crate) fn last_line(records: &[Record]) -> String {
     let count = |outcome| records.iter().filter(|record| record.outcome() == outcome).count();
     match Outcome::worst(records.iter().map(Record::outcome)) {
         _ if records.is_empty() => "not good: the sweep has no points".to_owned(),

@@ -17,4 +17,5 @@ pub(crate) mod serve;
 pub(crate) mod shell;
 pub(crate) mod simulate;
 pub(crate) mod sources;
+pub(crate) mod sweep;
 pub(crate) mod top;

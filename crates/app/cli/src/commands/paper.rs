@@ -8,7 +8,7 @@ use crate::{
     terminal::{show as show_text, width},
 };
 use clap::Args;
-use evb::{Plan, Record, Reproduction, Variations, record::PaperReport};
+use evb::{Part, Plan, Record, Reproduction, Variations, record::PaperReport};
 use evb_record::Outcome;
 use std::{
     fs,
@@ -63,7 +63,7 @@ fn seed(args: &PaperArgs) -> Vec<String> {
 fn simulate(args: &PaperArgs, plans: Vec<&Plan>) -> Result<Vec<Record>, Failure> {
     let stop = stop_on_signals("the simulations end, and nothing is shown")?;
     let all = plans.len();
-    let records = args.how.simulate(plans, &stop, &|_| Ok(None), &mut |_| Ok(()))?;
+    let records = args.how.simulate(plans, vec![Part::Open; all], &stop, &|_| Ok(None), &mut ())?;
     if records.len() < all {
         return Err(Failure::new(format!("stopped after {} of {all} simulations", records.len())));
     }

@@ -3,24 +3,22 @@
 use crate::{
     ExperimentArgs,
     failure::Failure,
-    folder::{prepare, unwritable, write_table},
+    folder::unwritable,
     output,
     progress::suspend,
+    results::{PlotArgs, UntilArgs, write_results},
     signals::stop_on_signals,
     simulations::HowArgs,
-    terminal::{show, width},
+    terminal::{agrees, show, width},
 };
 use clap::Args;
-use evb::Record;
+use evb::{Experiment, Part, Record, Shard, SweepFolder, TakeRecords, Until};
 use evb_record::Outcome;
 use std::{
-    fs::{self, File},
+    fs::File,
     io::{BufWriter, Write},
     path::{Path, PathBuf},
 };
-
-/// The file of the records in the folder of the results.
-const RECORDS: &str = "records.jsonl";
 
 #[derive(Args)]
 pub(crate) struct SimulateArgs {
@@ -32,9 +30,20 @@ pub(crate) struct SimulateArgs {
     /// Write one line for each thing that happens to a packet; of a sweep, FILE.N for point N
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
-    /// Write records, tables as CSV and Parquet, and plots as SVG into this folder
+    /// Write records, tables as CSV and Parquet, and plots as SVG into this folder: each record as soon as its simulation has
+    /// ended, the others at the end
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Go on with the folder of --out: simulate only the points whose records are not there
+    #[arg(long, requires = "out")]
+    resume: bool,
+    /// Simulate one of several parts of the sweep, such as 3/10, for several machines; `evb sweep merge` joins their folders
+    #[arg(long, value_name = "PART", conflicts_with = "until")]
+    points: Option<Shard>,
+    #[command(flatten)]
+    until: UntilArgs,
+    #[command(flatten)]
+    plots: PlotArgs,
     #[command(flatten)]
     how: HowArgs,
 }
@@ -45,34 +54,102 @@ pub(crate) fn run(args: &SimulateArgs) -> Result<Outcome, Failure> {
         None => args.experiment.load()?,
     };
     let plans = experiment.plans();
+    args.plots.check(plans)?;
+    let (folder, known) = match &args.out {
+        Some(path) => open(args, path, &experiment).map(|(folder, known)| (Some(folder), known))?,
+        None => (None, vec![None; plans.len()]),
+    };
     let stop = stop_on_signals("the simulation ends and shows what it has")?;
-    if let Some(folder) = &args.out {
-        prepare(folder, RECORDS)?;
-    }
+    let parts: Vec<_> = known.into_iter().enumerate().map(|(index, record)| part(args, index, record)).collect();
     let trace = |index: usize| {
         let point = (plans.len() > 1).then_some(index);
         args.trace.as_deref().map(|path| open_trace(path, point)).transpose()
     };
-    let mut print = |record: &Record| {
-        let line = if args.how.json { to_json(record)? } else { return Ok(()) };
-        suspend(|| println!("{line}"));
-        output::check()
-    };
-    let records = args.how.simulate(plans.iter().collect(), &stop, &trace, &mut print)?;
+    let in_part: Vec<_> = parts.iter().map(|part| !matches!(part, Part::LeftOut)).collect();
+    let mut taker = Taker { json: args.how.json, folder, until: args.until.of(plans) };
+    let records = args.how.simulate(plans.iter().collect(), parts, &stop, &trace, &mut taker)?;
+    let wanted = (0..plans.len()).filter(|&index| in_part[index] && taker.wants(index)).count();
     match records.as_slice() {
         _ if args.how.json => {}
         [] => {}
         [record] if plans.len() == 1 => show(&evb_report::simulation_summary(record, width())),
         records => show(&evb_report::sweep_table(records, width())),
     }
-    if let Some(folder) = &args.out {
-        write_results(folder, &records)?;
+    if let (Some(path), Some(folder)) = (&args.out, taker.folder) {
+        folder.finish()?;
+        write_results(path, &records, &args.plots)?;
     }
-    if records.len() < plans.len() {
-        eprintln!("evb: stopped after {} of {} points", records.len(), plans.len());
+    if records.len() < wanted {
+        let resume = if args.out.is_some() { "; go on with --resume" } else { "" };
+        eprintln!("evb: stopped after {} of {wanted} points{resume}", records.len());
     }
-    let all = (records.len() == plans.len()).into();
+    let all = (records.len() == wanted).into();
     Ok(Outcome::worst(records.iter().map(Record::outcome).chain([all])))
+}
+
+/// The folder for the records, and those of them that are there. Records are not overwritten, and are taken for this sweep only
+/// if somebody says so.
+fn open(
+    args: &SimulateArgs,
+    path: &Path,
+    experiment: &Experiment,
+) -> Result<(SweepFolder, Vec<Option<Record>>), Failure> {
+    let (mut folder, known) = SweepFolder::open(path, experiment)?;
+    let (held, all) = (known.iter().flatten().count(), known.len());
+    if folder.held() > 0 && !args.resume {
+        let holds = format!("{} holds the records of {held} of {all} points of this experiment", path.display());
+        if !agrees(&format!("{holds}. Go on with it?")) {
+            return Err(Failure::with_hint(holds, "go on with `--resume`, or choose another folder"));
+        }
+    }
+    folder.begin()?;
+    Ok((folder, known))
+}
+
+fn part(args: &SimulateArgs, index: usize, known: Option<Record>) -> Part {
+    match known {
+        Some(record) => Part::Known(Box::new(record)),
+        None if args.points.is_some_and(|shard| !shard.has(index)) => Part::LeftOut,
+        None => Part::Open,
+    }
+}
+
+/// Stores each record when it is there, and prints them in order.
+struct Taker {
+    json: bool,
+    folder: Option<SweepFolder>,
+    until: Option<Until>,
+}
+
+impl Taker {
+    fn note(&mut self, index: usize, record: &Record) {
+        self.until.iter_mut().for_each(|until| until.note(index, record));
+    }
+}
+
+impl TakeRecords<Failure> for Taker {
+    fn wants(&self, index: usize) -> bool {
+        self.until.as_ref().is_none_or(|until| until.wants(index))
+    }
+
+    fn known(&mut self, index: usize, record: &Record) {
+        self.note(index, record);
+    }
+
+    fn ended(&mut self, index: usize, record: &Record) -> Result<(), Failure> {
+        self.note(index, record);
+        let Some(folder) = &mut self.folder else { return Ok(()) };
+        Ok(folder.keep(index, record)?)
+    }
+
+    fn in_order(&mut self, record: &Record) -> Result<(), Failure> {
+        if !self.json {
+            return Ok(());
+        }
+        let line = serde_json::to_string(record).map_err(Failure::new)?;
+        suspend(|| println!("{line}"));
+        output::check()
+    }
 }
 
 fn open_trace(path: &Path, point: Option<usize>) -> Result<Box<dyn Write + Send>, Failure> {
@@ -82,24 +159,4 @@ fn open_trace(path: &Path, point: Option<usize>) -> Result<Box<dyn Write + Send>
     };
     let file = File::create(&path).map_err(|error| unwritable(&path, &error))?;
     Ok(Box::new(BufWriter::new(file)))
-}
-
-fn write_results(folder: &Path, records: &[Record]) -> Result<(), Failure> {
-    let write = |name: &str, text: &str| {
-        let path = folder.join(name);
-        fs::write(&path, text).map_err(|error| unwritable(&path, &error))
-    };
-    let lines: Result<Vec<String>, Failure> = records.iter().map(to_json).collect();
-    let lines = lines?.into_iter().map(|line| line + "\n");
-    write(RECORDS, &lines.collect::<String>())?;
-    write_table(folder, "points", &evb_report::csv(records))?;
-    write_table(folder, "links", &evb_report::links_csv(records))?;
-    for plot in evb_report::plots(records) {
-        write(&format!("{}.svg", plot.name), &plot.svg)?;
-    }
-    Ok(())
-}
-
-fn to_json(record: &Record) -> Result<String, Failure> {
-    serde_json::to_string(record).map_err(Failure::new)
 }

@@ -55,6 +55,7 @@ mod stopping;
 mod storage;
 mod support;
 mod sweep;
+mod sweep_folders;
 mod texts;
 mod traffic;
 mod tutorial;

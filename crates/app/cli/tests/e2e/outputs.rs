@@ -64,7 +64,7 @@ fn files_that_cannot_be_written_are_told() {
     fs::create_dir(lab.path("out")).unwrap();
     for name in ["points.csv", "links.csv"] {
         std::os::unix::fs::symlink("/dev/full", lab.path("out").join(name)).unwrap();
-        let outcome = lab.evb(&["simulate", "experiment.toml", "-q", "--out", "out"]).run();
+        let outcome = lab.evb(&["simulate", "experiment.toml", "-q", "--out", "out", "--resume"]).run();
         assert_eq!(outcome.code(), Some(2), "{outcome}");
         assert!(outcome.stderr.contains(name), "{outcome}");
         fs::remove_file(lab.path("out").join(name)).unwrap();

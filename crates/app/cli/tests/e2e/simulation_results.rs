@@ -66,10 +66,10 @@ fn a_sweep_leaves_records_tables_and_plots() {
         check_nesting(&svg);
     }
 
-    // A second time it is all the same but for the time that it took, and the table of the sweep is shown.
-    let again = lab.evb(&["simulate", "experiment.toml", "--out", "deep/results"]).run();
-    assert_eq!((again.code(), read("links.csv")), (Some(0), links));
-    assert_eq!(read("records.jsonl.1"), outcome.stdout, "the earlier records are kept");
+    // A second time it is all the same, and the table of the sweep is shown.
+    let again = lab.evb(&["simulate", "experiment.toml", "--out", "deep/results", "--resume"]).run();
+    assert_eq!((again.code(), read("points.csv"), read("links.csv")), (Some(0), points, links));
+    assert_eq!(read("records.jsonl"), outcome.stdout, "the earlier records are kept");
     let shown: Vec<_> = again.stdout.lines().filter(|line| sizes.iter().any(|size| line.contains(size))).collect();
     assert!(shown.len() == 3 && again.stdout.ends_with("good: all 3 points\n"), "{again}");
 }

@@ -12,6 +12,8 @@
 //!   three or four are too few for that: the interval is then the range of all ratios, and excludes it in up to 10 %,
 //!   alone.
 
+use evb_record::student;
+
 /// Fewest launches on either side that allow a verdict. If launches behave in one of two ways at random, two and two
 /// differ in 12 % of all comparisons, three and three in 3 %.
 const FEWEST_LAUNCHES: usize = 3;
@@ -26,11 +28,6 @@ const MOST_COUNTED: usize = 20;
 const RISK: f64 = 0.05;
 /// The normal deviate that is exceeded, to either side, with probability [`RISK`].
 const NORMAL: f64 = 1.96;
-/// Quantiles of Student's distribution at [`RISK`], for 1 to 30 degrees of freedom.
-const STUDENT: [f64; 30] = [
-    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120,
-    2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
-];
 
 /// The natural logarithm of new over old.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -91,18 +88,13 @@ fn welch(old: &[f64], new: &[f64]) -> (f64, f64) {
     });
     let variance = old.1 + new.1;
     let degrees = variance.powi(2) / (old.1.powi(2) / old.2 + new.1.powi(2) / new.2);
+    // Without any variance there are no degrees of freedom, and their number does not matter.
     let half = student(degrees) * variance.sqrt();
     (new.0 - old.0 - half, new.0 - old.0 + half)
 }
 
 fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
-}
-
-/// The quantile of Student's distribution. Rounding the degrees of freedom down, and limiting them to 30, makes the
-/// limits wider. Without any variance the value does not matter.
-fn student(degrees: f64) -> f64 {
-    STUDENT[(degrees as usize).clamp(1, STUDENT.len()) - 1]
 }
 
 /// Limits of all differences between one value of each side, with as many left out at either end as [`RISK`] allows.

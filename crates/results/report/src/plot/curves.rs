@@ -1,10 +1,11 @@
-//! A sweep as curves: one key runs along a curve, and all other keys distinguish the curves.
+//! A sweep as curves: one key runs along a curve, and all other keys distinguish the curves, except for the seed: a point is the
+//! mean of its replicates.
 
 use super::{
     chart::{Entry, Line, Stroke},
     quantity::{Unit, is_drawable, parse},
 };
-use crate::sweep::swept_keys;
+use crate::replicates::{estimate, groups, keys_of_groups};
 use evb_record::Record;
 use std::collections::BTreeSet;
 
@@ -19,14 +20,21 @@ pub(super) fn main_key(records: &[Record]) -> Option<&str> {
         (false, Unit::Bytes) => 1,
         (false, _) => 2,
     };
-    let numeric = swept_keys(records).into_iter().filter_map(|key| Some((key, numbers(records, key)?.0)));
+    let numeric = keys_of_groups(records).into_iter().filter_map(|key| Some((key, numbers(records, key)?.0)));
     numeric.min_by_key(|(key, unit)| rank(key, *unit)).map(|(key, _)| key)
 }
 
 /// The unit and the values of a key if all records have it as a number of one unit and it has at least two values.
-fn numbers<'a>(records: &'a [Record], key: &str) -> Option<(Unit, Vec<(f64, &'a str)>)> {
-    let read = |record: &'a Record| record.sweep.get(key).and_then(|text| Some((parse(text)?, text.as_str())));
-    let values: Vec<_> = records.iter().map(read).collect::<Option<_>>()?;
+fn numbers<'a>(records: &'a [Record], key: &str) -> Option<Numbers<'a>> {
+    read_all(records.iter().map(|record| record.sweep.get(key).map(String::as_str)))
+}
+
+/// A unit, and values in it with their texts.
+type Numbers<'a> = (Unit, Vec<(f64, &'a str)>);
+
+/// Some texts as numbers, if all are there and of one unit, and at least two differ.
+pub(super) fn read_all<'a>(texts: impl Iterator<Item = Option<&'a str>>) -> Option<Numbers<'a>> {
+    let values: Vec<_> = texts.map(|text| text.and_then(|text| Some((parse(text)?, text)))).collect::<Option<_>>()?;
     let unit = values.first()?.0.1;
     let varies = values.iter().any(|value| value.0.0 != values[0].0.0);
     (varies && values.iter().all(|value| value.0.1 == unit))
@@ -48,7 +56,8 @@ pub(super) struct Curves<'a> {
 
 struct Curve<'a> {
     label: String,
-    points: Vec<(f64, &'a Record)>,
+    /// The position of each point, and its replicates.
+    points: Vec<(f64, Vec<&'a Record>)>,
 }
 
 impl<'a> Curves<'a> {
@@ -56,15 +65,16 @@ impl<'a> Curves<'a> {
     pub(super) fn of(records: &'a [Record], key: &'a str) -> Option<Self> {
         let (unit, values) = numbers(records, key)?;
         let others: Vec<_> =
-            swept_keys(records).into_iter().filter(|other| *other != key && varies(records, other)).collect();
+            keys_of_groups(records).into_iter().filter(|other| *other != key && varies(records, other)).collect();
         let mut curves: Vec<Curve<'a>> = Vec::new();
-        for (record, (value, _)) in records.iter().zip(&values) {
-            let label = label(record, &others);
+        for group in groups(records) {
+            let label = label(group[0], &others);
             let place = curves.iter().position(|curve| curve.label == label).unwrap_or(curves.len());
             if place == curves.len() {
                 curves.push(Curve { label, points: Vec::new() });
             }
-            curves[place].points.push((*value, record));
+            let value = group[0].sweep.get(key).and_then(|text| parse(text));
+            curves[place].points.extend(value.map(|(value, _)| (value, group)));
         }
         for curve in &mut curves {
             curve.points.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -79,27 +89,36 @@ impl<'a> Curves<'a> {
     pub(super) fn against(mut self, across: impl Fn(&Record) -> Option<f64>) -> Self {
         for curve in &mut self.curves {
             let points = std::mem::take(&mut curve.points).into_iter();
-            curve.points = points.filter_map(|(_, record)| Some((across(record)?, record))).collect();
+            curve.points = points.filter_map(|(_, group)| Some((mean(&group, &across)?, group))).collect();
         }
         self
     }
 
-    /// One line for each curve; points that cannot be drawn are left out.
-    pub(super) fn lines(&self, height: impl Fn(&Record) -> Option<f64>) -> Vec<Line> {
-        self.lines_with_bars(height, |_| None)
+    /// True if a point has several replicates.
+    pub(super) fn is_replicated(&self) -> bool {
+        self.curves.iter().flat_map(|curve| &curve.points).any(|(_, group)| group.len() > 1)
     }
 
-    /// One line for each curve, with error bars for the records that have them.
+    /// One line for each curve, with the intervals of the means of replicates as error bars; points that cannot be drawn are
+    /// left out.
+    pub(super) fn lines(&self, height: impl Fn(&Record) -> Option<f64>) -> Vec<Line> {
+        self.lines_with_bars(&height, |group| {
+            let estimate = estimate(group, &height)?;
+            estimate.half_width.map(|half| (estimate.mean - half, estimate.mean + half))
+        })
+    }
+
+    /// One line for each curve, with error bars for the points that have them.
     pub(super) fn lines_with_bars(
         &self,
         height: impl Fn(&Record) -> Option<f64>,
-        ends: impl Fn(&Record) -> Option<(f64, f64)>,
+        ends: impl Fn(&[&Record]) -> Option<(f64, f64)>,
     ) -> Vec<Line> {
-        let point = |&(x, record): &(f64, &Record)| Some((x, height(record)?));
+        let point = |(x, group): &(f64, Vec<&Record>)| Some((*x, mean(group, &height)?));
         let drawable = |point: &(f64, f64)| is_drawable(point.0) && is_drawable(point.1);
         let line = |(colour, curve): (usize, &Curve<'a>)| {
             let points = curve.points.iter().filter_map(point).filter(drawable).collect();
-            let bars = curve.points.iter().filter_map(|&(x, record)| ends(record).map(|(low, high)| (x, low, high)));
+            let bars = curve.points.iter().filter_map(|(x, group)| ends(group).map(|(low, high)| (*x, low, high)));
             let is_bar = |&(x, low, high): &(f64, f64, f64)| low < high && drawable(&(x, low)) && drawable(&(x, high));
             Line { bars: bars.filter(is_bar).collect(), ..Line::new(colour, Stroke::Solid, points) }
         };
@@ -123,6 +142,14 @@ impl<'a> Curves<'a> {
         };
         let heading = Entry::Heading(self.others.join(", "));
         [heading].into_iter().chain(self.curves.iter().enumerate().map(entry)).collect()
+    }
+}
+
+/// The height of a point; that of a single record is the number itself, whatever it is.
+fn mean(group: &[&Record], height: impl Fn(&Record) -> Option<f64>) -> Option<f64> {
+    match group {
+        [record] => height(record),
+        group => estimate(group, height).map(|estimate| estimate.mean),
     }
 }
 

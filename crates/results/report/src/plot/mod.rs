@@ -13,17 +13,18 @@ mod parity;
 mod quantity;
 mod style;
 
-use crate::text::per_destination;
+use crate::{replicates::is_seed, text::per_destination};
 use axis::Axis;
 pub use benchmark::benchmark_plots;
 use chart::{Chart, Entry, Line, Stroke};
-use curves::{Curves, main_key};
+use curves::{Curves, main_key, read_all};
 pub use errors::paper_errors;
 use evb_record::Record;
 pub use figure::figure;
 pub use matrix::qualification_plots;
 pub use parity::paper_parity;
-use quantity::{Unit, in_words};
+use plotters::coord::ranged1d::Ranged as _;
+use quantity::in_words;
 
 /// A plot.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,34 +41,68 @@ pub struct Plot {
 /// - `latency`: median and 99th percentile against `workload.load` where that is swept, else against the throughput;
 /// - `efficiency`: of simulations, against the same key as the throughput.
 ///
+/// A swept seed is no axis: a point is the mean of its replicates, with a bar for its 95 % interval.
+///
 /// For the last record, if it is a simulation, `links`: the parts of the time in which each link was used and blocked.
 pub fn plots(records: &[Record]) -> Vec<Plot> {
+    let by_load = Curves::of(records, LOAD).map(|curves| curves.key);
+    all(records, main_key(records), latency(records, by_load))
+}
+
+/// The same plots, all against one swept key, for which [`is_axis`] is true.
+pub fn plots_along(records: &[Record], key: &str) -> Vec<Plot> {
+    all(records, Some(key), latency(records, Some(key)))
+}
+
+/// True if a swept key with these values can be the horizontal axis: they are numbers of one unit, and not all the same. The
+/// seed cannot.
+pub fn is_axis(key: &str, values: &[&str]) -> bool {
+    !is_seed(key) && read_all(values.iter().copied().map(Some)).is_some()
+}
+
+/// The load, against which latency is drawn.
+const LOAD: &str = "workload.load";
+
+fn all(records: &[Record], key: Option<&str>, latency: Option<String>) -> Vec<Plot> {
     let charts = [
-        ("throughput", throughput(records)),
-        ("latency", latency(records)),
-        ("efficiency", efficiency(records)),
+        ("throughput", key.and_then(|key| throughput(records, key))),
+        ("latency", latency),
+        ("efficiency", key.and_then(|key| efficiency(records, key))),
         ("links", records.last().and_then(links::draw)),
     ];
     charts.into_iter().filter_map(|(name, svg)| Some(Plot { name: name.into(), svg: svg? })).collect()
 }
 
-fn throughput(records: &[Record]) -> Option<String> {
-    let curves = Curves::of(records, main_key(records)?)?;
-    let ends = |record: &Record| per_destination(record).map(|(_, least, most)| (least / 1e6, most / 1e6));
-    let lines = curves.lines_with_bars(megabytes, ends);
+/// The meaning of the bars of replicates.
+const INTERVAL: &str = "95 % of the mean of replicates";
+
+fn throughput(records: &[Record], key: &str) -> Option<String> {
+    let curves = Curves::of(records, key)?;
+    let of_destinations =
+        |group: &[&Record]| per_destination(group.first()?).map(|(_, least, most)| (least / 1e6, most / 1e6));
+    let (lines, meaning) = match curves.is_replicated() {
+        true => (curves.lines(megabytes), INTERVAL),
+        false => (curves.lines_with_bars(megabytes, of_destinations), "slowest to fastest destination"),
+    };
     let y = Axis::from_zero(heights(&lines), 0.0);
-    let mut legend = curves.legend();
-    if lines.iter().any(|line| !line.bars.is_empty()) {
-        legend.push(Entry::Bars("slowest to fastest destination".into()));
-    }
+    let legend = with_bars(curves.legend(), &lines, meaning);
     against_key(records, &curves, lines, legend, y, "throughput per destination (MB/s)")
 }
 
-fn efficiency(records: &[Record]) -> Option<String> {
-    let curves = Curves::of(records, main_key(records)?)?;
+/// The legend with the meaning of the bars, if there are any.
+fn with_bars(mut legend: Vec<Entry>, lines: &[Line], meaning: &str) -> Vec<Entry> {
+    if lines.iter().any(|line| !line.bars.is_empty()) {
+        legend.push(Entry::Bars(meaning.into()));
+    }
+    legend
+}
+
+fn efficiency(records: &[Record], key: &str) -> Option<String> {
+    let curves = Curves::of(records, key)?;
     let lines = curves.lines(|record| record.simulation.as_ref().map(|simulation| simulation.efficiency * 100.0));
     let y = Axis::from_zero(heights(&lines), 100.0);
-    against_key(records, &curves, lines, curves.legend(), y, "efficiency (% of the full performance)")
+    let legend = with_bars(curves.legend(), &lines, INTERVAL);
+    against_key(records, &curves, lines, legend, y, "efficiency (% of the full performance)")
 }
 
 fn against_key(
@@ -82,20 +117,25 @@ fn against_key(
         title: &records.first()?.experiment,
         x: Axis::of_key(&curves.ticks, curves.unit),
         x_title: &in_words(curves.key, curves.unit),
+        lines: cut(lines, &y),
         y,
         y_title,
-        lines,
         legend,
     }
     .draw()
 }
 
-fn latency(records: &[Record]) -> Option<String> {
-    const LOAD: &str = "workload.load";
-    let by_load = Curves::of(records, LOAD);
-    let against_load = by_load.is_some();
-    let curves = match by_load {
-        Some(curves) => curves,
+/// The lines with bars that do not reach below the axis, which may be that of a logarithm.
+fn cut(mut lines: Vec<Line>, y: &Axis) -> Vec<Line> {
+    let bottom = y.range().start;
+    lines.iter_mut().flat_map(|line| &mut line.bars).for_each(|bar| bar.1 = bar.1.max(bottom));
+    lines
+}
+
+/// The latency against a key; without one against the throughput.
+fn latency(records: &[Record], key: Option<&str>) -> Option<String> {
+    let curves = match key {
+        Some(key) => Curves::of(records, key)?,
         None => Curves::of(records, main_key(records)?)?.against(megabytes),
     };
     let mut lines = curves.lines(|record| Some(record.latency_us.p50).filter(|time| *time > 0.0));
@@ -107,14 +147,16 @@ fn latency(records: &[Record]) -> Option<String> {
         Entry::Line { label: "99th percentile".into(), colour: only, stroke: Stroke::Dashed },
     ];
     legend.extend(curves.legend());
+    let legend = with_bars(legend, &lines, INTERVAL);
     let across = lines.iter().flat_map(|line| line.points.iter().map(|point| point.0));
+    let y = Axis::logarithmic(heights(&lines).filter(|height| *height > 0.0));
     Chart {
         title: &records.first()?.experiment,
-        x: if against_load { Axis::of_key(&curves.ticks, curves.unit) } else { Axis::from_zero(across, 0.0) },
-        x_title: &if against_load { in_words(LOAD, Unit::None) } else { "throughput per destination (MB/s)".into() },
-        y: Axis::logarithmic(heights(&lines)),
+        x: if key.is_some() { Axis::of_key(&curves.ticks, curves.unit) } else { Axis::from_zero(across, 0.0) },
+        x_title: &key.map_or_else(|| "throughput per destination (MB/s)".into(), |key| in_words(key, curves.unit)),
+        lines: cut(lines, &y),
+        y,
         y_title: "latency (us)",
-        lines,
         legend,
     }
     .draw()

@@ -1,6 +1,6 @@
 use crate::samples;
 use evb_record::{Latency, Record};
-use evb_report::{Plot, plots};
+use evb_report::{Plot, is_axis, plots, plots_along};
 
 fn names(records: &[Record]) -> Vec<String> {
     plots(records).into_iter().map(|plot| plot.name).collect()
@@ -162,7 +162,7 @@ fn many_curves() -> Vec<Record> {
     let point = |n: u32| {
         let mut record = samples::simulation();
         let size = ["1 kB", "2 kB", "1 MB"][n as usize % 3];
-        record.sweep = [("run.seed".into(), (n / 3).to_string()), ("size".into(), size.into())].into();
+        record.sweep = [("run.workers".into(), (n / 3).to_string()), ("size".into(), size.into())].into();
         record.per_destination_bytes_per_s = vec![1e6 * f64::from(n + 1)];
         record
     };
@@ -240,4 +240,59 @@ fn plots_follow_the_choice_of_light_or_dark() {
             assert!(style.contains(&format!("[fill='{colour}']{{fill:#")), "{}: {colour}", plot.name);
         }
     }
+}
+
+/// Three replicates of each load.
+fn replicates() -> Vec<Record> {
+    let of_load = |(n, record): (usize, Record)| {
+        (1..=3).map(move |seed| {
+            let mut record = record.clone();
+            record.sweep.insert("run.seed".into(), seed.to_string());
+            record.per_destination_bytes_per_s = vec![1e6 * (10 * n + seed) as f64];
+            record
+        })
+    };
+    samples::loads().into_iter().enumerate().flat_map(of_load).collect()
+}
+
+#[test]
+fn replicates_are_points_with_their_interval() {
+    let records = replicates();
+    let svg = plot(&records, "throughput").svg;
+    assert_eq!(marks(&svg, "#0072B2"), marks(&plot(&samples::loads(), "throughput").svg, "#0072B2"));
+    assert!(texts(&svg).contains(&"95 % of the mean of replicates") && !texts(&svg).contains(&"run.seed"));
+    // Only the seed is swept: nothing to draw but the links.
+    let only_seeds = records.into_iter().take(3).map(|mut record| {
+        record.sweep.retain(|key, _| key == "run.seed");
+        record
+    });
+    assert_eq!(names(&only_seeds.collect::<Vec<_>>()), ["links"]);
+}
+
+/// Replicates that scatter so much that their interval reaches below zero.
+#[test]
+fn bars_end_at_the_axis() {
+    let mut records = replicates();
+    for (record, time) in records.iter_mut().zip([1.0, 10.0, 100.0].into_iter().cycle()) {
+        (record.latency_us.p50, record.latency_us.p99) = (time, 2.0 * time);
+        record.per_destination_bytes_per_s = vec![time * 1e6];
+    }
+    plots(&records).iter().for_each(|plot| assert_well_formed(&plot.svg));
+    let svg = plot(&records, "latency").svg;
+    assert!(texts(&svg).contains(&"95 % of the mean of replicates"), "{svg}");
+}
+
+#[test]
+fn the_axis_can_be_chosen() {
+    let records = many_curves();
+    let title =
+        |plots: &[Plot], text: &str| plots.iter().all(|plot| plot.name == "links" || texts(&plot.svg).contains(&text));
+    assert!(title(&plots_along(&records, "run.workers"), "run workers"));
+    assert!(title(&plots_along(&records, "size"), "size (bytes)"));
+    assert_eq!(plots_along(&records, "nothing").iter().map(|plot| &*plot.name).collect::<Vec<_>>(), ["links"]);
+    assert!(is_axis("a", &["1 kB", "2 kB"]) && is_axis("a", &["1", "1", "2"]));
+    for values in [&["1"][..], &["1", "1"], &["1", "2 kB"], &["push", "pull"], &[]] {
+        assert!(!is_axis("a", values), "{values:?}");
+    }
+    assert!(!is_axis("run.seed", &["1", "2"]));
 }
