@@ -37,5 +37,10 @@ const PRESETS: &[Preset] = presets![
     "atm-155",
     "velo-prototype",
     "infiniband-hdr-fat-tree",
+    "infiniband-ndr-fat-tree",
+    "slingshot-dragonfly",
+    "ethernet-25g-rack",
     "roce-100g-clos",
+    "ethernet-400g-leaf-spine",
+    "ethernet-800g-leaf-spine",
 ];

@@ -146,8 +146,7 @@ fn check_queues(config: &NetworkConfig) -> Result<(), NetworkError> {
 fn check_trimming(config: &NetworkConfig) -> Result<(), NetworkError> {
     let needed = match config.flow {
         Flow::StoreAndForward { full: WhenFull::Drop, priorities: 2.., .. } => match config.transport {
-            Transport::UltraEthernet(_) if config.switch.memory.is_none() => return Ok(()),
-            Transport::UltraEthernet(_) => "queues of their own, without switch.memory",
+            Transport::UltraEthernet(_) => return Ok(()),
             _ => "a transport that asks for trimmed packets again",
         },
         Flow::StoreAndForward { full: WhenFull::Drop, .. } => "two priorities, that of the headers first",

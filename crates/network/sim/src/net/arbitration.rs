@@ -195,8 +195,7 @@ impl Net {
         let mut taken = Vec::new();
         while !self.links[link].waiting.is_empty() {
             let id = self.take_waiting(link, 0);
-            let &Packet { lane, wire, .. } = &self.packets[id];
-            self.give_memory_back(link, lane, wire, self.queue.now());
+            self.give_memory_back(link, id, self.queue.now());
             taken.push(id);
         }
         (self.counts[link].queued, self.counts[link].waiting) = (0, 0);

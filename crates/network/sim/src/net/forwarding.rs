@@ -207,7 +207,7 @@ impl Net {
         self.counts.leave(link, packet.pace, now, left_at);
         port.free_at = left_at;
         let end = port.to();
-        self.give_memory_back(link, before, wire, left_at);
+        self.give_memory_back(link, id, left_at);
         if train == TrainId::NONE {
             self.leave(before, id, now..left_at);
         } else {

@@ -173,8 +173,14 @@ impl super::Net {
 
     /// A packet leaves the queue of an output, and its memory is free from `at` on.
     #[inline]
-    pub(super) fn give_memory_back(&mut self, link: LinkId, lane: LaneId, wire: u32, at: Time) {
-        if self.queues.are_shared() {
+    pub(super) fn give_memory_back(&mut self, link: LinkId, id: PacketId, at: Time) {
+        if !self.queues.are_shared() {
+            return;
+        }
+        let packet = &self.packets[id];
+        let &Packet { lane, wire, .. } = packet;
+        // Headers of trimmed packets have queues of their own.
+        if !(self.queues.trim() && packet.is_header()) {
             let switch = (lane != LaneId::NONE).then(|| usize::from(self.links.switch_of(lane).0));
             self.queues.give_back(switch, link, wire, at);
         }

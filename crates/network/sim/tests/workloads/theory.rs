@@ -167,8 +167,30 @@ fn other_presets_agree_with_theory() {
 
 #[test]
 fn infiniband_agrees_with_theory() {
-    let preset = "infiniband-hdr-fat-tree";
-    check_page(preset, &[alone(preset, 127, 5), stream(preset), shift(preset, 64)]);
+    for (preset, farthest, switches, pairs) in
+        [("infiniband-hdr-fat-tree", 127, 5, 64), ("infiniband-ndr-fat-tree", 511, 3, 256)]
+    {
+        check_page(preset, &[alone(preset, farthest, switches), stream(preset), shift(preset, pairs)]);
+    }
+}
+
+#[test]
+fn networks_of_today_agree_with_theory() {
+    for (preset, farthest, switches) in [
+        ("ethernet-25g-rack", 47, 1),
+        ("ethernet-400g-leaf-spine", 255, 3),
+        ("ethernet-800g-leaf-spine", 255, 3),
+        ("slingshot-dragonfly", 8, 2),
+    ] {
+        let stream = Comparison {
+            theory: stream_rate(&network_config(preset), 65536.0),
+            ..Comparison::new(PAIRS, preset, &["workload.messages=1000"], &[])
+        };
+        let (what, source) =
+            ("messages of 64 KiB, back to back, to the next host".to_owned(), "payload and time of each packet");
+        let stream = Comparison { what, source, unit: FigureUnit::Rate, within: STEADY, ..stream };
+        check_page(preset, &[alone(preset, farthest, switches), stream]);
+    }
 }
 
 /// 128 x 128 on the 128 hosts of the fat tree.
