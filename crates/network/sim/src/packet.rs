@@ -48,12 +48,30 @@ impl From<TrainId> for u32 {
 pub(crate) enum Load {
     /// A part of a message.
     Message,
+    /// A part of a message of background traffic.
+    Background,
     /// A mapper's message, which `message` numbers. It follows its own route.
     SourceRouted,
     /// A segment of a connection, or a reply, which `message` numbers.
     Connection,
+    /// The same of a connection of background traffic.
+    BackgroundConnection,
     /// A copy that a learning bridge sent where its destination is not.
     Stray,
+}
+
+impl Load {
+    /// True for background traffic.
+    #[inline]
+    pub(crate) const fn is_background(self) -> bool {
+        matches!(self, Self::Background | Self::BackgroundConnection)
+    }
+
+    /// True for segments of connections, and replies.
+    #[inline]
+    pub(crate) const fn is_of_connection(self) -> bool {
+        matches!(self, Self::Connection | Self::BackgroundConnection)
+    }
 }
 
 /// A packet under way: one cache line.
