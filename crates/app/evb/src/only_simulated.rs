@@ -29,6 +29,9 @@ pub enum OnlySimulated {
         "no transport reports when a bucket has left its network interface: `shaping.step` of link is only simulated"
     )]
     Step,
+    /// A real network carries what it carries.
+    #[error("a real network carries what others send: `[[background]]` is only simulated")]
+    Background,
     /// The clocks of real units have errors of their own.
     #[error("real readout units have errors of their own: `shaping.skew` and `shaping.jitter` are only simulated")]
     SlotErrors,
@@ -49,6 +52,7 @@ impl OnlySimulated {
             Self::Step => {
                 "use `evb simulate`, or give `shaping.step`, or `first_stage.shaping.step`, another value, such as credit"
             }
+            Self::Background => "use `evb simulate`, or leave out `[[background]]`",
             Self::SlotErrors => {
                 "use `evb simulate`, or leave out `skew` and `jitter` of `shaping` and `first_stage.shaping`"
             }
@@ -72,6 +76,7 @@ pub fn check_runnable(plans: &[Plan]) -> Result<(), OnlySimulated> {
     let has_errors = |plan: &Plan| !plan.network.slot_errors.is_none();
     let builders = || plans.iter().flat_map(Plan::event_builders);
     match () {
+        () if plans.iter().any(|plan| !plan.background.is_empty()) => Err(OnlySimulated::Background),
         () if builders().any(by_link) => Err(OnlySimulated::Step),
         () if builders().any(has_errors) => Err(OnlySimulated::SlotErrors),
         () => Ok(()),
@@ -94,6 +99,26 @@ fn check_traffic(plan: &Plan) -> Result<(), OnlySimulated> {
 mod tests {
     use super::*;
     use evb_experiment::Experiment;
+
+    #[test]
+    fn background_traffic_is_rejected() {
+        let file = r#"
+[trigger]
+events = 1
+[readout]
+units = 1
+source = { type = "fixed", size = "1 kB" }
+[builder]
+units = 1
+[[background]]
+name = "storage"
+senders = { on = "builders" }
+receivers = { on = "hosts" }
+message = { type = "fixed", size = "1 MB" }
+"#;
+        let experiment = Experiment::parse(file, "file.toml", &[]).expect("a good file");
+        assert_eq!(check_runnable(experiment.plans()), Err(OnlySimulated::Background));
+    }
 
     #[test]
     fn keys_for_simulations_only_are_rejected_in_either_stage() {

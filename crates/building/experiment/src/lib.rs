@@ -37,8 +37,8 @@ pub use experiment::{Experiment, Other};
 pub use fuzz::fuzz_parse;
 pub use json_schema::json_schema;
 pub use plan::{
-    Cores, FaultAction, FaultSpec, FieldLayout, HistogramPlan, Keep, Load, Needs, NetworkPlan, NumberType,
-    PayloadLayout, PayloadPart, Placement, Plan, Quantity, Rejoin, RunPlan, SlotErrors, StageLink, Stages, StoragePlan,
-    TrafficPlan, TriggerPlan, Workload,
+    BackgroundPlan, BackgroundPriority, Cores, FaultAction, FaultSpec, FieldLayout, HistogramPlan, Keep, Load, Needs,
+    NetworkPlan, NumberType, PayloadLayout, PayloadPart, Placement, Plan, Quantity, Rejoin, RunPlan, SlotErrors,
+    StageLink, Stages, StoragePlan, TrafficPlan, TriggerPlan, Workload,
 };
 pub use reference::reference;

@@ -89,6 +89,10 @@ pub const MAX_WAIT: Span = Span::from_secs(3600);
 pub const MAX_WORKERS: i64 = 1_024;
 /// Most faults brought about on purpose.
 pub const MAX_FAULTS: usize = 1_000;
+/// Most tables `[[background]]`.
+pub const MAX_BACKGROUNDS: usize = 64;
+/// Most nodes of the workload and of background traffic together: what 16 bits hold.
+pub const MAX_NODES: i64 = 65_535;
 
 /// Most tables `[[monitor]]`.
 pub const MAX_MONITORS: usize = 256;

@@ -10,10 +10,12 @@ use evb_transport_registry::TransportChoice;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
+mod background;
 mod fault;
 mod histogram;
 mod workload;
 
+pub use background::{BackgroundPlan, BackgroundPriority};
 pub use fault::{FaultAction, FaultSpec};
 pub use histogram::{FieldLayout, HistogramPlan, NumberType, PayloadLayout, PayloadPart, Quantity};
 pub use workload::{Load, TrafficPlan, Workload};
@@ -58,6 +60,9 @@ pub struct Plan {
     pub network: NetworkPlan,
     /// Work of the nodes.
     pub workload: Workload,
+    /// Traffic that shares the simulated network with it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub background: Vec<BackgroundPlan>,
     /// The place of this event builder between two stages.
     #[serde(default)]
     pub link: StageLink,
@@ -119,7 +124,15 @@ impl Plan {
         } else if builders.contains(node) {
             Some(placement.builder + (node.0 - builders.first.0))
         } else {
-            placement.manager
+            self.host_of_other(node)
+        }
+    }
+
+    /// The host of the event manager, or of a node of background traffic.
+    fn host_of_other(&self, node: NodeId) -> Option<u16> {
+        match node {
+            Config::EVENT_MANAGER => self.network.placement.manager,
+            _ => self.background.iter().find_map(|background| background.host(node)),
         }
     }
 

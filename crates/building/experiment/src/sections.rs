@@ -3,7 +3,7 @@
 
 use crate::{
     diagnostics::Problem,
-    limits::{MAX_FAULTS, MAX_FOUND, MAX_MONITORS, MAX_NAME},
+    limits::{MAX_BACKGROUNDS, MAX_FAULTS, MAX_FOUND, MAX_MONITORS, MAX_NAME},
     plan::{Plan, StageLink},
     schema::{Key, KeyDefault, KeyKind, key, optional},
     tree::{Node, Value, put_default},
@@ -13,6 +13,7 @@ use evb_core::Span;
 use evb_fabric::Network;
 use evb_protocol::Config;
 
+mod background;
 pub(crate) mod block;
 mod builder;
 mod bundle;
@@ -76,6 +77,7 @@ pub(crate) const ROOT: &[Key] = &[
     optional("monitor", KeyKind::List { item: &monitor::TABLE, most: MAX_MONITORS }, monitor::DOC),
     optional("network", KeyKind::Section(network::NETWORK), network::DOC),
     optional("workload", KeyKind::Choice(&workload::WORKLOAD), workload::DOC),
+    optional("background", KeyKind::List { item: &background::TABLE, most: MAX_BACKGROUNDS }, background::DOC),
     optional("run", KeyKind::Section(run::RUN), "Seed and limits."),
     optional("fault", KeyKind::List { item: &fault::TABLE, most: MAX_FAULTS }, "Faults injected on purpose."),
     optional("sweep", KeyKind::Sweep, "Keys that take several values."),
@@ -132,6 +134,7 @@ pub(crate) fn check(root: &Node, network: &mut Option<Network>) -> Result<(), Ve
         }
         problems.extend(source::check(view));
         problems.extend(view.list("fault").iter().filter_map(|node| fault::check(view, View(node))));
+        problems.extend(background::check(view));
         problems.extend(network::rules::check(view, network));
     }
     problems.truncate(MAX_FOUND);
@@ -161,6 +164,7 @@ pub(crate) fn plan(root: &Node, sweep: Vec<(String, String)>) -> Plan {
         faults: view.list("fault").iter().filter_map(|node| fault::plan(View(node), &building)).collect(),
         network: network::plan(view),
         workload: workload::plan(view, &building),
+        background: background::plan(view, &building),
         building,
         link: StageLink::None,
         stages: None,

@@ -40,6 +40,19 @@ fn monitored(field: &str, items: &str, more: &str) -> String {
     format!("[[monitor]]\nfield = \"{field}\"\ndecoder = {{ items = [{items}] }}\n{more}\n")
 }
 
+/// Background traffic from the builders to hosts of its own, with other keys in place of some.
+fn beside(changes: &[(&str, &str)], more: &str) -> String {
+    const TABLE: &str = r#"[[background]]
+name = "storage"
+pattern = "random"
+senders = { on = "builders" }
+receivers = { on = "hosts" }
+message = { type = "fixed", size = "1 MB" }
+from = "1 ms"
+"#;
+    with(&(changes.iter().fold(TABLE.to_owned(), |text, (from, to)| text.replace(from, to)) + more))
+}
+
 macro_rules! cases {
     ($($name:ident: $text:expr $(, set $overrides:expr)?;)*) => {$(
         #[test]
@@ -152,6 +165,20 @@ cases! {
     guard_without_clock: with("[shaping]\ntype = \"barrel-shifter\"\nguard = \"1 us\"\n");
     fault_that_ends_before_it_begins: with("[[network.fault]]\ntarget = \"switch0\"\nat = \"2 s\"\nuntil = \"1 s\"\naction = \"fail\"\n");
     rate_division_over_connections: with("[shaping]\ntype = \"rate-division\"\n[network.transport]\ntype = \"tcp\"\n");
+    background_without_hosts: beside(&[("{ on = \"hosts\" }", "{ on = \"hosts\", first = 8, count = 4 }")], "[network]\npreset = \"myrinet-oct-sw8\"\ntopology = { type = \"crossbar\", ports = 8 }\n");
+    background_without_receivers: beside(&[("receivers = { on = \"hosts\" }\n", "")], "");
+    background_on_unknown_hosts: beside(&[("\"hosts\"", "\"server\"")], "");
+    background_that_ends_before_it_begins: beside(&[], "until = \"1 ms\"\n");
+    background_of_two_loads: beside(&[], "load = 0.5\nrate = \"1 kHz\"\n");
+    background_of_swapped_sizes: beside(&[("type = \"fixed\", size = \"1 MB\"", "type = \"uniform\", min = \"2 B\", max = \"1 B\"")], "");
+    background_of_another_number_of_destinations: beside(&[("random", "assigned")], "destinations = [0]\n");
+    background_to_an_unknown_destination: beside(&[("random", "assigned")], "destinations = [0, 1]\n");
+    background_to_its_own_host: beside(&[("{ on = \"hosts\" }", "{ on = \"hosts\", first = 3 }")], "");
+    background_lower_than_nothing: beside(&[], "priority = \"lower\"\n");
+    background_called_alike: beside(&[], "[[background]]\nname = \"storage\"\nsenders = { on = \"hosts\" }\nreceivers = { on = \"builders\" }\nmessage = { type = \"fixed\", size = \"1 B\" }\n");
+    background_of_too_many_nodes: beside(&[("{ on = \"hosts\" }", "{ on = \"hosts\", count = 65_535 }")], "");
+    background_of_stages: beside(&[], "[first_stage]\nslices = 1\n");
+    background_of_traffic_that_ends_by_number: beside(&[], "[workload]\ntype = \"pairs\"\nmessages = 10\n");
     skew_by_link: with("[shaping]\ntype = \"barrel-shifter\"\nstep = \"link\"\nskew = \"1 us\"\n");
     skew_of_no_time: with("[shaping]\ntype = \"barrel-shifter\"\nskew = \"1 kB\"\n");
     skew_without_slots: with("[shaping]\ntype = \"grouping\"\nskew = \"1 us\"\n");

@@ -1,17 +1,20 @@
 //! Meaning of good files.
 
 use evb_connection::Transport;
-use evb_core::{Bandwidth, ByteCount, EventCounter, FirstCounter, Frequency, MarkComparison, NodeId, SourceId, Span};
+use evb_core::{
+    Bandwidth, ByteCount, EventCounter, FirstCounter, Frequency, MarkComparison, NodeId, NodeRange, SourceId, Span,
+};
 use evb_experiment::{
-    Bundling, Cores, Experiment, FaultAction, FaultSpec, FieldLayout, HistogramPlan, Keep, Needs, NumberType,
-    PayloadLayout, PayloadPart, Placement, Plan, Quantity, Rejoin, RunPlan, SlotErrors, StageLink, StoragePlan,
-    TriggerPlan, Workload,
+    BackgroundPlan, BackgroundPriority, Bundling, Cores, Experiment, FaultAction, FaultSpec, FieldLayout,
+    HistogramPlan, Keep, Load, Needs, NumberType, PayloadLayout, PayloadPart, Placement, Plan, Quantity, Rejoin,
+    RunPlan, SlotErrors, StageLink, StoragePlan, TrafficPlan, TriggerPlan, Workload,
 };
 use evb_fabric::{
     Arbitration, Control, Dma, Flow, HostConfig, HostLinks, Jitter, JitterPer, JitterSpread, LinkConfig, NetworkConfig,
     NetworkFault, NetworkFaultAction, NicConfig, Rails, Routing, Service, SwitchConfig, Topology, WhenFull,
 };
 use evb_filter::{ChainStep, Code, Rule, Selection, StreamId, UnitsPlan, Width};
+use evb_patterns::{Pattern, TrafficConfig};
 use evb_protocol::{
     Assignment, ClockOffset, ClockSettings, Coincidence, Config, FirstPhase, Protocol, RequestOrder, Shaping,
     ShapingStep, Trigger,
@@ -90,6 +93,7 @@ fn a_short_file_gets_every_default() {
         // The rest of it is the preset's.
         network: found.network.clone(),
         workload: Workload::EventBuilding,
+        background: vec![],
         link: StageLink::None,
         stages: None,
     };
@@ -194,6 +198,8 @@ fn a_full_file_says_everything() {
     assert_eq!(plan.network.config, full_network());
     assert_eq!(plan.network.placement, Placement { manager: Some(19), readout: 10, builder: 20 });
     assert_eq!(plan.network.faults, full_network_faults());
+    assert_eq!(plan.background, full_background());
+    assert_eq!(plan.all_nodes(), 415 + 16 + 800);
     let fault = |node: u16, action| FaultSpec { node: NodeId(node), source: None, action };
     let one_in = 100;
     let faults = [
@@ -348,6 +354,72 @@ fn full_network() -> NetworkConfig {
         control: Control::Shared,
         transport: Transport::None,
     }
+}
+
+fn full_background() -> Vec<BackgroundPlan> {
+    let nodes = |first, count| NodeRange { first: NodeId(first), count };
+    let config = |senders, receivers, pattern, window| TrafficConfig { senders, receivers, pattern, window, seed: 42 };
+    let destinations = (0..14).map(|sender| sender % 2).collect();
+    let storage = BackgroundPlan {
+        name: "storage".into(),
+        traffic: TrafficPlan {
+            config: config(nodes(415, 14), nodes(429, 2), Pattern::Assigned { destinations }, 4),
+            load: Load::Rate { rate: Frequency(100_000), poisson: false },
+            messages: Some(1000),
+        },
+        sender_host: 10,
+        receiver_host: 400,
+        message: SourceSpec::LogNormal { mean: ByteCount(1_000_000), rms: ByteCount(2_000_000) },
+        from: Span::from_millis(2),
+        until: Some(Span::from_secs(1)),
+        priority: BackgroundPriority::Lower,
+    };
+    let transfer = BackgroundPlan {
+        name: "transfer".into(),
+        traffic: TrafficPlan {
+            config: config(nodes(431, 400), nodes(831, 400), Pattern::Pairs, 2),
+            load: Load::Fraction { load: 0.5, poisson: true },
+            messages: None,
+        },
+        sender_host: 20,
+        receiver_host: 20,
+        message: SourceSpec::Uniform { min: ByteCount(1000), max: ByteCount(2_000_000) },
+        from: Span::ZERO,
+        until: None,
+        priority: BackgroundPriority::Same,
+    };
+    vec![storage, transfer]
+}
+
+/// Hosts of the background come after those of the units, and a crossbar has ports for them.
+#[test]
+fn background_traffic_has_hosts_of_its_own() {
+    let text = r#"
+[[background]]
+name = "storage"
+senders = { on = "builders" }
+receivers = { on = "hosts", count = 3 }
+message = { type = "fixed", size = "1 MB" }
+[[background]]
+name = "transfer"
+pattern = "assigned"
+senders = { on = "hosts", count = 3 }
+receivers = { on = "hosts", first = 9, count = 2 }
+message = { type = "fixed", size = "1 MB" }
+"#;
+    let text = format!("{SHORT}{text}");
+    let plan = plan(&text, &[]);
+    let [storage, transfer] = &*plan.background else { panic!("two tables") };
+    assert_eq!(plan.network.config.topology, Topology::Crossbar { ports: 11 });
+    assert_eq!((storage.sender_host, storage.receiver_host), (3, 5));
+    assert_eq!((transfer.sender_host, transfer.receiver_host), (5, 9));
+    assert_eq!(transfer.traffic.config.pattern, Pattern::Assigned { destinations: vec![0, 1, 0] });
+    let names: Vec<_> =
+        (5..plan.all_nodes()).map(|node| (plan.node_name(NodeId(node)), plan.host(NodeId(node)))).collect();
+    assert_eq!(names[1], ("sender 1 of storage".into(), Some(4)));
+    assert_eq!(names[4], ("receiver 2 of storage".into(), Some(7)));
+    assert_eq!(names.last(), Some(&("receiver 1 of transfer".into(), Some(10))));
+    assert_resolves(&parse(&text, &[]));
 }
 
 fn full_network_faults() -> Vec<NetworkFault> {

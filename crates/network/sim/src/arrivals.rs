@@ -112,6 +112,11 @@ pub(crate) fn mean_size(plan: &Plan, unit: u16) -> f64 {
     let options = open_options(plan, SourceId(unit));
     // A source that cannot be opened is reported when its node is made.
     let Ok(mut sizes) = SizeModel::open(plan.source(SourceId(unit)), &options) else { return 1.0 };
+    mean(&mut sizes)
+}
+
+/// The mean of sizes, in bytes.
+pub(crate) fn mean(sizes: &mut SizeModel) -> f64 {
     if let Some(mean) = sizes.mean() {
         return mean.max(1.0);
     }

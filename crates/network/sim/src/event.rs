@@ -42,6 +42,10 @@ pub(crate) enum Event {
     Timeout { node: u16 },
     /// A trigger, or the offer of a message, from a source of random or regular arrivals.
     Arrival { node: u16 },
+    /// Background traffic begins.
+    Begin { background: u16 },
+    /// The senders of background traffic stop.
+    End { background: u16 },
     /// The processor of a node's host has computed for it.
     Computed { node: u16 },
     /// The slow disk of a builder has stored an event.

@@ -5,6 +5,7 @@
 //! packets last, in ascending order. Every random draw comes from a seeded stream. So the same plan gives the same bytes.
 
 mod arrivals;
+mod background;
 mod connections;
 mod control;
 mod disk;

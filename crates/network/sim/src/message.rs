@@ -30,6 +30,8 @@ pub(crate) enum Body {
     Protocol(ProtocolMessage<SimulatedPayload>),
     /// A message of a machine of a traffic pattern.
     Traffic(TrafficMessage),
+    /// A message of background traffic.
+    Background(TrafficMessage),
     /// A time slot of the barrel shifter.
     Bucket(Box<Bucket>),
     /// The partition with the receiver has it.
@@ -56,9 +58,15 @@ impl Body {
     pub(crate) const fn is_data(&self) -> bool {
         match self {
             Self::Protocol(message) => message.is_data(),
-            Self::Traffic(message) => matches!(message, TrafficMessage::Data { .. }),
+            Self::Traffic(message) | Self::Background(message) => matches!(message, TrafficMessage::Data { .. }),
             Self::Bucket(_) | Self::Exported => true,
         }
+    }
+
+    /// True for messages that no unit of the workload knows of.
+    #[inline]
+    pub(crate) const fn is_background(&self) -> bool {
+        matches!(self, Self::Background(_))
     }
 
     /// True for messages by which readout units keep step.

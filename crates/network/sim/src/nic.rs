@@ -39,6 +39,8 @@ pub(crate) struct Slots {
     pub(crate) first_builder: NodeId,
     /// Bytes to which each bucket is filled up.
     pub(crate) full: Option<u32>,
+    /// The priority of the buckets.
+    pub(crate) priority: u8,
 }
 
 /// The network interface of one host.
@@ -70,10 +72,24 @@ pub(crate) struct Nic {
     pub(crate) memory: Option<Memory>,
     /// The bucket that is being sent over a connection.
     bucket: Option<MessageId>,
+    /// Messages of background traffic; `None` if there is none in the network.
+    pub(crate) background: Option<BackgroundQueues>,
     /// Packets of one message may go as one train.
     pub(crate) couples: bool,
     /// Random times beside the overhead of packets.
     pub(crate) jitter: Option<JitterTimes>,
+}
+
+/// The messages of background traffic in an interface. Those of one sender go one after the other, those of several senders
+/// in turn, packet by packet.
+pub(crate) struct BackgroundQueues {
+    /// The priority of the data of the workload. What has a lower one goes when nothing else waits.
+    data_priority: u8,
+    /// They take turns with the messages of the workload, packet by packet.
+    equal: Peers<MessageId>,
+    lower: Peers<MessageId>,
+    /// The workload has sent the last packet.
+    has_turn: bool,
 }
 
 /// One port of a network interface.
@@ -85,6 +101,8 @@ pub(crate) struct NicPort {
     pub(crate) ending: Option<MessageId>,
     /// Connections that may be able to send, in turn.
     pub(crate) ready: VecDeque<ConnectionId>,
+    /// Those of lower priority, for when no other can send.
+    pub(crate) lower: VecDeque<ConnectionId>,
     /// Replies of connections that end here: they go first.
     pub(crate) replies: VecDeque<(ConnectionId, Reply)>,
     /// Connections that end here, and wait for credit.
@@ -133,6 +151,7 @@ impl Nic {
             ports: vec![NicPort { idle: true, ..NicPort::default() }; ports],
             memory: dma.map(memory),
             bucket: None,
+            background: None,
             couples: false,
             jitter: None,
         }
@@ -154,9 +173,14 @@ impl Nic {
 
     /// Takes a message to send.
     pub(crate) fn post(&mut self, id: MessageId, message: &Message) {
+        if message.body.is_background()
+            && let Some(background) = &mut self.background
+        {
+            return background.post(id, message);
+        }
         let queue = if self.keeps_step && message.body.is_step() {
             &mut self.steps
-        } else if message.priority > 0 {
+        } else if message.priority > 0 && !message.body.is_data() {
             &mut self.urgent
         } else if self.slots.is_none()
             && let Some(peers) = &mut self.peers
@@ -176,7 +200,9 @@ impl Nic {
         if !chunk.last && self.couples {
             chunk.others = self.cut_others(messages, chunk);
         }
-        self.backlog = self.backlog.saturating_sub(usize::from(chunk.last));
+        if chunk.last && (self.background.is_none() || !messages.get(chunk.message).body.is_background()) {
+            self.backlog = self.backlog.saturating_sub(1);
+        }
         Some(chunk)
     }
 
@@ -190,10 +216,10 @@ impl Nic {
     }
 
     /// All of a message was sent over its connection.
-    pub(crate) fn note_cut(&mut self, message: MessageId) {
-        if self.bucket == Some(message) {
+    pub(crate) fn note_cut(&mut self, id: MessageId, message: &Message) {
+        if self.bucket == Some(id) {
             self.bucket = None;
-        } else {
+        } else if !message.body.is_background() {
             self.backlog = self.backlog.saturating_sub(1);
         }
     }
@@ -236,12 +262,26 @@ impl Nic {
                 return Some(chunk);
             }
         }
+        let packet = self.packet;
+        if let Some(chunk) = self.background.as_mut().and_then(|background| background.take_turn(messages, packet)) {
+            return Some(chunk);
+        }
+        let chunk = self.next_of_workload(now, messages);
+        match &mut self.background {
+            Some(background) if chunk.is_none() => background.take_rest(messages, packet),
+            Some(background) => {
+                background.has_turn = true;
+                chunk
+            }
+            None => chunk,
+        }
+    }
+
+    /// The next packet of a message of the workload that is not urgent.
+    #[inline]
+    fn next_of_workload(&mut self, now: Time, messages: &mut Messages) -> Option<Chunk> {
         if let Some(peers) = &mut self.peers {
-            let packet = self.packet;
-            return peers.serve(|id| {
-                let chunk = chunk(messages, id, packet);
-                (chunk, chunk.last)
-            });
+            return serve(peers, messages, self.packet);
         }
         while self.active.len() < self.most_active {
             let Some(id) = self.waiting.pop_front() else { break };
@@ -261,6 +301,37 @@ impl Nic {
         }
         self.slots.as_mut().filter(|slots| slots.shaper.is_by_packet())?.next_packet(now, messages)
     }
+}
+
+impl BackgroundQueues {
+    /// Empty queues, where data of the workload have this priority.
+    pub(crate) fn new(data_priority: u8) -> Self {
+        let [equal, lower] = [(); 2].map(|()| Peers::new(usize::MAX));
+        Self { data_priority, equal, lower, has_turn: false }
+    }
+
+    fn post(&mut self, id: MessageId, message: &Message) {
+        let queue = if message.priority < self.data_priority { &mut self.lower } else { &mut self.equal };
+        queue.post(message.from, id);
+    }
+
+    /// The next packet, if it is its turn.
+    fn take_turn(&mut self, messages: &mut Messages, packet: u32) -> Option<Chunk> {
+        if std::mem::take(&mut self.has_turn) { serve(&mut self.equal, messages, packet) } else { None }
+    }
+
+    /// The next packet when the workload has none.
+    fn take_rest(&mut self, messages: &mut Messages, packet: u32) -> Option<Chunk> {
+        serve(&mut self.equal, messages, packet).or_else(|| serve(&mut self.lower, messages, packet))
+    }
+}
+
+/// The next packet of the peers in turn.
+fn serve(peers: &mut Peers<MessageId>, messages: &mut Messages, packet: u32) -> Option<Chunk> {
+    peers.serve(|id| {
+        let chunk = chunk(messages, id, packet);
+        (chunk, chunk.last)
+    })
 }
 
 fn chunk(messages: &mut Messages, id: MessageId, most: u32) -> Chunk {
@@ -288,7 +359,8 @@ impl Slots {
         bucket.late = self.times.before_bucket();
         let to = NodeRange::from(NodeId(self.first_builder.0 + builder as u16));
         let message = Message::new(self.node, to, Body::Bucket(bucket));
-        Some(messages.insert(Message { unsent: size, missing: size, ..message }))
+        let priority = self.priority;
+        Some(messages.insert(Message { unsent: size, missing: size, priority, ..message }))
     }
 
     /// The next packet of the builder whose turn it is.

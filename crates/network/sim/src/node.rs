@@ -22,6 +22,7 @@ pub(crate) struct Outgoing {
 pub(crate) enum Output {
     Manager(ManagerEvent),
     Traffic(TrafficEvent),
+    Background(TrafficEvent),
     /// Time at which a builder's disk will have stored all its events, the latest included.
     Storing(Time),
     /// Time at which a filter unit will have decided.
@@ -42,6 +43,8 @@ pub(crate) enum NodeUnit {
     Readout(Box<ReadoutUnit<SimulatedPayload, Input>>),
     Builder(Box<BuilderUnit<SimulatedPayload, Disk>>),
     Traffic(Box<Traffic>, Option<SizeModel>),
+    /// A node of background traffic.
+    Background(Box<Traffic>, Option<SizeModel>),
     /// A unit in another partition of the network.
     Remote,
 }
@@ -56,7 +59,10 @@ impl Node {
             (NodeUnit::Manager(unit), Body::Protocol(message)) => unit.handle_message(now, from, message),
             (NodeUnit::Readout(unit), Body::Protocol(message)) => unit.handle_message(now, from, message),
             (NodeUnit::Builder(unit), Body::Protocol(message)) => unit.handle_message(now, from, message),
-            (NodeUnit::Traffic(machine, _), Body::Traffic(message)) => machine.handle_message(now, from, message),
+            (NodeUnit::Traffic(machine, _), Body::Traffic(message))
+            | (NodeUnit::Background(machine, _), Body::Background(message)) => {
+                machine.handle_message(now, from, message)
+            }
             _ => unreachable!("machines of one kind do not talk to those of another"),
         }
     }
@@ -74,7 +80,7 @@ impl Node {
             NodeUnit::Manager(unit) => unit.handle_timeout(now),
             NodeUnit::Readout(unit) => unit.machine.handle_timeout(now),
             NodeUnit::Builder(unit) => unit.handle_timeout(now),
-            NodeUnit::Traffic(machine, _) => machine.handle_timeout(now),
+            NodeUnit::Traffic(machine, _) | NodeUnit::Background(machine, _) => machine.handle_timeout(now),
             NodeUnit::Remote => {}
         }
     }
@@ -88,6 +94,12 @@ impl Node {
 
     pub(crate) fn command_traffic(&mut self, now: Time, command: TrafficCommand) {
         if let NodeUnit::Traffic(machine, _) = &mut self.unit {
+            machine.handle_command(now, command);
+        }
+    }
+
+    pub(crate) fn command_background(&mut self, now: Time, command: TrafficCommand) {
+        if let NodeUnit::Background(machine, _) = &mut self.unit {
             machine.handle_command(now, command);
         }
     }
@@ -116,7 +128,7 @@ impl Node {
             NodeUnit::Manager(unit) => unit.lose(now, node),
             NodeUnit::Readout(unit) => unit.machine.handle_command(now, ReadoutCommand::Lost(node)),
             NodeUnit::Builder(unit) => unit.lose(now, node),
-            NodeUnit::Traffic(..) | NodeUnit::Remote => {}
+            NodeUnit::Traffic(..) | NodeUnit::Background(..) | NodeUnit::Remote => {}
         }
     }
 
@@ -139,18 +151,12 @@ impl Node {
                 outputs.extend(unit.storage.filter.begun.drain(..).map(Output::Filtering));
             }
             NodeUnit::Traffic(machine, sizes) => {
-                while let Some(Transmit { to, message }) = machine.poll_transmit() {
-                    let payload = match (message, sizes.as_mut()) {
-                        (TrafficMessage::Data { number, .. }, Some(sizes)) => {
-                            u64::from(sizes.size(EventId(number)).unwrap_or(1).max(1))
-                        }
-                        _ => 0,
-                    };
-                    out.push(Outgoing { to, body: Body::Traffic(message), payload, delay: Span::ZERO });
-                }
-                while let Some(event) = machine.poll_event() {
-                    outputs.push(Output::Traffic(event));
-                }
+                drain_traffic(machine, sizes.as_mut(), Body::Traffic, out);
+                outputs.extend(std::iter::from_fn(|| machine.poll_event()).map(Output::Traffic));
+            }
+            NodeUnit::Background(machine, sizes) => {
+                drain_traffic(machine, sizes.as_mut(), Body::Background, out);
+                outputs.extend(std::iter::from_fn(|| machine.poll_event()).map(Output::Background));
             }
             NodeUnit::Remote => {}
         }
@@ -162,7 +168,7 @@ impl Node {
             NodeUnit::Manager(unit) => return unit.deadline(),
             NodeUnit::Readout(unit) => unit.machine.poll_timeout(),
             NodeUnit::Builder(unit) => return unit.deadline(),
-            NodeUnit::Traffic(..) | NodeUnit::Remote => None,
+            NodeUnit::Traffic(..) | NodeUnit::Background(..) | NodeUnit::Remote => None,
         };
         timer.map(|(at, _)| at)
     }
@@ -173,8 +179,25 @@ impl Node {
             NodeUnit::Manager(unit) => Report::Manager(unit.report(now)),
             NodeUnit::Readout(unit) => Report::Readout(unit.report(now).into()),
             NodeUnit::Builder(unit) => Report::Builder(unit.report(now)),
-            NodeUnit::Traffic(..) | NodeUnit::Remote => return None,
+            NodeUnit::Traffic(..) | NodeUnit::Background(..) | NodeUnit::Remote => return None,
         })
+    }
+}
+
+fn drain_traffic(
+    machine: &mut Traffic,
+    mut sizes: Option<&mut SizeModel>,
+    body: fn(TrafficMessage) -> Body,
+    out: &mut Vec<Outgoing>,
+) {
+    while let Some(Transmit { to, message }) = machine.poll_transmit() {
+        let payload = match (message, sizes.as_mut()) {
+            (TrafficMessage::Data { number, .. }, Some(sizes)) => {
+                u64::from(sizes.size(EventId(number)).unwrap_or(1).max(1))
+            }
+            _ => 0,
+        };
+        out.push(Outgoing { to, body: body(message), payload, delay: Span::ZERO });
     }
 }
 

@@ -48,14 +48,32 @@ impl From<TrainId> for u32 {
 pub(crate) enum Load {
     /// A part of a message.
     Message,
+    /// A part of a message of background traffic.
+    Background,
     /// A mapper's message, which `message` numbers. It follows its own route.
     SourceRouted,
     /// A segment of a connection, or a reply, which `message` numbers.
     Connection,
     /// The header of a segment that a switch trimmed.
     Header,
+    /// The same of a connection of background traffic.
+    BackgroundConnection,
     /// A copy that a learning bridge sent where its destination is not.
     Stray,
+}
+
+impl Load {
+    /// True for background traffic.
+    #[inline]
+    pub(crate) const fn is_background(self) -> bool {
+        matches!(self, Self::Background | Self::BackgroundConnection)
+    }
+
+    /// True for segments of connections, and replies.
+    #[inline]
+    pub(crate) const fn is_of_connection(self) -> bool {
+        matches!(self, Self::Connection | Self::BackgroundConnection)
+    }
 }
 
 /// A packet under way: one cache line.
@@ -139,7 +157,7 @@ impl Packet {
     /// True if a connection sent it, and it has nothing but a header.
     #[inline]
     pub(crate) fn is_header(&self) -> bool {
-        self.load == Load::Header || self.load == Load::Connection && self.payload == 0
+        self.load == Load::Header || self.load.is_of_connection() && self.payload == 0
     }
 }
 

@@ -111,7 +111,7 @@ impl Partitioning {
             .map(|endpoint| of_switch[groups.of_endpoint(network, EndpointId(endpoint))])
             .collect();
         let of_node = |node| plan.host(node).map_or(0, |host| of_endpoint[usize::from(network.endpoint_id(host, 0).0)]);
-        let of_node = (0..plan.building.nodes()).map(NodeId).map(of_node).collect();
+        let of_node = (0..plan.all_nodes()).map(NodeId).map(of_node).collect();
         let lookahead = lookahead(network, &of_switch, least_wire(plan))?;
         let switch_delay = network.config.switch.delay;
         Some(Self { partitions, lookahead, switch_delay, of_switch, of_endpoint, of_node })
@@ -180,7 +180,7 @@ fn least_wire(plan: &Plan) -> u64 {
     let least = match (&plan.workload, plan.building.shaping) {
         // All buckets have one size, and nothing else goes over the network.
         (Workload::EventBuilding, Shaping::BarrelShifter { bucket, step: ShapingStep::Link, .. })
-            if is_control_apart =>
+            if is_control_apart && plan.background.is_empty() =>
         {
             let last = bucket.0 % nic.packet.0;
             if last == 0 { nic.packet.0 } else { last }

@@ -1,5 +1,6 @@
 //! Counts of a simulation, and the record made of them.
 
+mod background;
 mod faults;
 mod result;
 
@@ -15,6 +16,7 @@ use evb_unit::{Account, Latencies, Places};
 use hashbrown::HashMap;
 use std::ops::Range;
 
+pub(crate) use background::BackgroundCounts;
 pub(crate) use faults::{FaultLog, NetworkCounts};
 pub(crate) use result::record;
 
@@ -78,6 +80,7 @@ pub(crate) struct Statistics {
     wasted: u64,
     /// What the faults of the network do; `None` without faults.
     pub(crate) faults: Option<Box<FaultLog>>,
+    pub(crate) background: BackgroundCounts,
     /// Lost nodes and findings so far.
     account: Account,
 }
@@ -138,6 +141,7 @@ impl Statistics {
             deadlock: Vec::new(),
             wasted: 0,
             faults: FaultLog::of(plan),
+            background: BackgroundCounts::new(plan),
             account: traffic.map_or_else(|| Account::new(plan), |_| Account::of_traffic(config)),
         };
         statistics.series = Series::new(Time::ZERO, &statistics.counts());
@@ -222,6 +226,7 @@ impl Statistics {
     pub(crate) fn begin_to_measure(&mut self, now: u64) {
         self.from = now;
         self.latencies.reset();
+        self.background.begin_to_measure();
         self.series = Series::new(Time(now), &self.counts());
         if let Some(faults) = &mut self.faults {
             faults.begin_to_measure(Time(now));
@@ -271,6 +276,7 @@ impl Statistics {
         add(&mut self.sent, &other.sent);
         self.series = Series::sum(&[std::mem::take(&mut self.series), other.series]);
         self.latencies.join(&other.latencies);
+        self.background.join(&other.background);
         let links = self.links.iter_mut().zip(other.links).enumerate();
         links.filter(|(link, _)| is_link_of_other(*link)).for_each(|(_, (counts, others))| *counts = others);
         self.all_ended += other.all_ended;
@@ -418,6 +424,7 @@ impl Statistics {
             Output::Traffic(TrafficEvent::Compute { .. }) => {}
             Output::Traffic(TrafficEvent::Refused) => self.refused += 1,
             Output::Manager(ManagerEvent::Drained | ManagerEvent::Reassigned(_))
+            | Output::Background(_)
             | Output::Storing(_)
             | Output::Filtering(_) => {}
         }

@@ -153,3 +153,36 @@ fn partitions_give_up_when_nothing_moves_in_one_for_long() {
     let two = NonZeroUsize::new(2).expect("2 is not 0");
     assert_eq!(simulate_partitioned(plan, two).unwrap_or_else(|error| panic!("{error}")), None);
 }
+
+/// Background traffic begins and ends in the middle, in both directions; with as much as goes, too.
+#[test]
+fn the_same_holds_with_background_traffic() {
+    let background = r#"
+[[background]]
+name = "storage"
+pattern = "random"
+senders = { on = "builders" }
+receivers = { on = "readouts" }
+message = { type = "log-normal", mean = "9 kB", rms = "9 kB" }
+load = 0.2
+from = "1 ms"
+until = "4 ms"
+[[background]]
+name = "transfer"
+pattern = "rotation"
+senders = { on = "hosts", first = 2, count = 3 }
+receivers = { on = "hosts", first = 9, count = 5 }
+message = { type = "fixed", size = "20 kB" }
+from = "3 ms"
+[run]"#;
+    check(&[("[run]", background)]);
+    check(&[("[run]", background), REGULAR[0], REGULAR[1]]);
+    let lower = "reaction = \"2 us\", virtual_channels = 2, channel = \"priority\" }";
+    let second = background.replace("[run]", "priority = \"lower\"\n[run]");
+    check(&[("[run]", &second), ("reaction = \"2 us\" }", lower)]);
+    let ends_by_number = (
+        "type = \"rate\"\nrate = \"30 kHz\"\nspacing = \"poisson\"\nduration = \"6 ms\"",
+        "type = \"free-running\"\nevents = 1000",
+    );
+    check(&[("[run]", background), ends_by_number, ("warmup = \"2 ms\"", "seed = 7")]);
+}

@@ -3,6 +3,7 @@
 //! The field names are a contract with the readers of records. A dot in the documentation means a nested object.
 
 mod account;
+mod background;
 mod benchmark;
 mod broadcast;
 mod bundles;
@@ -24,6 +25,7 @@ mod stages;
 pub mod steady;
 mod timeline;
 
+pub use background::Background;
 pub use benchmark::{
     Benchmark, BenchmarkSamples, BenchmarkSettings, Calibration, CoreToCore, CpuLoad, Launches, Origin, Parameters,
     SIMULATED, Times,

@@ -1,6 +1,6 @@
 //! The fields of simulations: the network and its counts.
 
-use crate::{Dip, Timeline, is_zero};
+use crate::{Background, Dip, Timeline, is_zero};
 use serde::{Deserialize, Serialize};
 
 /// Fields of simulations only.
@@ -23,6 +23,10 @@ pub struct Simulation {
     pub goodput_efficiency: Option<f64>,
     /// The warm-up of the experiment file, in seconds, 0 without one.
     pub warmup_seconds: f64,
+    /// Background traffic, in the order of the experiment file. The packets, the network and its links count it, too; all other
+    /// fields are of the workload alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub background: Vec<Background>,
     /// The network and its counts.
     pub network: Network,
 }
@@ -176,6 +180,9 @@ pub struct LinkRecord {
     pub packets: u64,
     /// Their bytes on the wire.
     pub bytes: u64,
+    /// Those of background traffic.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub background_bytes: u64,
     /// Part of the time in which bytes moved.
     pub used: f64,
     /// Part of the time in which a packet stood on the link and could not move.

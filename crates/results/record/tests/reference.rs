@@ -1,13 +1,13 @@
 //! The reference page names every field of a record, says its unit, and names no other.
 
 use evb_record::{
-    Basis, Benchmark, BenchmarkSettings, Bounds, Broadcast, BuilderOccupancy, BuilderRecord, Bundles, Calibration,
-    Change, Class, ClockPlace, ClockRecord, Comparison, ConnectionRates, Connections, CoreToCore, CpuLoad, Difference,
-    Dip, Events, Filtering, Finding, FindingKind, FrontEndRecord, Given, HardwareMeasurement, Histogram, Interval,
-    KnownMap, Latency, Launches, LinkRecord, LinkSpeed, LinkVerdict, Mapping, Network, NetworkFault, Occupancy, Origin,
-    Outcome, PairOfNodes, PaperItem, Parameters, Qualification, ReadoutOccupancy, ReadoutRecord, Record, RecordKind,
-    Relation, RunComparison, Sensitivity, Shaping, Simulation, Slots, SourceRecord, SourceState, Stages, Stream,
-    Timeline, Times, Trigger, Verdict, Window,
+    Background, Basis, Benchmark, BenchmarkSettings, Bounds, Broadcast, BuilderOccupancy, BuilderRecord, Bundles,
+    Calibration, Change, Class, ClockPlace, ClockRecord, Comparison, ConnectionRates, Connections, CoreToCore, CpuLoad,
+    Difference, Dip, Events, Filtering, Finding, FindingKind, FrontEndRecord, Given, HardwareMeasurement, Histogram,
+    Interval, KnownMap, Latency, Launches, LinkRecord, LinkSpeed, LinkVerdict, Mapping, Network, NetworkFault,
+    Occupancy, Origin, Outcome, PairOfNodes, PaperItem, Parameters, Qualification, ReadoutOccupancy, ReadoutRecord,
+    Record, RecordKind, Relation, RunComparison, Sensitivity, Shaping, Simulation, Slots, SourceRecord, SourceState,
+    Stages, Stream, Timeline, Times, Trigger, Verdict, Window,
 };
 use serde_json::Value;
 use std::{
@@ -183,6 +183,23 @@ fn alone() -> Record {
             efficiency: 1.0,
             goodput_efficiency: Some(1.0),
             warmup_seconds: 1.0,
+            background: vec![Background {
+                name: "storage".into(),
+                pattern: "assigned".into(),
+                senders: 1,
+                receivers: 1,
+                from_s: 1.0,
+                seconds: 1.0,
+                sent: 1,
+                sent_bytes: 1,
+                messages: 1,
+                bytes: 1,
+                lost: 1,
+                refused: 1,
+                offered_bytes_per_s: Some(1.0),
+                throughput_bytes_per_s: 1.0,
+                latency_us: Latency { mean: Some(1.0), p50: 1.0, p99: 1.0, p999: 1.0, max: 1.0 },
+            }],
             network: Network {
                 preset: "ideal".into(),
                 topology: "crossbar".into(),
@@ -243,6 +260,7 @@ fn alone() -> Record {
                     name: "h0>switch0".into(),
                     packets: 1,
                     bytes: 1,
+                    background_bytes: 1,
                     used: 0.5,
                     blocked: 0.5,
                     mean_wait_us: 1.0,
@@ -531,7 +549,12 @@ fn every_row_of_the_reference_page_is_whole_and_units_are_as_in_the_name() {
         let expected = match name.trim_matches(['`', ']', '[']) {
             name if name.ends_with("seconds") || name.starts_with("window.") && name.ends_with("_s") => "s",
             name if name.starts_with("network.faults") && name.ends_with("_s") || name.ends_with(".step_s") => "s",
-            name if ["made_s", "known_s", "since_s", "last_s", "busy_s"].iter().any(|end| name.ends_with(end)) => "s",
+            name if ["from_s", "made_s", "known_s", "since_s", "last_s", "busy_s"]
+                .iter()
+                .any(|end| name.ends_with(end)) =>
+            {
+                "s"
+            }
             name if name.ends_with("_hz") || name.contains("_hz.") => "Hz",
             name if name.ends_with("bytes_per_s") => "B/s",
             name if name.ends_with("mb_per_s") => "MB/s",
@@ -541,7 +564,7 @@ fn every_row_of_the_reference_page_is_whole_and_units_are_as_in_the_name() {
             name if name.ends_with("_percent") => "%",
             name if name.ends_with(".samples") => "",
             name if name.contains("_ns.") || name.ends_with("_ns") => "ns",
-            name if name.starts_with("latency_us.") || name.ends_with("_us") => "us",
+            name if name.contains("latency_us.") || name.ends_with("_us") => "us",
             _ => "",
         };
         assert_eq!(unit, expected, "{name}");

@@ -6,7 +6,7 @@ use crate::{
     rates,
     text::{hanging, metric},
 };
-use evb_record::{Effect, FindingKind, LinkRecord, Occupancy, Record, RecordKind};
+use evb_record::{Effect, FindingKind, LinkRecord, Occupancy, Record, RecordKind, Simulation};
 use serde::Serialize;
 use std::fmt::Write as _;
 
@@ -18,6 +18,8 @@ const FULL: f64 = 0.8;
 const BUSY: f64 = 0.9;
 /// A unit is conspicuous if it has this many times as much as the median one.
 const OUTSTANDING: f64 = 2.0;
+/// Part of the bytes of a link above which background traffic is named.
+const BACKGROUND: f64 = 0.05;
 /// Most links that are named.
 const MOST_LINKS: usize = 3;
 
@@ -268,23 +270,34 @@ fn simulated(record: &Record, is_broken: bool) -> Vec<Limit> {
     links.sort_by(|a, b| b.used.total_cmp(&a.used));
     let full: Vec<_> = links.iter().take_while(|link| link.used > BUSY).copied().collect();
     if !full.is_empty() {
-        return vec![full_links(&full, rates::efficiency(simulation))];
+        return vec![full_links(&full, simulation)];
     }
     links.sort_by(|a, b| b.blocked.total_cmp(&a.blocked));
     let blocked: Vec<_> = links.iter().take_while(|link| link.blocked > 1.0 - FULL).copied().collect();
     if let Some(most) = blocked.first() {
-        let how =
-            format!("{}; no link was used above {}", named(&blocked, |link| link.blocked, "blocked"), percent(BUSY));
+        let how = format!(
+            "{}; no link was used above {}{}",
+            named(&blocked, |link| link.blocked, "blocked"),
+            percent(BUSY),
+            background(most, simulation).unwrap_or_default()
+        );
         let advice = "traffic shaping (shaping), more middle switches, adaptive routing, or deeper buffers";
         return vec![Limit::new(&most.name, "packets block each other: links idle while others wait", how, advice)];
     }
     if is_broken {
         return Vec::new();
     }
-    let most = links.iter().map(|link| link.used).fold(0.0, f64::max);
-    let how = format!("no link was used above {}, and none was blocked above {}", percent(most), percent(1.0 - FULL));
+    let busiest = links.iter().max_by(|a, b| a.used.total_cmp(&b.used));
+    let most = percent(busiest.map_or(0.0, |link| link.used));
+    let how = format!("no link was used above {most}, and none was blocked above {}", percent(1.0 - FULL));
     if let Some(limit) = slots(record, &how) {
         return vec![limit];
+    }
+    if let Some((busiest, background)) = busiest.and_then(|link| Some((link, background(link, simulation)?))) {
+        let why = "no link is full on average; background traffic comes in bursts";
+        let advice = "compare with --set 'background=[]'; a lower priority for background traffic (background.priority), or \
+                      connections with short queues (network.transport)";
+        return vec![Limit::new(&busiest.name, why, how + &background, advice)];
     }
     let advice = "more events under way (builder.slots), lower overheads of the hosts, or a higher trigger rate";
     vec![Limit::new("hosts", "the network is not what limits: hosts and round trips are", how, advice)]
@@ -300,14 +313,29 @@ fn slots(record: &Record, how: &str) -> Option<Limit> {
     Some(Limit::new("slots", "buckets wait for their slots, or for units that are early or late", how, advice))
 }
 
-fn full_links(full: &[&LinkRecord], efficiency: f64) -> Limit {
+fn full_links(full: &[&LinkRecord], simulation: &Simulation) -> Limit {
+    let background = background(full[0], simulation);
+    let advice = match background {
+        Some(_) => "a lower priority for background traffic (background.priority), less of it, or other links for it",
+        None => "faster links there, or traffic that spreads over more of them",
+    };
     let how = format!(
-        "{}; {} of the full performance was reached",
+        "{}; {} of the full performance was reached{}",
         named(full, |link| link.used, "used"),
-        percent(efficiency)
+        percent(rates::efficiency(simulation)),
+        background.unwrap_or_default(),
     );
     let why = if full.len() == 1 { "the link is full" } else { "these links are full" };
-    Limit::new(&full[0].name, why, how, "faster links there, or traffic that spreads over more of them")
+    Limit::new(&full[0].name, why, how, advice)
+}
+
+/// The part of background traffic in the bytes of a link, if it counts.
+fn background(link: &LinkRecord, simulation: &Simulation) -> Option<String> {
+    let part = link.background_bytes as f64 / link.bytes.max(1) as f64;
+    let names = simulation.background.iter().filter(|table| table.messages > 0).map(|table| &*table.name);
+    let names = names.collect::<Vec<_>>().join(", ");
+    let of = format!("; {} of the bytes of {} were of background traffic ({names})", percent(part), link.name);
+    (part > BACKGROUND).then_some(of)
 }
 
 /// The first links with a number of theirs.

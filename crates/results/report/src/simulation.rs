@@ -6,7 +6,7 @@ use crate::{
     text::{aligned, hanging, metric, micros, per_destination, percent},
     verdict::verdict,
 };
-use evb_record::{Connections, KnownMap, LinkRecord, Network, Record, Simulation};
+use evb_record::{Background, Connections, KnownMap, LinkRecord, Network, Record, Simulation};
 use std::fmt::Write as _;
 
 /// Most links in the table of blocked links.
@@ -63,6 +63,7 @@ fn totals(record: &Record) -> Vec<(&'static str, String)> {
         true => ("latency", format!("{p50} us median, {p99} us p99, {max} us max")),
         false => ("latency", "none was timed".into()),
     });
+    rows.extend(record.simulation.iter().flat_map(|simulation| simulation.background.iter().map(background)));
     rows.extend(record.simulation.iter().flat_map(|simulation| losses(&simulation.network)));
     rows.extend(record.simulation.iter().flat_map(|simulation| maps(&simulation.network)));
     rows.extend(record.simulation.iter().flat_map(|simulation| network_faults::rows(&simulation.network)));
@@ -100,6 +101,21 @@ fn time(seconds: f64, simulation: &Simulation) -> String {
     let warmup = if warmup_seconds > 0.0 { format!(" after {warmup_seconds:.6} s of warm-up") } else { String::new() };
     let speed = if wall_seconds > 0.0 { packet_hops as f64 / wall_seconds } else { 0.0 };
     format!("{seconds:.6} s simulated{warmup}, in {wall_seconds:.3} s: {} packet-hops/s", metric(speed).trim_end())
+}
+
+/// What background traffic carried.
+fn background(background: &Background) -> (&'static str, String) {
+    let Background { name, throughput_bytes_per_s, offered_bytes_per_s, latency_us, lost, refused, .. } = background;
+    let mut parts = vec![format!("{name}: {}B/s", metric(*throughput_bytes_per_s))];
+    parts.extend(offered_bytes_per_s.map(|offered| format!(" of {}B/s offered", metric(offered))));
+    let [p50, p99, max] = [latency_us.p50, latency_us.p99, latency_us.max].map(micros);
+    parts.push(match latency_us.max > 0.0 {
+        true => format!("; {p50} us median, {p99} us p99, {max} us max"),
+        false => "; nothing arrived in the measured time".to_owned(),
+    });
+    let others = [("lost", *lost), ("refused", *refused)].into_iter().filter(|(_, count)| *count > 0);
+    parts.extend(others.map(|(what, count)| format!("; {count} {what}")));
+    ("background", parts.concat())
 }
 
 /// What the connections did.

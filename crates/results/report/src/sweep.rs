@@ -71,6 +71,9 @@ fn columns(records: &[Record]) -> Vec<Column> {
             record.simulation.as_ref().map_or_else(String::new, |simulation| percent(rates::efficiency(simulation)))
         }));
     }
+    if records.iter().any(|record| background(record) > 0.0) {
+        columns.push(("background", 6, |record| format!("{}B/s", metric(background(record)))));
+    }
     if records.iter().any(|record| record.events.rejected > 0) {
         columns.push(("rejected", 4, |record| record.events.rejected.to_string()));
     }
@@ -82,6 +85,12 @@ fn columns(records: &[Record]) -> Vec<Column> {
         Outcome::NotGood => columns.push((REASON, ALWAYS, any_reason)),
     }
     columns
+}
+
+/// Payload of all background traffic, in bytes per second.
+fn background(record: &Record) -> f64 {
+    let tables = record.simulation.iter().flat_map(|simulation| &simulation.background);
+    tables.map(|background| background.throughput_bytes_per_s).sum()
 }
 
 /// The reason why a record is not good or cannot be judged, in few words; empty for a good one.

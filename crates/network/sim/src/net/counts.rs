@@ -10,6 +10,8 @@ use std::ops::{Index, IndexMut};
 pub(crate) struct LinkCounts {
     pub(crate) packets: u64,
     pub(crate) bytes: u64,
+    /// Those of background traffic.
+    pub(crate) background: u64,
     /// Time in which bytes were moved.
     pub(crate) busy: Span,
     /// Time in which a packet had the link.
@@ -78,6 +80,7 @@ impl Counts {
         let (counts, wire) = (&mut self[link], u64::from(packet.wire));
         counts.packets += 1;
         counts.bytes += wire;
+        counts.background += if packet.load.is_background() { wire } else { 0 };
         counts.waited.0 += now.since(since).0;
         counts.queued = counts.queued.saturating_sub(queued);
     }

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     event::NetEvent,
-    packet::{LaneId, Load, Packet, PacketId},
+    packet::{LaneId, Packet, PacketId},
     slab::Slab,
 };
 use evb_core::{Span, Time};
@@ -356,7 +356,7 @@ impl Net {
     /// Marks a segment of a connection if the queue before a link, of this many bytes, is long.
     fn mark(&mut self, link: LinkId, id: PacketId, queued: u64) {
         let packet = &mut self.packets[id];
-        let is_segment = packet.load == Load::Connection && packet.payload > 0;
+        let is_segment = packet.load.is_of_connection() && packet.payload > 0;
         if is_segment && self.queues.marks(link, queued, &mut self.random) {
             packet.congested = true;
             self.counts[link].marked += 1;

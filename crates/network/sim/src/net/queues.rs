@@ -139,7 +139,7 @@ impl super::Net {
             if self.admit(link, id) {
                 return true;
             }
-            if self.packets[id].load != Load::Connection {
+            if !self.packets[id].load.is_of_connection() {
                 self.counts[link].dropped += 1;
                 return false;
             }

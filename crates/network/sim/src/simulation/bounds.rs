@@ -85,7 +85,7 @@ impl Simulation<'_> {
         let all = |nodes: &BTreeMap<NodeId, usize>| nodes.values().sum::<usize>();
         let Some((queue, nodes)) = queues.into_iter().max_by_key(|(_, nodes)| all(nodes)) else { return };
         let Some((&node, &most)) = nodes.iter().max_by_key(|(_, count)| **count) else { return };
-        let name = self.plan.building.node_name(node);
+        let name = self.plan.node_name(node);
         let (what, of_node, advice) = queue.words();
         let queue = format!("messages, of which {} {what}, {most} of them {of_node} {name}", all(&nodes));
         let most = self.bounds.messages;
@@ -123,7 +123,9 @@ impl MessageQueue {
     fn of(message: &Message) -> (Self, NodeId) {
         match message {
             Message { missing: LOST, from, .. } => (Self::Lost, *from),
-            Message { unsent: 0, body: Body::Protocol(_) | Body::Traffic(_), to, .. } => (Self::UnderWay, to.first),
+            Message { unsent: 0, body: Body::Protocol(_) | Body::Traffic(_) | Body::Background(_), to, .. } => {
+                (Self::UnderWay, to.first)
+            }
             Message { from, .. } => (Self::Sending, *from),
         }
     }

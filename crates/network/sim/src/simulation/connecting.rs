@@ -23,7 +23,7 @@ impl Simulation<'_> {
         self.connections.as_mut().expect("only connections have segments and deadlines")
     }
 
-    fn connection(&mut self, id: ConnectionId) -> &mut Connection {
+    pub(super) fn connection(&mut self, id: ConnectionId) -> &mut Connection {
         self.connections().get_mut(id)
     }
 
@@ -60,7 +60,7 @@ impl Simulation<'_> {
         }
         let port = self.port_of(id);
         let host = self.host(from).expect("a connection begins at a host");
-        self.nics[host].ports[port].ready.push_back(id);
+        self.add_to_ready(host, port, id);
         self.wake_port(host, port);
     }
 
@@ -82,7 +82,7 @@ impl Simulation<'_> {
         while let Some(id) = self.next_ready(now, host, port) {
             match self.connection(id).sender.send(Time(now)) {
                 Next::Segment(segment) => {
-                    self.nics[host].ports[port].ready.push_back(id);
+                    self.add_to_ready(host, port, id);
                     return self.send_segment(now, host, port, id, segment);
                 }
                 Next::At(at) => self.leave_ready(id, Some(at)),
@@ -93,14 +93,19 @@ impl Simulation<'_> {
         self.plan_slot(host);
     }
 
-    /// The connection whose turn it is; a bucket of a barrel shifter comes into being when none can send.
+    /// The connection whose turn it is; a bucket of a barrel shifter comes into being when none can send, or
+    /// beside background traffic, which may always be able to.
     fn next_ready(&mut self, now: u64, host: usize, port: usize) -> Option<ConnectionId> {
-        if let Some(id) = self.nics[host].ports[port].ready.pop_front() {
+        if self.plan.background.is_empty()
+            && let Some(id) = self.nics[host].ports[port].ready.pop_front()
+        {
             return Some(id);
         }
-        let bucket = self.nics[host].next_bucket(Time(now), &mut self.messages)?;
-        self.write_to_connection(bucket);
-        self.nics[host].ports[port].ready.pop_front()
+        if let Some(bucket) = self.nics[host].next_bucket(Time(now), &mut self.messages) {
+            self.write_to_connection(bucket);
+        }
+        let port = &mut self.nics[host].ports[port];
+        port.ready.pop_front().or_else(|| port.lower.pop_front())
     }
 
     /// A connection can send nothing now, but maybe at `at`.
@@ -125,7 +130,7 @@ impl Simulation<'_> {
         self.send_cargo(Time(now) + late, (host, to), port, cargo, segment.bytes);
         while let Some(message) = self.connection(id).take_sent() {
             self.messages.get_mut(message).unsent = 0;
-            self.nics[host].note_cut(message);
+            self.nics[host].note_cut(message, self.messages.get(message));
             self.note_sent(now, message);
         }
     }
@@ -150,10 +155,12 @@ impl Simulation<'_> {
         };
         let goes_first = bytes == 0 && self.net.network.config.switch.trimming;
         let priority = if goes_first { self.control_priority(false) } else { self.connection(id).priority };
+        let is_background = self.plan.background_of(self.connection(id).from).is_some();
+        let load = if is_background { Load::BackgroundConnection } else { Load::Connection };
         let CargoId(place) = self.connections().cargo.insert(cargo);
         let packet = Packet {
             message: MessageId(place),
-            load: Load::Connection,
+            load,
             payload: bytes,
             wire: size(wire),
             priority,

@@ -83,7 +83,7 @@ impl Simulation<'_> {
     }
 
     /// True if events are open and nothing has moved for so long that nothing will.
-    fn is_stuck(&mut self, now: u64) -> bool {
+    pub(super) fn is_stuck(&mut self, now: u64) -> bool {
         let limit = self.moved_at.saturating_add(self.plan.run.drain_timeout.0);
         // A partition does not know what moves in the others, nor how many events are open.
         let is_partition = self.net.border.is_there() && matches!(self.plan.workload, Workload::EventBuilding);
@@ -95,7 +95,7 @@ impl Simulation<'_> {
         self.manager().is_some_and(|manager| manager.machine.counts().open() > 0)
     }
 
-    fn stop_or_give_up(&mut self, now: u64) {
+    pub(super) fn stop_or_give_up(&mut self, now: u64) {
         if self.net.border.is_there() { self.net.gives_up = true } else { self.stop(now) }
     }
 
@@ -117,6 +117,7 @@ impl Simulation<'_> {
         match output {
             Output::Manager(ManagerEvent::Drained | ManagerEvent::NoBuilders) => self.ended = true,
             Output::Traffic(TrafficEvent::Compute { span }) => self.compute(now, id, span),
+            Output::Background(event) => self.hear_background(id, event),
             Output::Manager(ManagerEvent::Completed { .. }) => self.moved_at = now,
             Output::Filtering(until) => self.net.queue.push(until, Event::Filtered { node: id.0 }),
             Output::Storing(until) => self.net.queue.push(until, Event::Stored { node: id.0 }),
@@ -143,6 +144,9 @@ impl Simulation<'_> {
     }
 
     pub(super) fn arrive(&mut self, now: u64, id: NodeId) {
+        if let Some(index) = self.plan.background_of(id) {
+            return self.arrive_in_background(now, index, id);
+        }
         if self.stopped {
             return;
         }
@@ -287,5 +291,6 @@ impl Simulation<'_> {
             node.command_traffic(Time(now), TrafficCommand::Stop);
             self.drain(NodeId(index as u16));
         }
+        self.stop_background(Time(now));
     }
 }

@@ -1,5 +1,6 @@
 //! One simulation: the event loop, and the path of messages between the machines and the network.
 
+mod background;
 mod bounds;
 mod connecting;
 mod faults;
@@ -15,6 +16,7 @@ mod trains;
 use crate::{
     Packets, SimulateError,
     arrivals::AllArrivals,
+    background::BackgroundArrivals,
     connections::Connections,
     control::ControlNetwork,
     event::Event,
@@ -76,6 +78,7 @@ pub(crate) struct Simulation<'a> {
     /// Time until which each node's messages are under way on a separate control network.
     control_until: Vec<u64>,
     arrivals: AllArrivals,
+    background: Vec<BackgroundArrivals>,
     pub(crate) statistics: Statistics,
     targets: Vec<FaultTarget>,
     pub(crate) mapping: Option<mapping::Mapping>,
@@ -137,6 +140,7 @@ impl<'a> Simulation<'a> {
             control: ControlNetwork::default(),
             control_until: vec![0; plan.building.nodes().into()],
             arrivals: AllArrivals::new(plan),
+            background: BackgroundArrivals::of(plan),
             statistics: Statistics::new(plan),
             targets,
             mapping,
@@ -157,6 +161,7 @@ impl<'a> Simulation<'a> {
         simulation.nodes = simulation.make_nodes()?;
         simulation.set_slots();
         simulation.set_peers();
+        simulation.set_background();
         simulation.set_jitter();
         simulation.couples = packets == Packets::InTrains && simulation.may_couple();
         let couples = simulation.couples;
@@ -307,6 +312,8 @@ impl<'a> Simulation<'a> {
             Event::MapperTimeout { endpoint } => self.mapper_timeout(endpoint),
             Event::Timeout { node } => self.timeout(now, NodeId(node)),
             Event::Arrival { node } => self.arrive(now, NodeId(node)),
+            Event::Begin { background } => self.begin_background(background),
+            Event::End { background } => self.end_background(background),
             Event::Computed { node } => self.computed(now, NodeId(node)),
             Event::Stored { node } => self.stored(now, NodeId(node)),
             Event::Filtered { node } => self.filtered(now, NodeId(node)),
@@ -340,11 +347,11 @@ impl<'a> Simulation<'a> {
                 NetEffect::Lost(id) => {
                     let packet = self.net.remove(id);
                     match packet.load {
-                        Load::Message => {
+                        Load::Message | Load::Background => {
                             self.statistics.lost_packets += 1;
                             self.lose(self.net.queue.now().0, packet.message);
                         }
-                        Load::Connection | Load::Header => {
+                        Load::Connection | Load::BackgroundConnection | Load::Header => {
                             self.statistics.lost_packets += 1;
                             self.take_cargo(&packet);
                         }
@@ -359,6 +366,11 @@ impl<'a> Simulation<'a> {
     /// Arrivals that come without a request.
     pub(crate) fn arrivals(&self) -> &AllArrivals {
         &self.arrivals
+    }
+
+    /// The arrivals of background traffic, by table.
+    pub(crate) fn background(&self) -> &[BackgroundArrivals] {
+        &self.background
     }
 
     /// Counts that the machines keep themselves.

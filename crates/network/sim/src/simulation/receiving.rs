@@ -9,6 +9,7 @@ use crate::{
     packet::{Load, PacketId, TrainId},
 };
 use evb_core::{NodeId, NodeRange, Span, Time};
+use evb_patterns::TrafficMessage;
 use evb_protocol::{Message as ProtocolMessage, wire};
 use evb_unit::SimulatedPayload;
 use std::hint::black_box;
@@ -27,8 +28,10 @@ impl Simulation<'_> {
         let mut packet = self.net.take(id);
         self.find_message(&mut packet);
         match packet.load {
-            Load::Message => {}
-            Load::Connection | Load::Header => return self.deliver_cargo(now, &packet),
+            Load::Message | Load::Background => {}
+            Load::Connection | Load::BackgroundConnection | Load::Header => {
+                return self.deliver_cargo(now, &packet);
+            }
             Load::SourceRouted => return self.deliver_to_mapper(now, packet),
             Load::Stray => return self.statistics.flooded_packets += 1,
         }
@@ -54,7 +57,7 @@ impl Simulation<'_> {
     pub(super) fn absorb(&mut self, now: u64, id: MessageId, bytes: u32) {
         let message = self.messages.get_mut(id);
         if message.missing == LOST {
-            if message.payload > 0 {
+            if message.payload > 0 && !message.body.is_background() {
                 self.statistics.waste(bytes);
             }
             return;
@@ -82,7 +85,11 @@ impl Simulation<'_> {
         if missing == LOST {
             return;
         }
-        self.statistics.waste(message.payload.saturating_sub(missing));
+        if let Some(index) = self.plan.background_of(message.from) {
+            self.statistics.background.lose(index);
+        } else {
+            self.statistics.waste(message.payload.saturating_sub(missing));
+        }
         if let Body::Bucket(bucket) = &mut message.body {
             let parts = std::mem::take(&mut bucket.parts);
             return parts.into_iter().for_each(|(part, _)| self.lose(now, part));
@@ -114,7 +121,7 @@ impl Simulation<'_> {
         let lost = self.messages.get(id);
         let bytes = size(match &lost.body {
             Body::Protocol(message) => wire::length(message),
-            Body::Traffic(_) | Body::Bucket(_) | Body::Exported => 0,
+            Body::Traffic(_) | Body::Background(_) | Body::Bucket(_) | Body::Exported => 0,
         });
         let (from, to) = (lost.from, lost.to.first);
         // Packets of the lost message may still be under way: they belong to none.
@@ -175,6 +182,12 @@ impl Simulation<'_> {
         let message = self.messages.remove(id);
         self.report_taken(&message);
         let Message { from, to, body, payload, .. } = message;
+        if let Body::Background(TrafficMessage::Data { born, .. }) = body
+            && let Some(index) = self.plan.background_of(from)
+        {
+            self.statistics.background.arrive(self.net.queue.now(), index, born, payload);
+            return self.hand_over(from, to.first, body);
+        }
         self.statistics.message(self.net.queue.now().0, from, to.first, &body, payload.into());
         if payload > 0 {
             self.moved_at = self.net.queue.now().0;
@@ -273,6 +286,7 @@ pub(super) fn filled(message: &Message, packet: u32) -> u32 {
             let filled: u64 = bucket.parts.iter().map(|&(_, bytes)| u64::from(bytes)).sum();
             (u64::from(packet) * filled / u64::from(bucket.size.max(1))) as u32
         }
+        Body::Background(_) => 0,
         _ if message.payload > 0 => packet,
         _ => 0,
     }

@@ -6,10 +6,10 @@ use crate::{
     message::{Body, Message, MessageId},
     nic::{Access, Chunk},
     node::Outgoing,
-    packet::Packet,
+    packet::{Load, Packet},
 };
 use evb_core::{NodeId, NodeRange, Span, Time};
-use evb_experiment::Workload;
+use evb_experiment::{BackgroundPriority, Workload};
 use evb_fabric::{ChannelRule, Control, EndpointId, Flow};
 use evb_patterns::{TrafficCommand, TrafficMessage};
 use evb_protocol::{Config, Message as ProtocolMessage, Shaping, wire};
@@ -22,13 +22,16 @@ impl Simulation<'_> {
         let Outgoing { to, body, payload, delay } = outgoing;
         let bytes = match &body {
             Body::Protocol(message) => wire::length(message),
-            Body::Traffic(TrafficMessage::Data { .. }) => payload,
-            Body::Traffic(_) => CONTROL_BYTES,
+            Body::Traffic(TrafficMessage::Data { .. }) | Body::Background(TrafficMessage::Data { .. }) => payload,
+            Body::Traffic(_) | Body::Background(_) => CONTROL_BYTES,
             Body::Bucket(_) | Body::Exported => 0,
         };
         let (bytes, payload, is_data) = (size(bytes), size(payload), body.is_data());
         let is_building = matches!(self.plan.workload, Workload::EventBuilding);
-        if !is_building && payload > 0 {
+        let background = self.plan.background_of(from);
+        if let Some(index) = background {
+            self.statistics.background.send(index, payload);
+        } else if !is_building && payload > 0 {
             self.statistics.data(self.net.queue.now().0, to.count);
         }
         let host = self.host(from);
@@ -46,13 +49,13 @@ impl Simulation<'_> {
             let at = Time(*arrived_at);
             return self.call_all(self.net.queue.now(), at, message);
         }
-        let priority = if is_data { 0 } else { self.control_priority(is_building) };
+        let priority = if is_data { self.data_priority(background) } else { self.control_priority(is_building) };
         for node in to.iter() {
             let to = NodeRange::from(node);
             let body = body.clone();
             let message = Message { unsent: bytes, missing: bytes, payload, priority, ..Message::new(from, to, body) };
             let message = self.messages.insert(message);
-            if let Some(host) = host.filter(|&host| self.host(node) != Some(host)) {
+            if let Some(host) = host.filter(|&host| self.host(node) != Some(host) && background.is_none()) {
                 self.nics[host].backlog += 1;
             }
             // Messages within a host may be answered at once, without end: not on the stack.
@@ -61,6 +64,14 @@ impl Simulation<'_> {
             } else {
                 self.post(posted_at, message);
             }
+        }
+    }
+
+    /// The priority of data of the workload, or of background traffic.
+    fn data_priority(&self, background: Option<usize>) -> u8 {
+        match background.map(|index| self.plan.background[index].priority) {
+            Some(BackgroundPriority::Lower) => 0,
+            Some(BackgroundPriority::Same) | None => self.plan.data_priority(),
         }
     }
 
@@ -160,6 +171,7 @@ impl Simulation<'_> {
         let wire = (u64::from(chunk.bytes) + nic.header.0).max(nic.minimum.0);
         let packet = Packet {
             message: chunk.message,
+            load: if message.body.is_background() { Load::Background } else { Load::Message },
             payload: chunk.bytes,
             wire: size(wire),
             priority: message.priority,
@@ -177,6 +189,9 @@ impl Simulation<'_> {
 
     pub(super) fn note_sent(&mut self, now: u64, message: MessageId) {
         let message = self.messages.get(message);
+        if message.body.is_background() {
+            return self.note_sent_in_background(now, message.from);
+        }
         if !matches!(message.body, Body::Traffic(TrafficMessage::Data { .. })) {
             return;
         }

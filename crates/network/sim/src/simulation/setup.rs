@@ -2,12 +2,12 @@
 
 use super::{Simulation, size};
 use crate::{
-    SimulateError,
+    SimulateError, background,
     disk::Disk,
     event::Event,
     input::Input,
     jitter::JitterTimes,
-    nic::Slots,
+    nic::{BackgroundQueues, Slots},
     node::{Node, NodeUnit},
     peers::Peers,
     slot_times::SlotTimes,
@@ -35,6 +35,13 @@ impl Simulation<'_> {
             if self.net.border.beyond_node(id).is_some() {
                 return Ok(NodeUnit::Remote);
             }
+            if let Some(index) = plan.background_of(id) {
+                let table = &plan.background[index];
+                let config = &table.traffic.config;
+                let machine = Box::new(Traffic::new(config, id, table.receiver_beside(id)));
+                let sizes = config.senders.contains(id).then(|| background::open(plan, table, id)).transpose()?;
+                return Ok(NodeUnit::Background(machine, sizes));
+            }
             let is_source = config.readout_nodes().contains(id);
             let unit = id.0.wrapping_sub(config.readout_nodes().first.0);
             Ok(match &plan.workload {
@@ -54,7 +61,7 @@ impl Simulation<'_> {
                 }
             })
         };
-        (0..config.nodes()).map(NodeId).map(|id| Ok(Node::new(make(id)?))).collect()
+        (0..plan.all_nodes()).map(NodeId).map(|id| Ok(Node::new(make(id)?))).collect()
     }
 
     /// Gives each interface a queue for each peer, where its service wants them. To be called when the slots are set.
@@ -67,6 +74,15 @@ impl Simulation<'_> {
         for nic in self.nics.iter_mut().filter(|nic| nic.slots.is_none()) {
             nic.peers = Some(Peers::new(most_active));
         }
+    }
+
+    /// Gives each interface the queues of background traffic, if there is any.
+    pub(super) fn set_background(&mut self) {
+        if self.plan.background.is_empty() {
+            return;
+        }
+        let priority = self.plan.data_priority();
+        self.nics.iter_mut().for_each(|nic| nic.background = Some(BackgroundQueues::new(priority)));
     }
 
     /// Gives each interface and host its random times.
@@ -91,7 +107,7 @@ impl Simulation<'_> {
             Shaping::BarrelShifter { bucket, step: ShapingStep::Link, .. } => Some(size(bucket.0)),
             _ => None,
         };
-        let first_builder = config.builder_nodes().first;
+        let (first_builder, priority) = (config.builder_nodes().first, self.plan.data_priority());
         for (unit, node) in (0..).zip(config.readout_nodes().iter()) {
             if self.net.border.beyond_node(node).is_some() {
                 continue;
@@ -100,7 +116,7 @@ impl Simulation<'_> {
                 shaper.begin();
                 let is_by_clock = shaper.is_by_clock();
                 let times = SlotTimes::new(&self.plan.network.slot_errors, self.plan.run.seed, node);
-                self.nics[host].slots = Some(Slots { shaper, times, node, first_builder, full });
+                self.nics[host].slots = Some(Slots { shaper, times, node, first_builder, full, priority });
                 if is_by_clock {
                     self.plan_timeout(node, Time::ZERO);
                 }
@@ -126,6 +142,7 @@ impl Simulation<'_> {
         if let Some(duration) = self.plan.trigger.duration {
             self.net.queue.push(Time(duration.0), Event::Stop);
         }
+        self.plan_background();
     }
 
     pub(super) fn start(&mut self) {
@@ -141,7 +158,8 @@ impl Simulation<'_> {
                     let messages = traffic.messages;
                     machine.handle_command(now, TrafficCommand::Start { saturating, messages });
                 }
-                (NodeUnit::Traffic(..), Workload::EventBuilding) | (NodeUnit::Remote, _) => {}
+                (NodeUnit::Traffic(..), Workload::EventBuilding) | (NodeUnit::Background(..) | NodeUnit::Remote, _) => {
+                }
             }
         }
         (0..self.nodes.len()).for_each(|index| self.drain(NodeId(index as u16)));

@@ -18,11 +18,12 @@ impl Simulation<'_> {
         let is_urgent = self.control_priority(is_building) > 0 && !is_apart;
         let by_packet = self.nics.iter().filter_map(|nic| nic.slots.as_ref()).any(|slots| slots.shaper.is_by_packet());
         let is_as_sent = self.connections.is_none();
+        let is_alone = self.plan.background.is_empty();
         let is_as_built = self.plan.network.faults.is_empty() && self.mapping.is_none();
         let jitter = self.net.network.config.nic.jitter;
         let is_even = jitter.is_none_or(|jitter| jitter.per != JitterPer::Packet);
         let in_time = self.plan.network.slot_errors.jitter.is_none();
-        is_as_sent && is_as_built && is_even && in_time && !is_urgent && !by_packet && self.net.may_couple()
+        is_alone && is_as_sent && is_as_built && is_even && in_time && !is_urgent && !by_packet && self.net.may_couple()
     }
 
     /// A packet goes with others like it behind it.

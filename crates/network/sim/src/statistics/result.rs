@@ -31,6 +31,7 @@ pub(crate) fn record(simulation: &Simulation<'_>, wall_seconds: f64) -> Record {
         efficiency,
         goodput_efficiency: Some(efficiency * useful.of_packets),
         warmup_seconds: statistics.from as f64 * 1e-12,
+        background: statistics.background.records(simulation, Time(statistics.from)),
         network: network(simulation, seconds),
     };
     Record {
@@ -186,6 +187,7 @@ fn network(simulation: &Simulation<'_>, seconds: f64) -> evb_record::Network {
         name: link.name.clone(),
         packets: counts.packets,
         bytes: counts.bytes,
+        background_bytes: counts.background,
         used: part(counts.busy.0),
         blocked: part(counts.held.0 - counts.busy.0),
         mean_wait_us: if counts.packets > 0 { counts.waited.0 as f64 * 1e-6 / counts.packets as f64 } else { 0.0 },

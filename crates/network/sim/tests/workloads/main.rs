@@ -1,6 +1,7 @@
 //! Whole experiments, each small enough that its result is known from theory or a published measurement.
 
 mod adaptive;
+mod background;
 mod bridges;
 mod building;
 mod connections;

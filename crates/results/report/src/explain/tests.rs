@@ -2,8 +2,8 @@
 
 use super::*;
 use evb_record::{
-    BuilderOccupancy, Dip, Events, Finding, Network, NetworkFault, ReadoutOccupancy, ReadoutRecord, Shaping,
-    Simulation, SourceRecord, SourceState,
+    Background, BuilderOccupancy, Dip, Events, Finding, Network, NetworkFault, ReadoutOccupancy, ReadoutRecord,
+    Shaping, Simulation, SourceRecord, SourceState,
 };
 
 /// A run of 4 x 2 with 64 slots, whose units have something to do.
@@ -195,6 +195,32 @@ fn a_run_that_is_not_over_has_lost_nothing_yet() {
     ]);
     let what: Vec<_> = explain_running(&record).into_iter().map(|limit| limit.what).collect();
     assert_eq!(what, ["processors"]);
+}
+
+#[test]
+fn background_traffic_is_named_where_it_fills_a_link() {
+    let mut record = run();
+    record.kind = RecordKind::Simulation;
+    let full = |background_bytes| LinkRecord { bytes: 1000, background_bytes, ..link("a", 0.99, 0.0) };
+    let background = Background { name: "storage".into(), messages: 1, ..Background::default() };
+    let explained = |record: &mut Record, links| {
+        let network = Network { links, ..Network::default() };
+        let background = vec![background.clone()];
+        record.simulation = Some(Simulation { network, background, ..Simulation::default() });
+        explain(record).remove(0)
+    };
+    let limit = explained(&mut record, vec![full(400)]);
+    assert!(limit.how_known.ends_with("; 40.0 % of the bytes of a were of background traffic (storage)"), "{limit:?}");
+    assert!(limit.advice.contains("a lower priority for background traffic"), "{limit:?}");
+    let limit = explained(&mut record, vec![full(10)]);
+    assert!(!limit.how_known.contains("background") && !limit.advice.contains("background"), "{limit:?}");
+    let blocked = LinkRecord { bytes: 1000, background_bytes: 500, ..link("b", 0.1, 0.5) };
+    let limit = explained(&mut record, vec![blocked]);
+    assert!(limit.how_known.contains("50.0 % of the bytes of b were of background traffic"), "{limit:?}");
+    let bursts = LinkRecord { bytes: 1000, background_bytes: 300, ..link("c", 0.6, 0.0) };
+    let limit = explained(&mut record, vec![link("b", 0.1, 0.0), bursts]);
+    assert_eq!((&*limit.what, &*limit.why), ("c", "no link is full on average; background traffic comes in bursts"));
+    assert!(limit.how_known.contains("30.0 % of the bytes of c"), "{limit:?}");
 }
 
 #[test]

@@ -56,6 +56,7 @@ pub(crate) fn simulation() -> Record {
             packet_hops: 90_000,
             efficiency: 0.487_3,
             warmup_seconds: 0.01,
+            background: Vec::new(),
             network: crossbar(4),
         }),
     }
@@ -134,6 +135,7 @@ fn crossbar(hosts: u64) -> Network {
         used: 0.48,
         blocked: if n.is_multiple_of(3) { 0.0 } else { 0.05 * n as f64 },
         mean_wait_us: if n == 0 { 0.0 } else { 3.5 * n as f64 },
+        background_bytes: 0,
         most_waiting: n,
         most_bytes: 2048,
         dropped: 0,

@@ -5,7 +5,7 @@ use crate::{
     limits::*,
     plan::Placement,
     schema::*,
-    sections::workload,
+    sections::{background, workload},
     tree::{Node, Table, Value},
     view::View,
 };
@@ -60,7 +60,7 @@ pub(super) fn fill(root: &mut Node) {
     }
 }
 
-/// The number of hosts that the nodes need.
+/// The number of hosts that the nodes and background traffic need.
 fn hosts(root: &mut Node) -> i64 {
     let has_manager = has_manager(root);
     let units = |path: &str| root.at(path).and_then(Node::integer).unwrap_or(1).clamp(1, MAX_UNITS);
@@ -68,7 +68,7 @@ fn hosts(root: &mut Node) -> i64 {
     let manager = if has_manager { first(root, "manager", 0) + 1 } else { 0 };
     let after_readouts = first(root, "readout", i64::from(has_manager)) + readouts;
     let after_builders = first(root, "builder", after_readouts) + builders;
-    manager.max(after_readouts).max(after_builders)
+    background::fill(root, manager.max(after_readouts).max(after_builders))
 }
 
 /// The host of the first unit of a kind, which is `default` when the file does not say.

@@ -5,7 +5,7 @@ use super::{
     placement::{self, has_manager},
     topology,
 };
-use crate::{diagnostics::Problem, limits::*, scalar::brief, view::View};
+use crate::{diagnostics::Problem, limits::*, scalar::brief, sections::background, view::View};
 use evb_core::Span;
 use evb_fabric::Network;
 
@@ -27,7 +27,8 @@ pub(crate) fn check(view: View<'_>, known: &mut Option<Network>) -> Vec<Problem>
         };
     let faults = view.list("network.fault").iter().filter_map(|node| fault(view, network, View(node)));
     let mappers = mapper::check(view, network);
-    hosts(view, network.hosts()).into_iter().chain(mappers).chain(faults).take(MAX_FOUND).collect()
+    let of_nodes = hosts(view, network.hosts()).into_iter().chain(background::hosts(view, network.hosts()));
+    of_nodes.chain(mappers).chain(faults).take(MAX_FOUND).collect()
 }
 
 fn needless_manager(view: View<'_>) -> Option<Problem> {
