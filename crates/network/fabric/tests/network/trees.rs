@@ -90,7 +90,16 @@ fn trees() -> Vec<(String, Network)> {
 #[test]
 fn presets_have_full_trees() {
     let names: Vec<_> = full_presets().into_iter().map(|(name, _)| name).collect();
-    let expected = ["myrinet-oct-sw8", "myrinet-clos-128", "ds-link-clos", "infiniband-hdr-fat-tree", "roce-100g-clos"];
+    let expected = [
+        "myrinet-oct-sw8",
+        "myrinet-clos-128",
+        "ds-link-clos",
+        "infiniband-hdr-fat-tree",
+        "infiniband-ndr-fat-tree",
+        "roce-100g-clos",
+        "ethernet-400g-leaf-spine",
+        "ethernet-800g-leaf-spine",
+    ];
     assert_eq!(names, expected);
 }
 
