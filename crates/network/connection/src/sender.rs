@@ -214,11 +214,21 @@ impl Sender {
     /// The time at which something happens if no reply comes before.
     pub fn deadline(&self) -> Option<Time> {
         let probe_at = self.probe.and_then(|probe| probe.at);
-        [self.timeout_at, self.losses_at, probe_at, self.control.deadline()].into_iter().flatten().min()
+        // The rate of a connection at rest matters to nobody: it catches up when there is something to send.
+        let control_at = self.control.deadline().filter(|_| self.backlog() > 0 || !self.outstanding.is_empty());
+        [self.timeout_at, self.losses_at, probe_at, control_at].into_iter().flatten().min()
+    }
+
+    /// The rate changes as time went by.
+    fn catch_up(&mut self, now: Time) {
+        while let Some(at) = self.control.deadline().filter(|&at| at <= now) {
+            self.control.handle_deadline(at);
+        }
     }
 
     /// What it does now.
     pub fn send(&mut self, now: Time) -> Next {
+        self.catch_up(now);
         if let Some(segment) = self.take_probe(now) {
             return self.sent(now, segment);
         }
@@ -304,6 +314,7 @@ impl Sender {
 
     /// A reply has come.
     pub fn handle(&mut self, now: Time, reply: &Reply) {
+        self.catch_up(now);
         if let Some(credit) = &mut self.credit {
             credit.grant(reply.credit);
         }
@@ -441,9 +452,7 @@ impl Sender {
 
     /// The deadline is over.
     pub fn handle_deadline(&mut self, now: Time) {
-        if self.control.deadline().is_some_and(|at| at <= now) {
-            self.control.handle_deadline(now);
-        }
+        self.catch_up(now);
         if self.losses_at.is_some_and(|at| at <= now) {
             self.find_losses(now, self.outstanding.bytes());
         }

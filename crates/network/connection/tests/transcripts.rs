@@ -392,6 +392,27 @@ fn a_segment_that_is_thrown_away_is_not_called_a_repetition() {
     assert_eq!((thrown_away.new_bytes, reply.is_repeated), (0, false));
 }
 
+/// A connection at rest plans nothing, and its rate is what it would be if time had been followed.
+#[test]
+fn the_rate_of_a_connection_at_rest_catches_up() {
+    let dcqcn = rdma(Recovery::GoBackN, RdmaControl::Dcqcn(Dcqcn::default()));
+    let notice = Reply { kind: ReplyKind::CongestionNotice, ..ack(0, (0, 0), true) };
+    let (mut resting, mut busy) = (sender(&dcqcn, 1000), sender(&dcqcn, 1_000_000));
+    for sender in [&mut resting, &mut busy] {
+        sent(sender, us(0));
+        sender.handle(us(10), &notice);
+    }
+    resting.handle(us(11), &ack(1, (0, 0), false));
+    assert_eq!(resting.deadline(), None);
+    while let Some(deadline) = busy.deadline().filter(|&at| at <= us(400)) {
+        busy.handle_deadline(deadline);
+    }
+    resting.write(1000);
+    assert_eq!(sent(&mut resting, us(400)), [1]);
+    assert!(resting.rate().is_some_and(|rate| rate < LINK));
+    assert_eq!(resting.rate(), busy.rate());
+}
+
 /// A connection of Ultra Ethernet: ten segments are in a round trip of 80 us.
 fn ultra_ethernet(control: UltraEthernetControl) -> Transport {
     Transport::UltraEthernet(UltraEthernetConfig {
