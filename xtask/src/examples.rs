@@ -49,7 +49,7 @@ const fn simulation(name: &'static str, changes: &'static [&'static str]) -> Exa
 const EXAMPLES: &[Example] = &[
     Example { recorded: true, ..example("cms-csc-replay", &[]) },
     Example { recorded: true, ..example("cms-size-model", &["trigger.events=5000"]) },
-    simulation("background", &[]),
+    Example { status: 1, ..simulation("background", &[]) },
     simulation("barrel-shifter", &["trigger.duration=\"70 ms\"", "sweep={\"readout.units, builder.units\"=[8]}"]),
     example("blocks", &["trigger.events=64000"]),
     // The pipeline of 512 slots takes longer to fill than this: most is carried after the trigger.
