@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-/// Longest part of a value that is told.
+/// Longest part of a value that is shown.
 const LONGEST: usize = 60;
 
 /// The first key whose values differ, as a sentence in which `there` names the place of the first tree and `here` that of

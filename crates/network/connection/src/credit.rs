@@ -45,7 +45,7 @@ impl Credit {
         self.free > 0 || left >= size || must_tell && under_way + size <= self.window.max(size)
     }
 
-    /// A segment goes, and `backlog` bytes are left; returns what its receiver is told.
+    /// A segment goes, and `backlog` bytes are left. Returns the credit that it asks for, since the start.
     pub(crate) fn take(&mut self, size: u64, backlog: u64) -> u64 {
         let free = self.free.min(size);
         self.free -= free;
