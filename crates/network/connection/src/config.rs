@@ -163,9 +163,14 @@ pub enum UltraEthernetControl {
 impl UltraEthernetConfig {
     /// The window of a connection over a link of this rate.
     pub fn window_over(&self, link: Bandwidth) -> u64 {
-        let in_flight = link.as_bytes_per_second() * self.round_trip.as_secs_f64();
-        self.window.map_or_else(|| (1.5 * in_flight) as u64, |window| window.0)
+        self.window.map_or_else(|| usual_window(link, self.round_trip) as u64, |window| window.0)
     }
+}
+
+/// The window over a link of this rate without one of its own, in bytes: 1.5 times those of a round trip.
+pub(crate) fn usual_window(link: Bandwidth, round_trip: Span) -> f64 {
+    let in_flight = link.as_bytes_per_second() * round_trip.as_secs_f64();
+    1.5 * in_flight
 }
 
 impl Transport {

@@ -3,6 +3,7 @@
 //! those of Bonato et al., SMaRTT-REPS, arXiv:2404.01630, section 3, with the values that csg-htsim uses.
 
 use super::{Acked, CongestionControl};
+use crate::config::usual_window;
 use evb_core::{Bandwidth, Span, Time};
 
 /// The network that the constants below were chosen for: 100 Gbit/s, and a round trip of 12 us.
@@ -93,8 +94,7 @@ impl Nscc {
     }
 
     fn largest(&self) -> f64 {
-        let in_flight = self.link.as_bytes_per_second() * self.base.as_secs_f64();
-        self.most.map_or(1.5 * in_flight, |most| most as f64)
+        self.most.map_or_else(|| usual_window(self.link, self.base), |most| most as f64)
     }
 
     fn bound(&mut self) {
