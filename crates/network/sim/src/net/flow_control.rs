@@ -318,7 +318,7 @@ impl Net {
     /// Takes a packet, or its header, into the queue of an output (store and forward); returns false if it is lost.
     #[inline]
     pub(super) fn take_in(&mut self, link: LinkId, id: PacketId) -> bool {
-        if self.queues.trim() {
+        if self.queues.trims() {
             return self.take_in_or_trim(link, id);
         }
         let fits = self.admit(link, id);

@@ -77,7 +77,7 @@ impl Queues {
 
     /// True if packets are cut to their headers when they do not fit.
     #[inline]
-    pub(super) fn trim(&self) -> bool {
+    pub(super) fn trims(&self) -> bool {
         !self.headers.is_empty()
     }
 
@@ -180,7 +180,7 @@ impl super::Net {
         let packet = &self.packets[id];
         let &Packet { lane, wire, .. } = packet;
         // Headers of trimmed packets have queues of their own.
-        if !(self.queues.trim() && packet.is_header()) {
+        if !(self.queues.trims() && packet.is_header()) {
             let switch = (lane != LaneId::NONE).then(|| usize::from(self.links.switch_of(lane).0));
             self.queues.give_back(switch, link, wire, at);
         }
