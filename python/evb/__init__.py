@@ -15,7 +15,7 @@
 | run it | `run`, or `Client` for a service of `evb serve` |
 | read event files, and write other formats | `events` |
 | say what limits a run, or compare runs | `Record.explain`, `compare` |
-| benchmark this machine, reproduce papers | `bench`, `paper` |
+| benchmark this machine, plan a network, reproduce papers | `bench`, `plan`, `paper` |
 | send fragments, decide about events, watch live events | `Source`, `filter`, `monitor` |
 | send events and histograms to Kafka or ZeroMQ | `stream` |
 """
@@ -33,7 +33,7 @@ _PLACES = {
     "Record": "._record", "Records": "._record", "compare": "._record", "read_records": "._record",
     "simulate": "._simulation", "sweep": "._simulation",
     "Run": "._run", "run": "._run",
-    "bench": "._program", "paper": "._program", "program": "._program",
+    "bench": "._program", "paper": "._program", "plan": "._program", "program": "._program",
     "Client": ".client",
     "Source": "._source",
 }

@@ -14,6 +14,7 @@ from ._native import EvbError as EvbError
 from ._native import ExperimentError as ExperimentError
 from ._program import bench as bench
 from ._program import paper as paper
+from ._program import plan as plan
 from ._program import program as program
 from ._record import Record as Record
 from ._record import Records as Records

@@ -1,4 +1,4 @@
-"""What the `evb` program does: benchmarks, and the reproduction of papers."""
+"""What the `evb` program does: benchmarks, plans of networks, and the reproduction of papers."""
 
 import json
 import os
@@ -31,6 +31,13 @@ def bench(*patterns: str, **options) -> list:
 def paper(*slugs: str, **options) -> list:
     """Reproduces published values: a list of records, ours beside theirs. `slugs` and `options` are those of `evb paper`."""
     return _records("paper", *slugs, **options)
+
+
+def plan(file: "str | os.PathLike", **options):
+    """Searches the cheapest network for a planning file: the record of the plan. `options` are those of `evb plan`, such as
+    `out="folder"` and `resume=True`."""
+    (record,) = _records("plan", str(file), **options)
+    return record
 
 
 def _records(command, *arguments, **options):

@@ -77,6 +77,8 @@ enum Command {
     /// Join the parts of a sweep, and make its tables and plots again
     #[command(subcommand)]
     Sweep(commands::sweep::SweepCommand),
+    /// Search the cheapest network that builds the events, and say why a cheaper one does not
+    Plan(commands::plan::PlanArgs),
     /// Reproduce the tables and figures of published papers by simulation, ours beside theirs
     Paper(commands::paper::PaperArgs),
     /// Measure message layers on this machine with the communication benchmarks of ATLAS DAQ note 77 and others
@@ -203,6 +205,7 @@ fn run(command: Command) -> Result<Outcome, Failure> {
         Command::Run(args) => commands::run::run(&args),
         Command::Simulate(args) => commands::simulate::run(&args),
         Command::Sweep(command) => commands::sweep::run(&command),
+        Command::Plan(args) => commands::plan::run(&args),
         Command::Paper(args) => commands::paper::run(&args),
         Command::Bench(args) => commands::bench::run(&args),
         Command::Compare(args) => commands::compare::run(&args),

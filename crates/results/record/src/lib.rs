@@ -17,6 +17,7 @@ mod occupancy;
 mod outcome;
 mod paper;
 mod paper_report;
+mod planning;
 mod qualification;
 mod shaping;
 mod simulation;
@@ -42,6 +43,7 @@ pub use occupancy::{BuilderOccupancy, Occupancy, ReadoutOccupancy};
 pub use outcome::Outcome;
 pub use paper::{Basis, Class, PaperItem, Relation, Sensitivity, Verdict};
 pub use paper_report::{Curve, Figure, PaperColumn, PaperFinding, PaperReport, PaperTable};
+pub use planning::{BillLine, FrontEntry, Judgement, PlanCandidate, PlanLevel, PlanVerdict, Planning, PlanningGoal};
 pub use qualification::{LinkSpeed, LinkVerdict, PairOfNodes, Qualification};
 use serde::{Deserialize, Serialize};
 pub use shaping::{Shaping, Slots};
@@ -75,6 +77,8 @@ pub enum RecordKind {
     Hardware,
     /// A fabric was tested, link by link.
     Qualification,
+    /// The network of an event builder was searched.
+    Planning,
 }
 
 /// The result of one run, real or simulated.

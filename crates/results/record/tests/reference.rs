@@ -1,11 +1,11 @@
 //! The reference page names every field of a record, says its unit, and names no other.
 
 use evb_record::{
-    Background, Basis, Benchmark, BenchmarkSettings, Bounds, Broadcast, BuilderOccupancy, BuilderRecord, Bundles,
+    Background, Basis, Benchmark, BenchmarkSettings, BillLine, Bounds, Broadcast, BuilderOccupancy, BuilderRecord, Bundles,
     Calibration, Change, Class, ClockPlace, ClockRecord, Comparison, ConnectionRates, Connections, CoreToCore, CpuLoad,
-    Difference, Dip, Events, Filtering, Finding, FindingKind, FrontEndRecord, Given, HardwareMeasurement, Histogram,
-    Interval, KnownMap, Latency, Launches, LinkRecord, LinkSpeed, LinkVerdict, Mapping, Network, NetworkFault,
-    Occupancy, Origin, Outcome, PairOfNodes, PaperItem, Parameters, Qualification, ReadoutOccupancy, ReadoutRecord,
+    Difference, Dip, Events, Filtering, Finding, FindingKind, FrontEndRecord, FrontEntry, Given, HardwareMeasurement, Histogram,
+    Interval, Judgement, KnownMap, Latency, Launches, LinkRecord, LinkSpeed, LinkVerdict, Mapping, Network, NetworkFault,
+    Occupancy, Origin, Outcome, PairOfNodes, PaperItem, Parameters, PlanCandidate, PlanLevel, PlanVerdict, Planning, PlanningGoal, Qualification, ReadoutOccupancy, ReadoutRecord,
     Record, RecordKind, Relation, RunComparison, Sensitivity, Shaping, Simulation, Slots, SourceRecord, SourceState,
     Stages, Stream, Timeline, Times, Trigger, Verdict, Window,
 };
@@ -440,6 +440,64 @@ fn qualification() -> Qualification {
     }
 }
 
+/// A plan with something everywhere.
+fn planning() -> Planning {
+    let bounds = Bounds { low: 1.0, high: 2.0 };
+    let level = PlanLevel { switch: "a".into(), switches: 1, down: 1, up: 1, up_bits_per_s: 1 };
+    let text = || String::from("a");
+    let line =
+        BillLine { kind: "switch".into(), part: text(), count: 1, each: bounds, power_w: 1.0, source: text() };
+    let judgement = Judgement {
+        candidate: 1,
+        choice: 0,
+        verdict: PlanVerdict::Bound,
+        reason: text(),
+        carried: Some(1.0),
+        bound: 1.0,
+    };
+    Planning {
+        kind: RecordKind::Planning,
+        plan: text(),
+        seed: 1,
+        version: "0".into(),
+        goal: PlanningGoal {
+            readout_units: 1,
+            builder_units: 1,
+            hosts: 2,
+            event_bytes: bounds,
+            rate_hz: bounds,
+            growth: 0.0,
+            headroom: 0.0,
+            accept_loss: 0,
+            latency_us: Some(1.0),
+            survive: vec!["cable".into()],
+        },
+        parts_date: text(),
+        currency: text(),
+        choices: vec![BTreeMap::from([("shaping".into(), "none".into())])],
+        candidates: vec![PlanCandidate {
+            number: 1,
+            network: text(),
+            host_bits_per_s: 1,
+            levels: vec![level],
+            cost: bounds,
+            power_w: 1.0,
+            bill: vec![line],
+        }],
+        judgements: vec![judgement],
+        front: vec![FrontEntry {
+            candidate: 1,
+            choice: 0,
+            carries: 1.0,
+            latency_p99_us: Some(1.0),
+            busiest_link: text(),
+            busiest_used: 1.0,
+        }],
+        notes: vec![text()],
+        simulations: 1,
+    }
+}
+
 /// Parameters, all of them known.
 fn parameters() -> Parameters {
     let origin = Origin { rows: "ping-pong, 8 B, 2 nodes".into(), trusted: true };
@@ -534,6 +592,7 @@ fn the_reference_page_names_every_field_and_no_other() {
         serde_json::to_value(comparison()),
         serde_json::to_value(run_comparison()),
         serde_json::to_value(qualification()),
+        serde_json::to_value(planning()),
     ];
     records.into_iter().for_each(|record| paths(&record.expect("a record is JSON"), "", &mut fields));
     let missing: Vec<_> = fields.difference(&names).collect();
@@ -562,6 +621,9 @@ fn every_row_of_the_reference_page_is_whole_and_units_are_as_in_the_name() {
             name if name.ends_with("messages_per_s") || name.ends_with("round_trips_per_s") => "1/s",
             name if name.ends_with("bytes") => "B",
             name if name.ends_with("_percent") => "%",
+            name if name.ends_with("power_w") => "W",
+            name if name.ends_with("bits_per_s") => "bit/s",
+            name if name.contains("_bytes.") => "B",
             name if name.ends_with(".samples") => "",
             name if name.contains("_ns.") || name.ends_with("_ns") => "ns",
             name if name.contains("latency_us.") || name.ends_with("_us") => "us",
@@ -586,6 +648,8 @@ fn a_record_comes_back_from_json() {
     assert_eq!(serde_json::from_str::<RunComparison>(&text).expect("a record"), run_comparison());
     let text = serde_json::to_string(&qualification()).expect("a record is JSON");
     assert_eq!(serde_json::from_str::<Qualification>(&text).expect("a record"), qualification());
+    let text = serde_json::to_string(&planning()).expect("a record is JSON");
+    assert_eq!(serde_json::from_str::<Planning>(&text).expect("a record"), planning());
 }
 
 #[test]

@@ -10,6 +10,7 @@ mod faults;
 mod histograms;
 mod network_faults;
 mod paper;
+mod planning;
 mod plot;
 mod qualification;
 mod rates;
@@ -31,6 +32,7 @@ pub use paper::{
     paper_page, paper_summary, paper_totals, papers_bands, papers_classes, papers_differences, papers_figure,
     papers_findings, papers_sentences, sensitivity_summary,
 };
+pub use planning::{plan_files, plan_summary};
 pub use plot::{
     Plot, benchmark_plots, figure, is_axis, paper_errors, paper_parity, plots, plots_along, qualification_plots,
 };

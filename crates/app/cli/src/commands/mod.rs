@@ -11,6 +11,7 @@ pub(crate) mod filter_unit;
 pub(crate) mod new;
 pub(crate) mod node;
 pub(crate) mod paper;
+pub(crate) mod plan;
 pub(crate) mod run;
 pub(crate) mod runs;
 pub(crate) mod serve;

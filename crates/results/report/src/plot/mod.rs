@@ -12,6 +12,7 @@ mod matrix;
 mod parity;
 mod quantity;
 mod style;
+mod tree;
 
 use crate::{replicates::is_seed, text::per_destination};
 use axis::Axis;
@@ -25,6 +26,7 @@ pub use matrix::qualification_plots;
 pub use parity::paper_parity;
 use plotters::coord::ranged1d::Ranged as _;
 use quantity::in_words;
+pub(crate) use tree::tree_diagram;
 
 /// A plot.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,0 +1,161 @@
+//! The experiment that a network is searched for, with other values of some keys.
+
+use crate::{PlannerError, Requirements};
+use evb_core::ByteCount;
+use evb_experiment::Experiment;
+use std::path::{Path, PathBuf};
+use toml::{Table, Value};
+
+/// Keys of a source that are sizes of fragments.
+const SIZES: [&str; 5] = ["size", "min", "max", "mean", "rms"];
+/// Beginnings of the keys that the planner sets.
+const OWN: [&str; 6] =
+    ["network.topology", "network.link", "network.fault", "trigger.rate", "trigger.duration", "trigger.events"];
+
+/// A network for any number of hosts.
+const ONE_SWITCH: &str = "network.topology={type=\"crossbar\"}";
+
+/// The text of the experiment as a tree.
+pub(crate) struct Base {
+    path: PathBuf,
+    table: Table,
+}
+
+/// Values of keys, by their paths.
+pub(crate) type Changes = Vec<(String, Value)>;
+
+impl Base {
+    /// Reads the experiment, with sizes at the upper end of their range.
+    pub(crate) fn load(requirements: &Requirements) -> Result<Self, PlannerError> {
+        let path = &requirements.experiment;
+        let text = Experiment::read(path)?;
+        // For the errors, which have the places in the file.
+        Experiment::parse(&text, &path.to_string_lossy(), &[ONE_SWITCH.to_owned()])?;
+        let mut table: Table =
+            toml::from_str(&text).map_err(|error| PlannerError::file(path, error, "see `evb check`"))?;
+        if table.contains_key("sweep") {
+            return Err(PlannerError::file(path, "it has a sweep", "put the swept keys into `freedom.keys` of the plan"));
+        }
+        // Both would be those of another network, and of a longer simulation.
+        for (section, key) in [("network", "fault"), ("run", "warmup")] {
+            table.get_mut(section).and_then(Value::as_table_mut).into_iter().for_each(|inner| drop(inner.remove(key)));
+        }
+        let factor = requirements.goal.size.high;
+        if factor != 1.0 {
+            scale_sources(&mut table, factor).map_err(|why| PlannerError::file(path, why, "leave out `goal.size`"))?;
+        }
+        Ok(Self { path: path.clone(), table })
+    }
+
+    /// The value of a key that the file has.
+    pub(crate) fn value(&self, path: &str) -> Option<&Value> {
+        let mut keys = path.split('.');
+        let first = self.table.get(keys.next()?)?;
+        keys.try_fold(first, |value, key| value.get(key))
+    }
+
+    /// The experiment with some values changed.
+    pub(crate) fn with(&self, changes: &Changes) -> Result<Experiment, PlannerError> {
+        let mut table = self.table.clone();
+        for (path, value) in changes {
+            put(&mut table, path, value.clone());
+        }
+        let text = toml::to_string(&table).unwrap_or_default();
+        Ok(Experiment::parse(&text, &self.path.to_string_lossy(), &[])?)
+    }
+}
+
+/// All combinations of the free keys; one without keys if there are none.
+pub(crate) fn choices(path: &Path, keys: &Table) -> Result<Vec<Changes>, PlannerError> {
+    let mut choices = vec![Changes::new()];
+    for (key, values) in flat(keys) {
+        if let Some(own) = OWN.iter().find(|own| key.starts_with(**own)) {
+            let why = format!("freedom.keys has `{key}`, and the planner sets `{own}`");
+            return Err(PlannerError::file(path, why, "parts and levels are what it chooses from"));
+        }
+        choices = choices
+            .iter()
+            .flat_map(|choice| values.iter().map(|value| [choice.as_slice(), &[(key.clone(), value.clone())]].concat()))
+            .collect();
+        if choices.is_empty() || choices.len() > 100 {
+            let why = format!("freedom.keys has {} combinations", choices.len());
+            return Err(PlannerError::file(path, why, "between 1 and 100 are possible"));
+        }
+    }
+    Ok(choices)
+}
+
+/// Keys with their lists: `a.b = [..]` as well as `"a.b" = [..]`.
+fn flat(table: &Table) -> Vec<(String, Vec<Value>)> {
+    let of = |(key, value): (&String, &Value)| match value {
+        Value::Table(inner) => {
+            flat(inner).into_iter().map(|(below, values)| (format!("{key}.{below}"), values)).collect()
+        }
+        Value::Array(values) => vec![(key.clone(), values.clone())],
+        single => vec![(key.clone(), vec![single.clone()])],
+    };
+    table.iter().flat_map(of).collect()
+}
+
+/// Sets the value at a path. What is no table on the way is replaced.
+fn put(table: &mut Table, path: &str, value: Value) {
+    match path.split_once('.') {
+        None => drop(table.insert(path.to_owned(), value)),
+        Some((first, rest)) => {
+            let inner = table.entry(first).or_insert_with(|| Table::new().into());
+            if !inner.is_table() {
+                *inner = Table::new().into();
+            }
+            if let Value::Table(inner) = inner {
+                put(inner, rest, value);
+            }
+        }
+    }
+}
+
+/// Multiplies the sizes of all sources.
+fn scale_sources(table: &mut Table, factor: f64) -> Result<(), String> {
+    let readout = table.get_mut("readout").and_then(Value::as_table_mut);
+    let source = readout.and_then(|readout| readout.get_mut("source")).ok_or("it has no `readout.source` to scale")?;
+    let sources: Vec<&mut Table> = match source {
+        Value::Table(one) => vec![one],
+        Value::Array(several) => several.iter_mut().filter_map(Value::as_table_mut).collect(),
+        _ => Vec::new(),
+    };
+    for source in sources {
+        let mut scaled = 0;
+        for (key, value) in source.iter_mut().filter(|(key, _)| SIZES.contains(&key.as_str())) {
+            let size: ByteCount = value
+                .as_str()
+                .and_then(|text| text.parse().ok())
+                .ok_or_else(|| format!("`readout.source.{key}` is not a size"))?;
+            *value = ByteCount((size.0 as f64 * factor).round() as u64).to_string().into();
+            scaled += 1;
+        }
+        if scaled == 0 {
+            return Err("its sources are described by a file, whose sizes cannot be scaled".to_owned());
+        }
+    }
+    Ok(())
+}
+
+/// Keys and values in words.
+pub(crate) fn words(changes: &Changes) -> Vec<(String, String)> {
+    changes.iter().map(|(key, value)| (key.clone(), value_text(value))).collect()
+}
+
+fn value_text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Table(table) => match table.get("type") {
+            Some(Value::String(name)) => {
+                let rest = table.iter().filter(|(key, _)| *key != "type");
+                let rest: Vec<_> = rest.map(|(key, value)| format!("{key} {}", value_text(value))).collect();
+                if rest.is_empty() { name.clone() } else { format!("{name} ({})", rest.join(", ")) }
+            }
+            _ => value.to_string(),
+        },
+        other => other.to_string(),
+    }
+}
+

@@ -1,0 +1,212 @@
+//! Searches of small networks: what they find is compared with the simulation of every candidate.
+
+use evb::{Plan, Record, SimulateError};
+use evb_planner::{Planner, PlannerError, Store};
+use evb_record::{Outcome, PlanVerdict, Planning};
+use std::{fs, num::NonZeroUsize, path::Path};
+
+const EXPERIMENT: &str = r#"
+[network]
+preset = "roce-100g-clos"
+placement = { readout = 0, builder = 12 }
+control = { type = "separate", delay = "5 us", rate = "10 Gbit/s" }
+[trigger]
+type = "rate"
+rate = "1 kHz"
+block = 1
+duration = "1 ms"
+[readout]
+units = 12
+source = { type = "log-normal", mean = "40 kB", rms = "10 kB" }
+[builder]
+units = 12
+[protocol]
+type = "push"
+group_timeout = "20 us"
+[storage]
+keep = "none"
+"#;
+
+const PARTS: &str = r#"
+date = "2026-11"
+currency = "EUR"
+[[switch]]
+name = "small"
+ports = [{ count = 12, rate = "100 Gbit/s" }]
+cost = 10
+power_w = 100
+source = "assumed"
+[[switch]]
+name = "large"
+ports = [{ count = 32, rate = "100 Gbit/s" }]
+cost = 100
+power_w = 600
+source = "assumed"
+[[cable]]
+name = "cable"
+rate = "100 Gbit/s"
+reach_m = 100
+cost = 0.5
+source = "assumed"
+[[interface]]
+name = "25G"
+rate = "25 Gbit/s"
+cost = 1
+source = "assumed"
+[[interface]]
+name = "100G"
+rate = "100 Gbit/s"
+cost = 3
+source = "assumed"
+"#;
+
+const PLAN: &str = r#"
+experiment = "experiment.toml"
+parts = "parts.toml"
+[goal]
+rate = "42 kHz"
+[search]
+triggers = [200, 800, 3000]
+"#;
+
+#[derive(Debug, thiserror::Error)]
+enum Failure {
+    #[error(transparent)]
+    Planner(#[from] PlannerError),
+    #[error(transparent)]
+    Simulate(#[from] SimulateError),
+}
+
+fn write(folder: &Path, plan: &str) -> Planner {
+    for (name, text) in [("experiment.toml", EXPERIMENT), ("parts.toml", PARTS), ("plan.toml", plan)] {
+        fs::write(folder.join(name), text).unwrap();
+    }
+    Planner::load(&folder.join("plan.toml")).unwrap()
+}
+
+fn simulate(plan: &Plan) -> Result<Record, SimulateError> {
+    evb::simulate(plan, NonZeroUsize::MIN, None, &mut |_| true)
+}
+
+fn search(planner: &Planner, store: &mut Store) -> (Planning, usize) {
+    let mut simulated = 0;
+    let planning = planner.search::<Failure>(store, &mut |plans| {
+        simulated += plans.len();
+        plans.iter().map(|plan| Ok(simulate(plan)?)).collect()
+    });
+    (planning.unwrap(), simulated)
+}
+
+#[test]
+fn the_cheapest_network_is_enough_and_no_cheaper_one_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let planner = write(folder.path(), PLAN);
+    let (planning, _) = search(&planner, &mut Store::default());
+    let (cheapest, choice) = planning.cheapest().expect("one is enough");
+    assert!(planning.candidates.len() > 10, "{}", planning.candidates.len());
+    assert_eq!(simulate_candidate(&planner, cheapest.number, choice), Outcome::Good);
+    for candidate in planning.candidates.iter().take_while(|candidate| candidate.number < cheapest.number) {
+        let judgement = planning.judgement(candidate.number, choice);
+        assert!(judgement.verdict != PlanVerdict::NotTried, "{judgement:?}");
+        assert!(!judgement.reason.is_empty(), "{judgement:?}");
+        assert_eq!(simulate_candidate(&planner, candidate.number, choice), Outcome::NotGood, "{judgement:?}");
+    }
+}
+
+fn simulate_candidate(planner: &Planner, candidate: u32, choice: usize) -> Outcome {
+    let experiment = planner.experiment(candidate, choice).unwrap();
+    simulate(&experiment.plans()[0]).unwrap().outcome()
+}
+
+#[test]
+fn bounds_exclude_only_what_a_simulation_excludes() {
+    let folder = tempfile::tempdir().unwrap();
+    let planner = write(folder.path(), PLAN);
+    let (planning, _) = search(&planner, &mut Store::default());
+    let bound = planning.judgements.iter().filter(|judgement| judgement.verdict == PlanVerdict::Bound);
+    let bound: Vec<_> = bound.collect();
+    assert!(bound.len() > 2, "{}", bound.len());
+    for judgement in bound {
+        let outcome = simulate_candidate(&planner, judgement.candidate, judgement.choice);
+        assert_eq!(outcome, Outcome::NotGood, "{judgement:?}");
+    }
+}
+
+#[test]
+fn a_search_goes_on_with_what_it_has() {
+    let folder = tempfile::tempdir().unwrap();
+    let planner = write(folder.path(), PLAN);
+    let (whole, all) = search(&planner, &mut Store::default());
+    let out = folder.path().join("out");
+    let mut batches = 0;
+    let stopped = planner.search::<Failure>(&mut Store::open(&out).unwrap(), &mut |plans| {
+        batches += 1;
+        let most = if batches > 2 { 1 } else { plans.len() };
+        plans.iter().take(most).map(|plan| Ok(simulate(plan)?)).collect()
+    });
+    assert!(matches!(stopped, Err(Failure::Planner(PlannerError::Stopped))), "{stopped:?}");
+    // A program that is killed leaves half a line.
+    let path = out.join(evb_planner::TRIALS);
+    let torn = fs::read_to_string(&path).unwrap() + "{\"key\":";
+    fs::write(&path, torn).unwrap();
+    let mut store = Store::open(&out).unwrap();
+    let held = store.len();
+    let (resumed, rest) = search(&planner, &mut store);
+    assert_eq!((resumed, held + rest), (whole, all));
+    let (again, none) = search(&planner, &mut Store::open(&out).unwrap());
+    assert_eq!((again.simulations > 0, none), (true, 0));
+}
+
+#[test]
+fn failures_that_are_survived_cost_more_cables() {
+    let folder = tempfile::tempdir().unwrap();
+    let trees = PLAN.to_owned() + "[freedom]\nlevels = [2]\n";
+    let (plain, _) = search(&write(folder.path(), &trees), &mut Store::default());
+    let survive = trees.replace("rate = \"42 kHz\"", "rate = \"42 kHz\"\nsurvive = [\"cable\", \"switch\"]");
+    let (safe, _) = search(&write(folder.path(), &survive), &mut Store::default());
+    let cost = |planning: &Planning| planning.cheapest().expect("one is enough").0.cost.high;
+    assert!(cost(&safe) > cost(&plain), "{} {}", cost(&safe), cost(&plain));
+    let spines = &safe.cheapest().unwrap().0.levels[1];
+    assert!(spines.switches >= 2, "{spines:?}");
+}
+
+#[test]
+fn a_range_is_planned_for_both_of_its_ends() {
+    let folder = tempfile::tempdir().unwrap();
+    let range = PLAN.replace("rate = \"42 kHz\"", "rate = [\"14 kHz\", \"42 kHz\"]");
+    let (planning, _) = search(&write(folder.path(), &range), &mut Store::default());
+    let carries: Vec<_> = planning.front.iter().map(|entry| entry.carries).collect();
+    assert!(carries.contains(&(1.0 / 3.0)), "{carries:?}");
+    let (cheapest, _) = planning.cheapest().expect("one is enough at the upper end");
+    let low = planning.front.iter().find(|entry| entry.carries < 1.0).unwrap();
+    assert!(planning.candidate(low.candidate).cost.high < cheapest.cost.high);
+}
+
+#[test]
+fn wrong_files_are_told_with_their_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let error = |plan: &str| -> String {
+        for (name, text) in [("experiment.toml", EXPERIMENT), ("parts.toml", PARTS), ("plan.toml", plan)] {
+            fs::write(folder.path().join(name), text).unwrap();
+        }
+        let planner = match Planner::load(&folder.path().join("plan.toml")) {
+            Ok(planner) => planner,
+            Err(error) => return error.to_string(),
+        };
+        planner.search::<Failure>(&mut Store::default(), &mut |_| panic!("nothing is simulated")).unwrap_err().to_string()
+    };
+    let with = |line: &str| PLAN.to_owned() + line;
+    for (plan, expected) in [
+        (with("[freedom]\nlevels = [4]\n"), "plan.toml: freedom.levels has other numbers"),
+        (with("[freedom]\nlevel = [1]\n"), "unknown field `level`"),
+        (with("[freedom.keys]\n\"network.topology\" = [1]\n"), "the planner sets `network.topology`"),
+        (with("[freedom]\nlevels = [1]\n").replace("rate = \"42 kHz\"", "growth = -1"), "goal.growth"),
+        (PLAN.replace("parts.toml", "absent.toml"), "absent.toml: cannot be read"),
+        (PLAN.replace("\"42 kHz\"", "[\"50 kHz\", \"42 kHz\"]"), "must not be above the second"),
+        (with("[freedom.keys]\n\"builder.units\" = [6, 12]\n"), "different numbers of hosts"),
+        (with("[freedom.keys]\n\"protocol.type\" = [\"draw\"]\n"), "problem"),
+    ] {
+        let found = error(&plan);
+        assert!(found.contains(expected), "{expected}: {found}");
+    }
+}
