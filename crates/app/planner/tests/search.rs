@@ -204,7 +204,7 @@ fn wrong_files_are_told_with_their_names() {
         (PLAN.replace("parts.toml", "absent.toml"), "absent.toml: cannot be read"),
         (PLAN.replace("\"42 kHz\"", "[\"50 kHz\", \"42 kHz\"]"), "must not be above the second"),
         (with("[freedom.keys]\n\"builder.units\" = [6, 12]\n"), "different numbers of hosts"),
-        (with("[freedom.keys]\n\"protocol.type\" = [\"draw\"]\n"), "problem"),
+        (with("[freedom.keys]\n\"protocol.type\" = [\"draw\"]\n"), "unknown protocol"),
     ] {
         let found = error(&plan);
         assert!(found.contains(expected), "{expected}: {found}");
