@@ -164,6 +164,19 @@ impl<'a> NetworkBuilder<'a> {
         Ok(())
     }
 
+    /// Orders the ports of every switch by number. `cables` has, for each cable in the order in which they were added, the
+    /// numbers of the port where it begins and of the one where it ends.
+    pub(crate) fn order_ports(&mut self, cables: &[[u8; 2]]) {
+        let port = |link: LinkId, end: usize| {
+            let (cable, direction) = (link.0 as usize / 2, link.0 as usize % 2);
+            cables[cable][end ^ direction]
+        };
+        for switch in &mut self.switches {
+            switch.outputs.sort_by_key(|&link| port(link, 0));
+            switch.inputs.sort_by_key(|&link| port(link, 1));
+        }
+    }
+
     /// The network, if every port of a host is joined and all switches are connected.
     pub(crate) fn finish(self) -> Result<Network, NetworkError> {
         let mut endpoints = Vec::with_capacity(self.endpoints.len());
