@@ -15,7 +15,7 @@ const MOST_SWITCHES: u64 = u16::MAX as u64;
 /// Most links; keeps the memory of a network below some hundred megabytes.
 const MOST_LINKS: u64 = 1 << 20;
 /// Most entries of the routing tables, of two bytes each.
-const MOST_PAIRS: u64 = 1 << 28;
+pub(crate) const MOST_PAIRS: u64 = 1 << 28;
 
 /// The size of a topology, known before memory is allocated.
 pub(crate) struct TopologySize {

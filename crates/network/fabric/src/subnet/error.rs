@@ -87,6 +87,12 @@ pub enum SubnetProblem {
         /// Channel adapters that have it.
         number: usize,
     },
+    /// A host that is wanted twice.
+    #[error("{node} is listed twice among the hosts")]
+    ListedTwice {
+        /// The host.
+        node: String,
+    },
     /// A host with another number of cables than its interface has ports.
     #[error("ports with a cable at {node}: {cabled}; at the interface of a host: {ports}")]
     OtherPorts {
@@ -203,6 +209,7 @@ impl SubnetError {
             (NoPeer { .. } | OtherPeer { .. }, _) => {
                 "use the whole output of one `ibnetdiscover`, which has each cable at both ends"
             }
+            (ListedTwice { .. }, _) => "name each channel adapter once, by its description or by its id",
             (NoSwitch { .. }, _) => "leave the host out by `topology.hosts`",
             (TooMany { .. }, _) => "leave hosts out by `topology.hosts`",
             (NotOne { .. }, _) => {

@@ -8,6 +8,7 @@ mod tables;
 
 pub use error::{SubnetError, SubnetFile, SubnetHost, SubnetProblem};
 
+use crate::builder::MOST_PAIRS;
 use crate::{SubnetCable, SubnetHostCable, SubnetSwitch, Topology, topology::is_switch_name};
 use dump::{Node, NodeKind};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -81,10 +82,13 @@ impl<'t> Subnet<'t> {
             .into_iter()
             .flat_map(|node| node.ports.keys().map(move |&port| (node, port)))
             .collect();
-        for (what, number) in [("switches", switches.len()), ("ports of hosts", hosts.len())] {
-            if number > MOST {
-                return Err(whole(SubnetProblem::TooMany { what, most: MOST }));
-            }
+        let limits = [
+            ("switches", switches.len(), MOST),
+            ("ports of hosts", hosts.len(), MOST),
+            ("pairs of a switch and a host port", switches.len() * hosts.len(), MOST_PAIRS as usize),
+        ];
+        if let Some(&(what, _, most)) = limits.iter().find(|(_, number, most)| number > most) {
+            return Err(whole(SubnetProblem::TooMany { what, most }));
         }
         let switch_of = switches.iter().enumerate().map(|(place, node)| (node.id, place)).collect();
         let host_of = hosts.iter().enumerate().map(|(place, &(node, port))| ((node.id, port), place)).collect();
@@ -172,7 +176,12 @@ fn chosen<'t>(all: &[&'t Node<'t>], names: &[String]) -> Result<Vec<&'t Node<'t>
         &[node] => Ok(node),
         found => Err(whole(SubnetProblem::NotOne { name: brief(name), number: found.len() })),
     };
-    names.iter().map(find).collect()
+    let chosen: Vec<_> = names.iter().map(find).collect::<Result<_, _>>()?;
+    let mut ids = HashSet::new();
+    match chosen.iter().find(|node| !ids.insert(node.id)) {
+        Some(node) => Err(whole(SubnetProblem::ListedTwice { node: node.name.to_owned() })),
+        None => Ok(chosen),
+    }
 }
 
 /// The beginning of a text, in quotes.

@@ -202,6 +202,9 @@ fn errors_of_the_topology_have_line_and_cause() {
     let wanted = ["node9".to_owned()];
     let error = SubnetFiles { hosts: &wanted, ..files(&text, None) }.read().expect_err("no such host");
     assert_eq!(error.to_string(), "no channel adapter has the name or id \"node9\"");
+    let twice = ["node0 mlx5_0", "H-0000000000000200"].map(str::to_owned);
+    let error = SubnetFiles { hosts: &twice, ..files(&text, None) }.read().expect_err("one host");
+    assert_eq!(error.to_string(), "node0 mlx5_0 is listed twice among the hosts");
     let error = SubnetFiles { ports: 2, ..files(&text, None) }.read().expect_err("hosts with one port");
     assert_eq!(error.to_string(), "line 35: ports with a cable at node0 mlx5_0: 1; at the interface of a host: 2");
 }
