@@ -95,9 +95,12 @@ impl<'t> Subnet<'t> {
         Ok(Self { switches, hosts, switch_of, host_of })
     }
 
-    /// What takes part at the other end of the cable of a port.
+    /// What takes part at the other end of the cable of a port. A cable back to the same node leads nowhere.
     fn far_end(&self, node: &Node<'_>, port: u8) -> Option<FarEnd> {
         let (id, peer_port) = node.ports.get(&port)?.peer;
+        if id == node.id {
+            return None;
+        }
         let host = || self.host_of.get(&(id, peer_port)).map(|&host| FarEnd::Host(host));
         self.switch_of.get(id).map(|&switch| FarEnd::Switch(switch)).or_else(host)
     }

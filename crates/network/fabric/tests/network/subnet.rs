@@ -155,6 +155,17 @@ fn hosts_have_the_order_of_the_list_and_keep_cables_of_their_own() {
 }
 
 #[test]
+fn a_cable_back_to_its_switch_is_left_out() {
+    let network = leaves_and_spines();
+    let text = topology_file(&network);
+    // It lies before all other ports of the switch.
+    let back = |from, to| format!("[{from}]\t\"S-0000000000000100\"[{to}]\t\t# \"leaf0\" lid 1 4xHDR\n");
+    let at = text.find("[1]").expect("a port");
+    let text = format!("{}{}{}{}", &text[..at], back(0, 9), back(9, 0), &text[at..]);
+    assert_eq!(read(&text, &table_file(&network)), read(&topology_file(&network), &table_file(&network)));
+}
+
+#[test]
 fn parts_of_switches_and_routers_are_no_hosts_and_names_are_unique() {
     let text = topology_file(&leaves_and_spines())
         .replace("node1 mlx5_0", "Mellanox Technologies Aggregation Node")
