@@ -75,7 +75,7 @@ fn is_valid(server: &Path, (schema, experiment): (&Path, &Path), faults: Stdio) 
 fn experiments(root: &Path) -> Result<Vec<PathBuf>, String> {
     let folder = root.join("experiments");
     let files = fs::read_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    let mut files: Vec<_> = files.flatten().map(|entry| entry.path()).collect();
+    let mut files: Vec<_> = files.flatten().map(|entry| entry.path()).filter(|path| path.is_file()).collect();
     files.push(root.join("crates/building/experiment/tests/full.toml"));
     Ok(files)
 }

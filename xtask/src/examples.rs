@@ -59,6 +59,7 @@ const EXAMPLES: &[Example] = &[
     simulation("demonstrator-sizes", &[]),
     simulation("dragonfly", &[]),
     example("farm-overlap", &[]),
+    simulation("fabric", &[]),
     simulation("fat-tree", &[]),
     example("gather", &["trigger.duration=\"200 ms\""]),
     example("hits", &["trigger.events=200"]),

@@ -136,8 +136,9 @@ impl Tree {
 
     fn add_examples(&self, experiments: &Path) -> Result<(), String> {
         let is_example = |file: &&PathBuf| file.extension().is_some_and(|ending| ending == "toml");
-        for file in files(experiments)?.iter().filter(is_example) {
-            let name = file.file_name().expect("it is a file").to_string_lossy();
+        let files_of_fabric = files(&experiments.join("fabric"))?;
+        for file in files(experiments)?.iter().filter(is_example).chain(&files_of_fabric) {
+            let name = file.strip_prefix(experiments).expect("it is in the folder").display();
             copy(file, &self.installed(&format!("share/doc/evb/examples/{name}"))?)?;
         }
         Ok(())

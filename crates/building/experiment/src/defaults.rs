@@ -9,7 +9,7 @@ use crate::{
     plan::{Plan, TrafficPlan, Workload},
     sections::{
         self, data,
-        network::{self, preset_keys::DEFAULT_NETWORK},
+        network::{self, KnownNetwork, preset_keys::DEFAULT_NETWORK},
     },
     tree::{Node, Table, Value},
     view::View,
@@ -44,7 +44,7 @@ impl Plan {
     pub fn new(building: Config, source: SourceSpec) -> Self {
         let root = check(&filled(nodes(&building, EVENT_BUILDING)));
         let root = root.unwrap_or_else(|problems| panic!("{:?}", diagnostics(problems)));
-        let mut plan = sections::plan(&root, Vec::new());
+        let mut plan = sections::plan(&root, Vec::new(), &KnownNetwork::default());
         let units = 0..building.readout_units;
         plan.filter.phased = matches!(building.protocol, Protocol::Phased { rest: true, .. });
         plan.building = building;
@@ -94,8 +94,9 @@ impl Plan {
     /// The same plan on the network of a tree.
     fn on(mut self, root: Node) -> Result<Self, Vec<Problem>> {
         let root = check(&filled(root))?;
-        match network::rules::check(View(&root), &mut None) {
-            problems if problems.is_empty() => self.network = network::plan(View(&root)),
+        let mut known = KnownNetwork::default();
+        match network::rules::check(View(&root), &mut known) {
+            problems if problems.is_empty() => self.network = network::plan(View(&root), &known),
             problems => return Err(problems),
         }
         Ok(self)

@@ -7,12 +7,14 @@ use crate::{
     parse,
     plan::Plan,
     print,
-    sections::{self, data, network::preset},
+    sections::{
+        self, data,
+        network::{KnownNetwork, preset},
+    },
     stages,
     sweep::Sweep,
     tree::{Node, Table, Value},
 };
-use evb_fabric::Network;
 use std::{fs::File, io::Read, path::Path};
 
 /// An experiment file, checked and resolved.
@@ -152,7 +154,7 @@ fn resolve(text: &str, file: &Path, network: Option<&Other>, overrides: &[String
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
     let (mut plans, mut problems) = (Vec::new(), Vec::new());
     let (mut common, mut sources): (Option<Table>, usize) = (None, 0);
-    let mut network = None;
+    let mut network = KnownNetwork::default();
     for point in 0..sweep.points() {
         match resolve_point(&root, &sweep, point, &stem, &mut network) {
             Ok((plan, filled)) => {
@@ -188,14 +190,14 @@ fn resolve_point(
     sweep: &Sweep,
     point: usize,
     stem: &str,
-    network: &mut Option<Network>,
+    network: &mut KnownNetwork,
 ) -> Result<(Plan, Table), Vec<Problem>> {
     let mut root = root.clone();
     sweep.apply(point, &mut root)?;
     sections::fill(&mut root, stem);
     let filled = check::check(&root)?;
     sections::check(&filled, network)?;
-    let mut plan = sections::plan(&filled, sweep.names(point));
+    let mut plan = sections::plan(&filled, sweep.names(point), network);
     plan.stages = stages::stages(&filled, &plan)?;
     let Value::Table(table) = filled.value else { return Err(Vec::new()) };
     Ok((plan, table))

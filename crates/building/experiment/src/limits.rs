@@ -117,6 +117,8 @@ pub const MAX_CHANNELS: i64 = 8;
 pub const MAX_PRIORITIES: i64 = 8;
 /// Most links and most switches that are listed one by one.
 pub const MAX_LISTED: usize = 16_384;
+/// Largest file of a subnet manager: the tables of a thousand switches for four thousand hosts.
+pub const MAX_FABRIC_FILE: ByteCount = ByteCount(256 * MIB);
 /// Slowest link, and slowest memory of a host.
 pub const MIN_BANDWIDTH: Bandwidth = Bandwidth(1_000);
 /// Fastest link, and fastest memory of a host: one byte takes at least one picosecond.

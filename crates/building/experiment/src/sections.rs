@@ -10,8 +10,8 @@ use crate::{
     view::{Rule, View},
 };
 use evb_core::Span;
-use evb_fabric::Network;
 use evb_protocol::Config;
+use network::KnownNetwork;
 
 mod background;
 pub(crate) mod block;
@@ -112,7 +112,7 @@ pub(crate) fn fill(root: &mut Node, stem: &str) {
 }
 
 /// Checks all rules. `network` is that of the last point of the sweep, and then of this one.
-pub(crate) fn check(root: &Node, network: &mut Option<Network>) -> Result<(), Vec<Problem>> {
+pub(crate) fn check(root: &Node, network: &mut KnownNetwork) -> Result<(), Vec<Problem>> {
     let view = View(root);
     let is_traffic = workload::is_traffic(view);
     let building = if is_traffic { &[] } else { EVENT_BUILDING };
@@ -141,8 +141,8 @@ pub(crate) fn check(root: &Node, network: &mut Option<Network>) -> Result<(), Ve
     if problems.is_empty() { Ok(()) } else { Err(problems) }
 }
 
-/// Makes the plan out of a tree that passed every check.
-pub(crate) fn plan(root: &Node, sweep: Vec<(String, String)>) -> Plan {
+/// Makes the plan out of a tree that passed every check, by which its network is known.
+pub(crate) fn plan(root: &Node, sweep: Vec<(String, String)>, network: &KnownNetwork) -> Plan {
     let view = View(root);
     let (building, slicing) = (config(view), readout::slicing(view));
     let mut sources: Vec<_> = source::all(view).map(|table| source::make(table).sliced(slicing)).collect();
@@ -162,7 +162,7 @@ pub(crate) fn plan(root: &Node, sweep: Vec<(String, String)>) -> Plan {
         histograms: if workload::is_traffic(view) { Vec::new() } else { monitor::plan(view) },
         run: run::plan(view),
         faults: view.list("fault").iter().filter_map(|node| fault::plan(View(node), &building)).collect(),
-        network: network::plan(view),
+        network: network::plan(view, network),
         workload: workload::plan(view, &building),
         background: background::plan(view, &building),
         building,

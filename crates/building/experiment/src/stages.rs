@@ -7,7 +7,7 @@ use crate::{
     check,
     diagnostics::Problem,
     plan::{Plan, StageLink, Stages},
-    sections::{self, block, counts, source},
+    sections::{self, block, counts, network::KnownNetwork, source},
     tree::{Node, Table, Value},
     view::View,
 };
@@ -31,8 +31,9 @@ fn group(view: View<'_>, whole: &Plan, unit: u16, slices: u16) -> Result<Plan, V
     let mut root = tree(view, unit, slices);
     sections::fill(&mut root, &format!("{}-g{unit}", whole.name));
     let filled = check::check(&root).map_err(fail)?;
-    sections::check(&filled, &mut None).map_err(fail)?;
-    let mut plan = sections::plan(&filled, Vec::new());
+    let mut network = KnownNetwork::default();
+    sections::check(&filled, &mut network).map_err(fail)?;
+    let mut plan = sections::plan(&filled, Vec::new(), &network);
     let sources = whole.bundling.sources_of(unit);
     plan.bundling.bounds = sources.clone().chain([sources.end]).collect();
     plan.bundling.masked = whole.bundling.masked.clone();

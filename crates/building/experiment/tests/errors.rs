@@ -53,6 +53,14 @@ from = "1 ms"
     with(&(changes.iter().fold(TABLE.to_owned(), |text, (from, to)| text.replace(from, to)) + more))
 }
 
+/// The fabric of an example, from its folder.
+fn fabric(topology: &str, routing: &str) -> String {
+    format!(
+        "[network]\ntopology = {{ type = \"infiniband\", file = \"fabric.topo\"{topology} }}\nrouting = {{ {routing} }}\n\
+         [data]\ndirectory = \"../../../experiments/fabric\"\n[network.nic]\n"
+    )
+}
+
 macro_rules! cases {
     ($($name:ident: $text:expr $(, set $overrides:expr)?;)*) => {$(
         #[test]
@@ -354,6 +362,13 @@ cases! {
     link_to_nowhere: with("[network.topology]\ntype = \"explicit\"\nswitches = [\"a\"]\nlink = [{ ends = [\"a\", \"h0\"] }, { ends = [\"a\", \"b\"] }]\n");
     switches_not_a_list: with("[network.topology]\ntype = \"explicit\"\nswitches = \"a\"\nlink = []\n");
     switch_without_a_name: with("[network.topology]\ntype = \"explicit\"\nswitches = [\"\"]\nlink = []\n");
+    fabric_without_a_file: with("[network]\ntopology = { type = \"infiniband\" }\n");
+    fabric_of_a_missing_file: with("[network]\ntopology = { type = \"infiniband\", file = \"none.topo\" }\n");
+    fabric_in_another_format: with("[network]\ntopology = { type = \"infiniband\", file = \"Cargo.toml\" }\n");
+    fabric_without_a_host_of_that_name: with(&fabric(", hosts = [\"daq99 mlx5_0\"]", "type = \"fixed\""));
+    fabric_with_fewer_ports: with(&(fabric("", "type = \"fixed\"") + "ports = 2\n"));
+    fabric_with_tables_in_another_format: with(&fabric("", "type = \"table\", file = \"fabric.topo\""));
+    tables_of_no_fabric: with("[network]\nrouting = { type = \"table\", file = \"none.lfts\" }\n");
     too_few_hosts: with("[network]\ntopology = { ports = 4 }\n");
     more_ports_than_there_can_be: with("[builder]\nunits = 20_000\nslots = 1\n") + "[network]\nnic = { ports = 4 }\n";
     no_host_for_one_unit: with("[network]\ntopology = { ports = 4 }\nplacement = { manager = 4, readout = 0 }\n");

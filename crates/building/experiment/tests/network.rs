@@ -287,6 +287,40 @@ fn switches_and_links_can_be_listed() {
 }
 
 #[test]
+fn a_fabric_comes_from_its_files() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../experiments/fabric");
+    let text = |topology: &str, routing: &str| {
+        format!(
+            "[data]\ndirectory = '{folder}'\n[network]\nplacement = {{ manager = 0, readout = 0, builder = 0 }}\n\
+             topology = {{ type = 'infiniband', file = 'fabric.topo'{topology} }}\nrouting = {{ {routing} }}\n"
+        )
+    };
+    let parts = |text: &str| match plan(text).network.config.topology {
+        Topology::Infiniband { switches, hosts, cables } => (switches, hosts, cables),
+        other => panic!("{other:?}"),
+    };
+    let (switches, hosts, cables) = parts(&text("", "type = 'fixed'"));
+    assert_eq!((switches.len(), hosts.len(), cables.len()), (6, 16, 16));
+    assert_eq!((&*switches[4].name, hosts[15].switch, cables[0].ports), ("spine0", 3, [5, 1]));
+    assert!(hosts.iter().all(|cable| cable.rate == Bandwidth(200_000_000_000)));
+    assert!(switches.iter().all(|switch| switch.table.is_empty()));
+    let listed =
+        parts(&text(", hosts = ['daq04 mlx5_0', 'H-0002c90300b00000']", "type = 'table', file = 'ftree.lfts'"));
+    assert_eq!(listed.1.iter().map(|cable| (cable.switch, cable.port)).collect::<Vec<_>>(), [(1, 1), (0, 1)]);
+    // The first leaf has a cable of one host and those to the spines; host 4 has the first of them.
+    assert_eq!(listed.0[0].table, [1, 0]);
+    assert_eq!(config(&text("", "type = 'table', file = 'ftree.lfts'")).routing, Routing::Table);
+}
+
+#[test]
+fn points_of_a_sweep_have_the_tables_of_their_own_files() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../experiments/fabric.toml");
+    let experiment = Experiment::load(file, &[]).unwrap_or_else(|error| panic!("{error:?}"));
+    let [minhop, ftree] = experiment.plans() else { panic!("two points") };
+    assert_ne!(minhop.network.config, ftree.network.config);
+}
+
+#[test]
 fn every_routing_and_arbitration_can_be_written() {
     let routing = |keys: &str| config(&format!("[network]\nrouting = {{ {keys} }}\n")).routing;
     for (name, spread) in [

@@ -63,6 +63,7 @@ pub use inspection::{InspectedFrame, Inspection, InspectionInput, InspectionLimi
 pub use live::{
     Connections, DatagramBuffer, INLET_BITS, LiveItem, LiveSource, Refused, RejectKind, SharedLinks, note_shared_links,
 };
+pub use path::resolve as data_path;
 pub use size::{MIN_DRAWN_SIZE, SizeModel};
 pub use slicer::{HitFault, LiveSlicing, SlicedHit, Slicer, SlicerItem};
 pub use slicing::Slicing;

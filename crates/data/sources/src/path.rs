@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 ///
 /// # Errors
 /// If a variable is not set or its braces are not closed.
-pub(crate) fn resolve(path: &Path, data_directory: &Path) -> Result<PathBuf, SourceError> {
+pub fn resolve(path: &Path, data_directory: &Path) -> Result<PathBuf, SourceError> {
     let Some(text) = path.to_str() else {
         return Ok(data_directory.join(path)); // not Unicode: nothing in it that could be expanded
     };

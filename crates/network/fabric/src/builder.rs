@@ -15,7 +15,7 @@ const MOST_SWITCHES: u64 = u16::MAX as u64;
 /// Most links; keeps the memory of a network below some hundred megabytes.
 const MOST_LINKS: u64 = 1 << 20;
 /// Most entries of the routing tables, of two bytes each.
-const MOST_PAIRS: u64 = 1 << 28;
+pub(crate) const MOST_PAIRS: u64 = 1 << 28;
 
 /// The size of a topology, known before memory is allocated.
 pub(crate) struct TopologySize {
@@ -162,6 +162,19 @@ impl<'a> NetworkBuilder<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Orders the ports of every switch by number. `cables` has, for each cable in the order in which they were added, the
+    /// numbers of the port where it begins and of the one where it ends.
+    pub(crate) fn order_ports(&mut self, cables: &[[u8; 2]]) {
+        let port = |link: LinkId, end: usize| {
+            let (cable, direction) = (link.0 as usize / 2, link.0 as usize % 2);
+            cables[cable][end ^ direction]
+        };
+        for switch in &mut self.switches {
+            switch.outputs.sort_by_key(|&link| port(link, 0));
+            switch.inputs.sort_by_key(|&link| port(link, 1));
+        }
     }
 
     /// The network, if every port of a host is joined and all switches are connected.

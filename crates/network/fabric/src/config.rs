@@ -175,6 +175,15 @@ pub enum Topology {
         /// Links. An end is the name of a switch, or `h0`, `h1`, ... for the ports of hosts, in order.
         links: Vec<ExplicitLink>,
     },
+    /// A fabric as its subnet manager knows it, read by [`SubnetFiles`](crate::SubnetFiles).
+    Infiniband {
+        /// The switches, with their forwarding tables.
+        switches: Vec<SubnetSwitch>,
+        /// The cable of each port of a host, in order.
+        hosts: Vec<SubnetHostCable>,
+        /// The cables between switches.
+        cables: Vec<SubnetCable>,
+    },
 }
 
 /// The switches of one level of a fat tree, all alike, and the cables to the level above.
@@ -216,6 +225,43 @@ pub struct ExplicitLink {
     /// Marks in the queues of each; those of all switches by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub marking: Option<Marking>,
+}
+
+/// A switch of a fabric.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SubnetSwitch {
+    /// Its name.
+    pub name: String,
+    /// The forwarding table: for each port of a host the place of a port among those of the switch that have a cable, or
+    /// [`NO_OUTPUT`](Self::NO_OUTPUT). It is empty if the tables are not known.
+    pub table: Vec<u8>,
+}
+
+/// The cable from a port of a host to a switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SubnetHostCable {
+    /// The index of the switch.
+    pub switch: u16,
+    /// The number of its port.
+    pub port: u8,
+    /// Data rate of each direction, unless the host has one of its own ([`HostLinks`]).
+    pub rate: Bandwidth,
+}
+
+/// A cable between two switches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SubnetCable {
+    /// The indices of the switches.
+    pub switches: [u16; 2],
+    /// The numbers of their ports.
+    pub ports: [u8; 2],
+    /// Data rate of each direction.
+    pub rate: Bandwidth,
+}
+
+impl SubnetSwitch {
+    /// No packet for the host comes to the switch.
+    pub const NO_OUTPUT: u8 = u8::MAX;
 }
 
 /// One direction of a link.
@@ -429,6 +475,8 @@ pub enum Routing {
     },
     /// Equal routes chosen by a hash over source, destination and message stream.
     Ecmp,
+    /// By the forwarding tables of the switches; for a fabric that is known with them.
+    Table,
 }
 
 /// The direction of dimension order where both ways round a ring are equal.
@@ -707,6 +755,12 @@ impl NetworkConfig {
         }
     }
 
+    /// The rate of the cable of a port of a host, if its host has one of its own.
+    pub(crate) fn own_rate(&self, endpoint: EndpointId) -> Option<Bandwidth> {
+        let host = u32::from(endpoint.0 / u16::from(self.nic.ports));
+        self.host_links.iter().find(|links| links.hosts().contains(&host))?.rate
+    }
+
     /// The name of a port of a host: `h3`, or `h3.1` where hosts have several ports.
     pub fn endpoint_name(&self, endpoint: EndpointId) -> String {
         let ports = u16::from(self.nic.ports);
@@ -786,6 +840,7 @@ impl Topology {
             Self::HyperX { .. } => "hyperx",
             Self::Tree { .. } => "tree",
             Self::Explicit { .. } => "explicit",
+            Self::Infiniband { .. } => "infiniband",
         }
     }
 

@@ -32,17 +32,20 @@ mod network;
 mod presets;
 mod routes;
 mod settings;
+mod subnet;
 mod subscription;
 mod topology;
 
 pub use config::{
     Arbitration, ChannelRule, Control, Dma, ExplicitLink, Flow, HostConfig, HostLinks, Jitter, JitterPer, JitterSpread,
     LinkConfig, MapperConfig, Marking, NetworkConfig, NetworkFault, NetworkFaultAction, NicConfig, Rails, Routing,
-    Service, SharedMemory, Spread, SwitchConfig, Ties, Topology, TreeLevel, WhenFull,
+    Service, SharedMemory, Spread, SubnetCable, SubnetHostCable, SubnetSwitch, SwitchConfig, Ties, Topology, TreeLevel,
+    WhenFull,
 };
 pub use error::NetworkError;
 use network::GLOBAL;
 pub use network::{Endpoint, EndpointId, FaultTarget, LinkEnd, LinkId, Network, NetworkLink, Switch, SwitchId};
 pub use presets::{Preset, preset, presets};
 pub use routes::Routes;
+pub use subnet::{SubnetError, SubnetFile, SubnetFiles, SubnetHost, SubnetProblem};
 pub use subscription::LevelRates;

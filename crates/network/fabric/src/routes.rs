@@ -1,7 +1,7 @@
 //! Routes: the outputs of a switch that lead to a port of a host.
 
 use crate::distances::Distances;
-use crate::{EndpointId, LinkId, Network, NetworkError, SwitchId};
+use crate::{EndpointId, LinkId, Network, NetworkError, Routing, SwitchId, Topology};
 use std::collections::HashMap;
 
 /// For each switch and destination the group of outputs that a packet may take: those on a route with the fewest hops,
@@ -70,6 +70,14 @@ impl Routes {
     fn add_switch(&mut self, network: &Network, distances: &Distances, usable: &[bool], switch: SwitchId) {
         self.first.push(self.groups.len() as u32);
         let mut known = HashMap::new();
+        if network.config.routing == Routing::Table {
+            for to in (0..self.endpoints).map(|place| EndpointId(place as u16)) {
+                let output = tabled(network, switch, to).filter(|link| usable[link.0 as usize]);
+                let group = self.group(&mut known, output.into_iter().collect());
+                self.table.push(group);
+            }
+            return;
+        }
         let groups: Vec<u16> =
             (0..distances.destinations()).map(|to| self.group(&mut known, distances.outputs(switch, to))).collect();
         for place in 0..self.endpoints {
@@ -98,4 +106,11 @@ impl Routes {
         known.insert(group, next);
         next
     }
+}
+
+/// The output of a switch to a port of a host by its forwarding table.
+fn tabled(network: &Network, switch: SwitchId, to: EndpointId) -> Option<LinkId> {
+    let Topology::Infiniband { switches, .. } = &network.config.topology else { return None };
+    let output = *switches.get(usize::from(switch.0))?.table.get(usize::from(to.0))?;
+    network.switch(switch).outputs.get(usize::from(output)).copied()
 }

@@ -34,6 +34,10 @@ pub(crate) fn check(config: &NetworkConfig) -> Result<(), NetworkError> {
     if let Topology::Explicit { links, .. } = &config.topology {
         links.iter().filter_map(|link| link.rate).try_for_each(|rate| above_zero("the rate of a link", rate.0))?;
     }
+    if let Topology::Infiniband { hosts, cables, .. } = &config.topology {
+        let mut rates = hosts.iter().map(|cable| cable.rate).chain(cables.iter().map(|cable| cable.rate));
+        rates.try_for_each(|rate| above_zero("the rate of a link", rate.0))?;
+    }
     if let Control::Separate { rate, .. } = config.control {
         above_zero("control.rate", rate.0)?;
     }
@@ -191,6 +195,12 @@ fn check_routing(config: &NetworkConfig) -> Result<(), NetworkError> {
             Topology::Grid { .. } | Topology::Torus { .. } | Topology::HyperX { .. },
         ) => None,
         (Routing::Valiant | Routing::Ugal, Topology::Dragonfly { .. }) => None,
+        (Routing::Table, Topology::Infiniband { switches, .. })
+            if switches.iter().all(|switch| !switch.table.is_empty()) =>
+        {
+            None
+        }
+        (Routing::Table, _) => Some("table"),
         (Routing::Valiant, _) => Some("valiant"),
         (Routing::Ugal, _) => Some("ugal"),
         (Routing::DimensionOrder { .. }, _) => Some("dimension-order"),

@@ -3,9 +3,11 @@
 use super::shaping;
 use crate::{choice::*, limits::*, plan::NetworkPlan, schema::*, view::View};
 use evb_fabric::{Arbitration, HostConfig, HostLinks, LinkConfig, NetworkConfig, SwitchConfig};
+pub(crate) use fabric_files::KnownNetwork;
 use preset_keys::{DEFAULT_NETWORK, of_preset};
 
 mod control;
+mod fabric_files;
 mod fault;
 mod flow;
 pub(super) mod jitter;
@@ -133,10 +135,12 @@ const HOST: &[Key] = &[
     ),
 ];
 
-/// Makes the network, the places of the nodes in it, and its faults.
-pub(crate) fn plan(view: View<'_>) -> NetworkPlan {
+/// Makes the network, the places of the nodes in it, and its faults. The network has been checked, unless the file says
+/// nothing about it.
+pub(crate) fn plan(view: View<'_>, known: &KnownNetwork) -> NetworkPlan {
+    let checked = known.network.as_ref().map(|network| network.config.clone());
     NetworkPlan {
-        config: config(view.below("network")),
+        config: checked.unwrap_or_else(|| config(view.below("network"))),
         fitted_to: view.maybe_text("network.fitted_to").map(str::to_owned),
         placement: placement::plan(view),
         mapper: view.has("network.mapper").then(|| mapper::plan(view.below("network.mapper"))),
@@ -154,7 +158,7 @@ fn host_links(view: View<'_>) -> HostLinks {
     }
 }
 
-/// Makes the description of the network.
+/// Makes the description of the network, but for what is in other files.
 fn config(network: View<'_>) -> NetworkConfig {
     NetworkConfig {
         preset: network.text("preset").to_owned(),

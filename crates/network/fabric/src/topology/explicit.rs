@@ -39,7 +39,7 @@ fn add_switches<'n>(
 ) -> Result<HashMap<&'n str, SwitchId>, NetworkError> {
     let mut switches = HashMap::new();
     for name in names {
-        if name.is_empty() || name.contains(['>', '.']) || endpoint_number(name).is_some() {
+        if !is_switch_name(name) {
             return Err(NetworkError::SwitchName { name: name.clone() });
         }
         if switches.insert(name.as_str(), builder.switch(name.clone())).is_some() {
@@ -47,6 +47,11 @@ fn add_switches<'n>(
         }
     }
     Ok(switches)
+}
+
+/// True if a switch can have this name.
+pub(crate) fn is_switch_name(name: &str) -> bool {
+    !name.is_empty() && !name.contains(['>', '.']) && endpoint_number(name).is_none()
 }
 
 fn add_link(

@@ -10,7 +10,10 @@ mod fat_tree;
 mod grid;
 mod groups;
 mod hyperx;
+mod infiniband;
 mod levels;
+
+pub(crate) use explicit::is_switch_name;
 
 use crate::{Network, NetworkConfig, NetworkError, Topology};
 
@@ -50,6 +53,7 @@ pub(crate) fn build(config: &NetworkConfig) -> Result<Network, NetworkError> {
         }
         Topology::HyperX { sizes, terminals, links } => hyperx::build(config, sizes, *terminals, links),
         Topology::Explicit { switches, links } => explicit::build(config, switches, links),
+        Topology::Infiniband { switches, hosts, cables } => infiniband::build(config, switches, hosts, cables),
     }
 }
 

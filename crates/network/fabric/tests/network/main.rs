@@ -3,6 +3,7 @@
 mod errors;
 mod presets;
 mod routes;
+mod subnet;
 mod support;
 mod topologies;
 mod trees;

@@ -69,7 +69,11 @@ impl Router {
     /// other in a ring.
     pub(super) fn is_steady(&self, network: &Network) -> bool {
         let is_fixed = match self.routing {
-            Routing::Fixed { .. } | Routing::DimensionOrder { .. } | Routing::SpanningTree | Routing::Ecmp => true,
+            Routing::Fixed { .. }
+            | Routing::DimensionOrder { .. }
+            | Routing::SpanningTree
+            | Routing::Ecmp
+            | Routing::Table => true,
             Routing::Random
             | Routing::Dispersive { .. }
             | Routing::Adaptive
@@ -149,6 +153,7 @@ impl Router {
             | Routing::SpanningTree
             | Routing::Learning { .. }
             | Routing::Ecmp
+            | Routing::Table
             | Routing::Adaptive
             | Routing::Valiant
             | Routing::Ugal

@@ -242,6 +242,7 @@ fn routing(routing: Routing) -> &'static str {
         Routing::SpanningTree => "spanning-tree",
         Routing::Learning { .. } => "learning",
         Routing::Ecmp => "ecmp",
+        Routing::Table => "table",
     }
 }
 

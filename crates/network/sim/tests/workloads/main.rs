@@ -10,6 +10,7 @@ mod cycles;
 mod disks;
 mod dragonflies;
 mod ethernet;
+mod fabric;
 mod faults;
 mod gather;
 mod goodput;

@@ -94,6 +94,16 @@ pub(super) static ROUTING: Choice<Make<Routing>> = choice(
         variant("ecmp", "one of the equal routes by a hash over source, destination and message stream", &[], |_| {
             Routing::Ecmp
         }),
+        variant(
+            "table",
+            "by the linear forwarding tables of the switches; for `infiniband`",
+            &[required(
+                "file",
+                KeyKind::Path,
+                "output of `dump_fts` or `ibroute`, or OpenSM's `opensm-lfts.dump`; a relative path starts from `data.directory`",
+            )],
+            |_| Routing::Table,
+        ),
     ],
 );
 

@@ -1,7 +1,7 @@
 //! Rules on the keys of `[network]`, among themselves and with the number of nodes.
 
 use super::{
-    mapper,
+    KnownNetwork, mapper,
     placement::{self, has_manager},
     topology,
 };
@@ -11,20 +11,28 @@ use evb_fabric::Network;
 
 /// Checks that the network can be built, that every node has a host in it, and that faults happen to parts of it. The
 /// points of a sweep often have the same network: `known` keeps the last one.
-pub(crate) fn check(view: View<'_>, known: &mut Option<Network>) -> Vec<Problem> {
+pub(crate) fn check(view: View<'_>, known: &mut KnownNetwork) -> Vec<Problem> {
     if let Some(problem) = needless_manager(view).or_else(|| topology::check(view)) {
         return vec![problem];
     }
-    let config = super::config(view.below("network"));
+    let mut config = super::config(view.below("network"));
+    match known.fabric(view, config.routing) {
+        Ok(fabric) => config.topology = fabric.unwrap_or(config.topology),
+        Err(problem) => return vec![problem],
+    }
     // Routes are left to the simulation: to find them for every point of a sweep takes long.
-    let network =
-        match known.take().filter(|network| network.config == config).map_or_else(|| Network::build(&config), Ok) {
-            Ok(network) => known.insert(network),
-            Err(error) => {
-                let problem = Problem::new(format!("no such network can be: {error}"), error.hint());
-                return vec![problem.at(view.origin("network"), "this network")];
-            }
-        };
+    let network = match known
+        .network
+        .take()
+        .filter(|network| network.config == config)
+        .map_or_else(|| Network::build(&config), Ok)
+    {
+        Ok(network) => known.network.insert(network),
+        Err(error) => {
+            let problem = Problem::new(format!("no such network can be: {error}"), error.hint());
+            return vec![problem.at(view.origin("network"), "this network")];
+        }
+    };
     let faults = view.list("network.fault").iter().filter_map(|node| fault(view, network, View(node)));
     let mappers = mapper::check(view, network);
     let of_nodes = hosts(view, network.hosts()).into_iter().chain(background::hosts(view, network.hosts()));

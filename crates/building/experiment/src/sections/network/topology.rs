@@ -197,11 +197,34 @@ pub(super) static TOPOLOGY: Choice<Make<Topology>> = choice(
                 links: view.list("link").iter().map(|node| explicit_link(View(node))).collect(),
             },
         ),
+        variant(
+            INFINIBAND,
+            "the fabric that `ibnetdiscover` found; links have the data rate of their width and speed there, unless a host has \
+             one by `network.host_link`",
+            &[
+                required(
+                    "file",
+                    KeyKind::Path,
+                    "output of `ibnetdiscover`; a relative path starts from `data.directory`",
+                ),
+                optional(
+                    "hosts",
+                    KeyKind::Names { least: 1, most: MAX_LISTED },
+                    "channel adapters of the hosts, by description or id, in the order of the hosts; all but those in \
+                     switches by default, in the order of the file",
+                ),
+            ],
+            // The check puts in what is in the file.
+            |_| Topology::Infiniband { switches: Vec::new(), hosts: Vec::new(), cables: Vec::new() },
+        ),
     ],
 );
 
 /// Its ports follow from the hosts.
 pub(super) const CROSSBAR: &str = "crossbar";
+
+/// It is described in other files.
+pub(super) const INFINIBAND: &str = "infiniband";
 
 const FAT_TREE: &str = "fat-tree";
 
@@ -281,6 +304,11 @@ pub(super) fn check(view: View<'_>) -> Option<Problem> {
     };
     let place = ["levels", "type"].into_iter().find_map(|key| topology.origin(key));
     Some(Problem::new(message, help).at(place, "this tree"))
+}
+
+/// The wanted channel adapters of an `infiniband` topology.
+pub(super) fn hosts(topology: View<'_>) -> Vec<String> {
+    topology.list("hosts").iter().filter_map(Node::text).map(str::to_owned).collect()
 }
 
 fn tree_level(view: View<'_>) -> TreeLevel {
