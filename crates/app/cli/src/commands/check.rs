@@ -91,7 +91,7 @@ mod tests {
         };
         let table = headroom_table(&[one(28_576), one(10_000)]);
         let rows: Vec<_> = table.lines().skip(4).collect();
-        assert!(rows[0].ends_with(" 28576 B") && rows[1].ends_with(" 10 kB  too little"), "{table}");
+        assert!(rows[0].ends_with(" 28.576 kB") && rows[1].ends_with(" 10 kB  too little"), "{table}");
         assert_eq!(headroom_table(&[]), "");
     }
 

@@ -151,8 +151,9 @@ fn headroom_full(simulation: &Simulation<'_>) -> Option<Finding> {
     let all: u64 = counts.map(|(_, counts)| lost(counts)).sum();
     let needed = simulation.net.network.config.headroom_for(link.rate, link.delay);
     let message = format!(
-        "{all} packets came to inputs that had asked for a pause and had no headroom left, {} of them over this link",
-        lost(most)
+        "{all} packets came to inputs that had asked for a pause and had no headroom left, {} of them over {}",
+        lost(most),
+        link.name
     );
     let hint = format!("make network.flow.headroom {needed} or more, which its cable needs, or remove it");
     Some(Finding::new(FindingKind::HeadroomFull, &*link.name, message).hint(hint))
