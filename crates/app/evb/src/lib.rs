@@ -6,6 +6,7 @@
 //! | describe an experiment without a file | [`Plan::new`] |
 //! | see what could surprise | [`surprises`], [`largest`], [`MemoryBound`] |
 //! | see the levels of a tree and their oversubscription | [`tree_levels`], [`LevelRates`] |
+//! | see the headroom of inputs that ask for pauses | [`headrooms`], [`Headroom`] |
 //! | simulate | [`simulate`], or [`Simulations`] for many plans |
 //! | keep the records of a sweep, and go on with it | [`SweepFolder`], [`StoredSweep`], [`Shard`], [`merge`], [`Until`] |
 //! | run, in threads | [`run_in_threads`], or [`Session`] for several runs |
@@ -54,7 +55,7 @@ pub use evb_experiment::{
     Diagnostics, Experiment, FaultAction, FaultSpec, Keep, Load, NetworkPlan, Other, Place, Plan, ProblemText, RunPlan,
     StageLink, Stages, StoragePlan, TrafficPlan, TriggerPlan, Workload, json_schema,
 };
-pub use evb_fabric::LevelRates;
+pub use evb_fabric::{Headroom, LevelRates};
 pub use evb_filter::{Code, CodeError, JoinError, JoinFilters, Selection, join_builders, serve_library};
 pub use evb_node::{
     BufferFill, Children, Command, Distribution, JoinOptions, Live, MemoryBound, NodeError, NodeMachine, NodeMemory,
@@ -80,7 +81,7 @@ pub use stored_sweep::{FolderError, StoredSweep};
 pub use surprises::{in_bytes, largest, surprises};
 pub use sweep_folder::SweepFolder;
 pub use traffic::run_traffic;
-pub use tree_levels::tree_levels;
+pub use tree_levels::{headrooms, tree_levels};
 pub use until::Until;
 
 /// Builds the events of a plan with nodes in threads of this process, until the run ends by itself or by a command of

@@ -1,5 +1,6 @@
 //! The effects of a plan that could surprise.
 
+use crate::headrooms;
 use evb_core::{Bandwidth, Span};
 use evb_experiment::{Keep, Plan, Workload};
 use evb_node::MemoryBound;
@@ -23,7 +24,8 @@ pub fn surprises(plans: &[Plan]) -> Vec<String> {
     let building = plans.iter().filter(|plan| plan.workload == Workload::EventBuilding);
     let memory = building.map(total).max().and_then(|total| too_much_memory(total, memory_of_this_machine()));
     let wait = largest.and_then(|(plan, _)| long_wait(plan));
-    [marks, memory, wait].into_iter().flatten().collect()
+    let headroom = plans.iter().filter(|plan| plan.network.config.flow.may_lose()).find_map(little_headroom);
+    [marks, memory, wait, headroom].into_iter().flatten().collect()
 }
 
 /// The event builder that may need the most memory, and that memory.
@@ -41,6 +43,15 @@ pub fn in_bytes(bytes: u64) -> String {
         .find(|&(unit, _)| bytes >= unit)
         .unwrap_or((1 << 10, "KiB"));
     format!("{:.1} {name}", bytes as f64 / unit as f64)
+}
+
+/// The network pauses to lose nothing, and loses what finds no headroom.
+fn little_headroom(plan: &Plan) -> Option<String> {
+    let few = headrooms(plan).into_iter().find(|one| one.given < one.needed)?;
+    Some(format!(
+        "network.flow.headroom of {} is less than the {} that a cable of {} at {} needs: packets can be lost in spite of pauses",
+        few.given, few.needed, few.delay, few.rate
+    ))
 }
 
 /// The nodes may need more than there is, if this machine carries them all.

@@ -88,6 +88,7 @@ fn a_table_with_another_type_has_nothing_of_the_preset() {
         full: WhenFull::Drop,
         reaction: Span(9_000),
         priorities: 1,
+        headroom: None,
     };
     assert_eq!(mine, expected);
 }
@@ -169,8 +170,21 @@ switch.memory = { size = '12 MB', alpha = 2.0 }
 ";
     let switch = config(text).switch;
     let marking = Marking { low: ByteCount(30_000), high: ByteCount(60_000), most: 0.1 };
-    let memory = SharedMemory { size: ByteCount(12_000_000), alpha: 2.0, least: ByteCount(0) };
+    let memory = SharedMemory { size: ByteCount(12_000_000), alpha: 2.0, least: ByteCount(0), xon_offset: None };
     assert_eq!((switch.marking, switch.memory), (Some(marking), Some(memory)));
+}
+
+#[test]
+fn inputs_that_pause_share_memory_and_have_headroom() {
+    let text = "[network]
+flow = { type = 'store-and-forward', queue = '1 MB', full = 'priority-pause', reaction = '1 us', headroom = '20 kB' }
+switch.memory = { size = '12 MB', least = '4 kB', xon_offset = '2 kB' }
+";
+    let config = config(text);
+    let (size, least, xon_offset) = (ByteCount(12_000_000), ByteCount(4000), Some(ByteCount(2000)));
+    assert_eq!(config.switch.memory, Some(SharedMemory { size, alpha: 1.0, least, xon_offset }));
+    let Flow::StoreAndForward { headroom, .. } = config.flow else { panic!("{:?}", config.flow) };
+    assert_eq!(headroom, Some(ByteCount(20_000)));
 }
 
 #[test]

@@ -11,7 +11,8 @@ use evb_experiment::{
 };
 use evb_fabric::{
     Arbitration, Control, Dma, Flow, HostConfig, HostLinks, Jitter, JitterPer, JitterSpread, LinkConfig, NetworkConfig,
-    NetworkFault, NetworkFaultAction, NicConfig, Rails, Routing, Service, SwitchConfig, Topology, WhenFull,
+    NetworkFault, NetworkFaultAction, NicConfig, Rails, Routing, Service, SharedMemory, SwitchConfig, Topology,
+    WhenFull,
 };
 use evb_filter::{ChainStep, Code, Rule, Selection, StreamId, UnitsPlan, Width};
 use evb_patterns::{Pattern, TrafficConfig};
@@ -314,7 +315,12 @@ fn full_network() -> NetworkConfig {
             delay: Span(300_000),
             arbitration: Arbitration::Oldest,
             marking: None,
-            memory: None,
+            memory: Some(SharedMemory {
+                size: ByteCount(4_000_000),
+                alpha: 0.5,
+                least: ByteCount(3000),
+                xon_offset: Some(ByteCount(6000)),
+            }),
             trimming: false,
         },
         flow: Flow::StoreAndForward {
@@ -322,6 +328,7 @@ fn full_network() -> NetworkConfig {
             full: WhenFull::PriorityPause,
             reaction: Span(700_000),
             priorities: 4,
+            headroom: Some(ByteCount(100_000)),
         },
         routing: Routing::Dispersive { patience: Span::from_micros(5), after: 1, rails: Rails::Joined, probes: 0 },
         nic: NicConfig {

@@ -322,14 +322,22 @@ pub struct Marking {
 /// Memory that the queues of a switch share by a dynamic threshold: a queue takes a packet if it stays within `alpha` times
 /// the free memory (Choudhury and Hahne, Dynamic queue length thresholds for shared-memory packet switches, IEEE/ACM
 /// Transactions on Networking 6, 1998), or within `least`.
+///
+/// Where full queues drop, these are the queues of outputs. Where senders pause, memory is counted for each input, and for each
+/// priority in pauses by priority: what is beyond the threshold goes into the headroom, and the input asks for a pause (XOFF).
+/// That ends (XON) when the headroom is empty, and the rest `xon_offset` below the threshold, or within `least` (the switch of
+/// the simulator of HPCC: Li et al., SIGCOMM 2019; pool, profile and headroom of SONiC).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SharedMemory {
-    /// Bytes of all queues of a switch together.
+    /// Bytes that all queues of a switch share, or with pauses all its inputs; the headroom is beside them.
     pub size: ByteCount,
-    /// The part of the free memory that one queue may take, a factor.
+    /// The part of the free memory that one queue, or input, may take, a factor.
     pub alpha: f64,
-    /// Bytes that each queue has for itself, beside the shared ones.
+    /// Bytes that each queue, or input, has for itself, beside the shared ones.
     pub least: ByteCount,
+    /// Bytes below the threshold at which a pause ends; [`XON_OFFSET`](Self::XON_OFFSET) without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub xon_offset: Option<ByteCount>,
 }
 
 /// The order of packets at an output for which several inputs wait.
@@ -386,6 +394,10 @@ pub enum Flow {
         reaction: Span,
         /// Priorities, each with its own queues; control messages have the highest.
         priorities: u8,
+        /// Bytes that an input, of each priority in pauses by priority, has room for after it has asked its sender to pause;
+        /// [`NetworkConfig::headroom_for`] its cable without it. What finds no room is lost.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        headroom: Option<ByteCount>,
     },
 }
 
@@ -786,6 +798,11 @@ impl HostLinks {
     }
 }
 
+impl SharedMemory {
+    /// The usual [`xon_offset`](Self::xon_offset): SONiC, Arista-7060X6-64PE, pg_profile_lookup.ini.
+    pub const XON_OFFSET: ByteCount = ByteCount(3556);
+}
+
 impl NicConfig {
     /// The usual value of [`queue`](Self::queue).
     pub const QUEUE: u16 = 16;
@@ -803,6 +820,19 @@ impl Flow {
         match *self {
             Self::CutThrough { virtual_channels, .. } => virtual_channels,
             Self::Wormhole { .. } | Self::StoreAndForward { .. } => 1,
+        }
+    }
+
+    /// True if senders pause instead of losing packets.
+    pub fn pauses(&self) -> bool {
+        matches!(self, Self::StoreAndForward { full: WhenFull::Pause | WhenFull::PriorityPause, .. })
+    }
+
+    /// True if a switch may lose a packet for want of room: queues that drop, or a headroom that the file sets.
+    pub fn may_lose(&self) -> bool {
+        match self {
+            Self::StoreAndForward { full, headroom, .. } => *full == WhenFull::Drop || headroom.is_some(),
+            Self::Wormhole { .. } | Self::CutThrough { .. } => false,
         }
     }
 }

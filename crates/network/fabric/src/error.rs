@@ -87,9 +87,12 @@ pub enum NetworkError {
         /// The key.
         key: &'static str,
     },
-    /// Shared memory of a switch that pauses its senders.
-    #[error("switch.memory is for switches that drop: it is not simulated with pauses")]
-    MemoryWithPause,
+    /// A setting of pauses where packets are dropped.
+    #[error("{key} is for switches that ask their senders to pause")]
+    NeedsPauses {
+        /// The key.
+        key: &'static str,
+    },
     /// Trimmed packets that would wait behind what they are to overtake, or that nothing asks for again.
     #[error("switch.trimming needs {needed}")]
     TrimmingNeeds {
@@ -255,7 +258,7 @@ impl NetworkError {
                 )
             }
             Self::NeedsQueues { key } => format!("use flow.type = \"store-and-forward\", or remove {key}"),
-            Self::MemoryWithPause => "use flow.full = \"drop\", or remove switch.memory".to_owned(),
+            Self::NeedsPauses { key } => format!("use flow.full = \"priority-pause\" or \"pause\", or remove {key}"),
             Self::TrimmingNeeds { .. } => {
                 "use flow = { type = \"store-and-forward\", full = \"drop\", priorities = 2 } and transport.type = \"ultra-ethernet\"".to_owned()
             }

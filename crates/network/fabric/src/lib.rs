@@ -27,6 +27,7 @@ mod config;
 mod dependency;
 mod distances;
 mod error;
+mod headroom;
 mod layers;
 mod network;
 mod presets;
@@ -43,6 +44,7 @@ pub use config::{
     WhenFull,
 };
 pub use error::NetworkError;
+pub use headroom::Headroom;
 use network::GLOBAL;
 pub use network::{Endpoint, EndpointId, FaultTarget, LinkEnd, LinkId, Network, NetworkLink, Switch, SwitchId};
 pub use presets::{Preset, preset, presets};

@@ -108,11 +108,22 @@ fn check_flow(config: &NetworkConfig) -> Result<(), NetworkError> {
             within("flow.virtual_channels", "virtual channels", u64::from(virtual_channels), MOST_CHANNELS)?;
             takes_a_packet("flow.buffer", buffer, &config.nic)
         }
-        Flow::StoreAndForward { queue, priorities, .. } => {
+        Flow::StoreAndForward { queue, priorities, headroom, .. } => {
             above_zero("flow.queue", queue.0)?;
+            check_pauses(config, headroom)?;
             within("flow.priorities", "priorities", u64::from(priorities), MOST_PRIORITIES)?;
             takes_a_packet("flow.queue", queue, &config.nic)
         }
+    }
+}
+
+/// Checks that settings of pauses are for switches that ask for them.
+fn check_pauses(config: &NetworkConfig, headroom: Option<ByteCount>) -> Result<(), NetworkError> {
+    let xon_offset = config.switch.memory.and_then(|memory| memory.xon_offset);
+    let settings = [("flow.headroom", headroom), ("switch.memory.xon_offset", xon_offset)];
+    match settings.into_iter().find(|(_, value)| value.is_some()) {
+        Some((key, _)) if !config.flow.pauses() => Err(NetworkError::NeedsPauses { key }),
+        _ => Ok(()),
     }
 }
 
@@ -139,9 +150,6 @@ fn check_queues(config: &NetworkConfig) -> Result<(), NetworkError> {
         check_trimming(config)?;
     }
     let Some(memory) = config.switch.memory else { return Ok(()) };
-    if !matches!(config.flow, Flow::StoreAndForward { full: WhenFull::Drop, .. }) {
-        return Err(NetworkError::MemoryWithPause);
-    }
     takes_a_packet("switch.memory.size", memory.size, &config.nic)?;
     if memory.alpha > 0.0 { Ok(()) } else { Err(NetworkError::Zero { what: "switch.memory.alpha" }) }
 }

@@ -4,7 +4,7 @@
 use crate::message::MessageId;
 use evb_core::NodeId;
 use evb_experiment::{Plan, Workload};
-use evb_fabric::{Flow, Routing, Service, WhenFull};
+use evb_fabric::{Routing, Service};
 use hashbrown::HashMap;
 use std::collections::BTreeMap;
 
@@ -30,8 +30,8 @@ impl Order {
         let spreads =
             config.routing.is_adaptive() || matches!(config.routing, Routing::Random | Routing::Dispersive { .. });
         let mixes = config.nic.ports > 1 || config.nic.messages > 1 || config.nic.service == Service::PeersInTurn;
-        let drops = matches!(config.flow, Flow::StoreAndForward { full: WhenFull::Drop, .. });
-        let loses = plan.workload == Workload::EventBuilding && (drops || !plan.network.faults.is_empty());
+        let loses =
+            plan.workload == Workload::EventBuilding && (config.flow.may_lose() || !plan.network.faults.is_empty());
         (spreads || mixes || loses).then(Self::default)
     }
 

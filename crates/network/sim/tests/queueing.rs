@@ -121,8 +121,13 @@ fn waits(load: f64, packets: usize) -> Vec<f64> {
     let fast = (1..=SENDERS).map(|host| cable(host, Some(Bandwidth(8_000_000_000_000))));
     let links = std::iter::once(cable(0, None)).chain(fast).collect();
     let topology = Topology::Explicit { switches: vec!["s".to_owned()], links };
-    let flow =
-        Flow::StoreAndForward { queue: ByteCount(1 << 40), full: WhenFull::Drop, reaction: Span::ZERO, priorities: 1 };
+    let flow = Flow::StoreAndForward {
+        queue: ByteCount(1 << 40),
+        full: WhenFull::Drop,
+        reaction: Span::ZERO,
+        priorities: 1,
+        headroom: None,
+    };
     let mut random = Xoshiro256PlusPlus::seed_from_u64(7);
     let service = (SIZE * BYTE) as f64;
     let mut now = 0.0;
@@ -170,8 +175,13 @@ fn a_single_link_is_exact() {
 /// The same where the switch stores packets.
 #[test]
 fn a_single_link_with_a_store_is_exact() {
-    let flow =
-        Flow::StoreAndForward { queue: ByteCount(SIZE), full: WhenFull::Pause, reaction: Span::ZERO, priorities: 1 };
+    let flow = Flow::StoreAndForward {
+        queue: ByteCount(SIZE),
+        full: WhenFull::Pause,
+        reaction: Span::ZERO,
+        priorities: 1,
+        headroom: None,
+    };
     let mut network = network(Topology::Crossbar { ports: 2 }, flow);
     network.config.link.delay = Span(300);
     network.config.switch.delay = Span(70);

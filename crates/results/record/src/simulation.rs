@@ -203,6 +203,12 @@ pub struct LinkRecord {
     pub trimmed: u64,
     /// Number of times the link's receiver asked for a pause.
     pub pauses: u64,
+    /// Most bytes in the headroom of the link's receiver: what came after it had asked for a pause.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub most_headroom_bytes: u64,
+    /// Packets dropped because the link's receiver had asked for a pause and had no headroom for them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub ingress_dropped: u64,
 }
 
 /// A fault of a link or switch that took effect, and what came of it until the next fault or the end.

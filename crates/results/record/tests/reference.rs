@@ -270,6 +270,8 @@ fn alone() -> Record {
                     marked: 1,
                     trimmed: 1,
                     pauses: 1,
+                    most_headroom_bytes: 1,
+                    ingress_dropped: 1,
                 }],
             },
         }),

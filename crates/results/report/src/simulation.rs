@@ -183,7 +183,7 @@ fn where_it_blocks(network: &Network, width: usize) -> String {
 /// Name and importance of a column, its number, and the format of the number.
 type Column = (&'static str, u8, fn(&LinkRecord) -> f64, fn(f64) -> String);
 
-const COLUMNS: [Column; 8] = [
+const COLUMNS: [Column; 9] = [
     ("packets", 3, |link| link.packets as f64, whole),
     ("used %", 5, |link| link.used, percent),
     ("blocked %", 7, |link| link.blocked, percent),
@@ -192,6 +192,7 @@ const COLUMNS: [Column; 8] = [
     ("most bytes", 2, |link| link.most_bytes as f64, whole),
     ("dropped", 6, |link| link.dropped as f64, whole),
     ("pauses", 1, |link| link.pauses as f64, whole),
+    ("ingress dropped", 6, |link| link.ingress_dropped as f64, whole),
 ];
 
 fn whole(count: f64) -> String {

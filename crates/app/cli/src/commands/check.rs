@@ -2,7 +2,10 @@
 
 use crate::{ExperimentArgs, failure::Failure};
 use clap::Args;
-use evb::{LevelRates, MemoryBound, NodeMemory, Plan, StageLink, in_bytes, largest, surprises, tree_levels};
+use evb::{
+    Headroom, LevelRates, MemoryBound, NodeMemory, Plan, StageLink, headrooms, in_bytes, largest, surprises,
+    tree_levels,
+};
 use evb_record::Outcome;
 
 #[derive(Args)]
@@ -15,7 +18,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Outcome, Failure> {
     let experiment = args.experiment.load()?;
     print!("{}", experiment.resolved());
     if let Some(plan) = experiment.plans().first() {
-        print!("{}", levels_table(&tree_levels(plan)));
+        print!("{}{}", levels_table(&tree_levels(plan)), headroom_table(&headrooms(plan)));
     }
     if let Some((plan, bound)) = largest(experiment.plans()) {
         print!("{}", memory_table(plan, &bound));
@@ -41,6 +44,21 @@ fn levels_table(levels: &[LevelRates]) -> String {
     table
 }
 
+/// The headroom of inputs that ask for pauses, as a comment; of a sweep those of its first point.
+fn headroom_table(headrooms: &[Headroom]) -> String {
+    if headrooms.is_empty() {
+        return String::new();
+    }
+    let mut table = "\n# Headroom of an input that has asked for a pause:\n#\n".to_owned();
+    table += "#   inputs            rate           delay          needed           given\n";
+    for Headroom { rate, delay, inputs, needed, given } in headrooms {
+        let few = if given < needed { "  too little" } else { "" };
+        let [rate, delay, needed, given] = [rate.to_string(), delay.to_string(), needed.to_string(), given.to_string()];
+        table += &format!("#   {inputs:>6} {rate:>15} {delay:>15} {needed:>15} {given:>15}{few}\n");
+    }
+    table
+}
+
 /// The memory of each kind of node, as a comment: what is printed stays an experiment file.
 fn memory_table(plan: &Plan, bound: &MemoryBound) -> String {
     let config = &plan.building;
@@ -60,7 +78,22 @@ fn memory_table(plan: &Plan, bound: &MemoryBound) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use evb::Bandwidth;
+    use evb::{Bandwidth, ByteCount, Span};
+
+    #[test]
+    fn headroom_that_is_too_small_is_told() {
+        let one = |given| Headroom {
+            rate: Bandwidth(10_000_000_000),
+            delay: Span::from_micros(10),
+            inputs: 8,
+            needed: ByteCount(28_576),
+            given: ByteCount(given),
+        };
+        let table = headroom_table(&[one(28_576), one(10_000)]);
+        let rows: Vec<_> = table.lines().skip(4).collect();
+        assert!(rows[0].ends_with(" 28.576 kB") && rows[1].ends_with(" 10 kB  too little"), "{table}");
+        assert_eq!(headroom_table(&[]), "");
+    }
 
     #[test]
     fn levels_have_their_rates_and_oversubscription() {

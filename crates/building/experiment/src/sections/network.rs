@@ -103,7 +103,8 @@ const SWITCH: &[Key] = &[
     optional(
         "memory",
         KeyKind::Section(queues::MEMORY),
-        "memory that all queues of a switch share; each queue has its own without this table; `store-and-forward` only",
+        "memory that all queues of a switch share, or with pauses all its inputs; each has its own without this table; \
+         `store-and-forward` only",
     ),
     optional(
         "trimming",

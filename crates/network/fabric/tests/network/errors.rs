@@ -31,7 +31,13 @@ fn wormhole(slack: u64, reaction: u64) -> Flow {
 }
 
 fn store(queue: u64, priorities: u8) -> Flow {
-    Flow::StoreAndForward { queue: ByteCount(queue), full: WhenFull::Drop, reaction: Span::ZERO, priorities }
+    Flow::StoreAndForward {
+        queue: ByteCount(queue),
+        full: WhenFull::Drop,
+        reaction: Span::ZERO,
+        priorities,
+        headroom: None,
+    }
 }
 
 #[test]
@@ -242,16 +248,19 @@ fn islip_without_input_buffers_is_rejected() {
 #[test]
 fn marks_and_shared_memory_need_queues() {
     let marking = Marking { low: ByteCount(1000), high: ByteCount(1000), most: 1.0 };
-    let memory = SharedMemory { size: ByteCount(10_000), alpha: 1.0, least: ByteCount(0) };
+    let memory = SharedMemory { size: ByteCount(10_000), alpha: 1.0, least: ByteCount(0), xon_offset: None };
     let refused = |switch: SwitchConfig, flow| refused_with(|config| (config.switch, config.flow) = (switch, flow));
     let plain = config(clos(2, 2, 2, 1)).switch;
     let marks = SwitchConfig { marking: Some(marking), ..plain.clone() };
     let shares = SwitchConfig { memory: Some(memory), ..plain.clone() };
     assert_eq!(refused(marks, wormhole(5000, 0)), E::NeedsQueues { key: "switch.marking" });
     assert_eq!(refused(shares.clone(), wormhole(5000, 0)), E::NeedsQueues { key: "switch.memory" });
-    let pausing =
-        Flow::StoreAndForward { queue: ByteCount(5000), full: WhenFull::Pause, reaction: Span::ZERO, priorities: 1 };
-    assert_eq!(refused(shares, pausing), E::MemoryWithPause);
+    let resumes = SharedMemory { xon_offset: Some(ByteCount(1000)), ..memory };
+    let resumes = SwitchConfig { memory: Some(resumes), ..plain.clone() };
+    assert_eq!(refused(resumes, store(5000, 1)), E::NeedsPauses { key: "switch.memory.xon_offset" });
+    let Flow::StoreAndForward { queue, full, reaction, priorities, .. } = store(5000, 1) else { unreachable!() };
+    let headroom = Flow::StoreAndForward { queue, full, reaction, priorities, headroom: Some(ByteCount(0)) };
+    assert_eq!(refused(plain.clone(), headroom), E::NeedsPauses { key: "flow.headroom" });
     for bad in [Marking { high: ByteCount(999), ..marking }, Marking { most: 1.5, ..marking }] {
         assert_eq!(refused(SwitchConfig { marking: Some(bad), ..plain.clone() }, store(5000, 1)), E::BadMarking);
     }
@@ -288,7 +297,7 @@ fn trimming_needs_priorities_and_a_transport_that_asks_again() {
     let needed = |full, priorities, transport| {
         let error = refused_with(|config| {
             let (queue, reaction) = (ByteCount(5000), Span(0));
-            config.flow = Flow::StoreAndForward { queue, full, reaction, priorities };
+            config.flow = Flow::StoreAndForward { queue, full, reaction, priorities, headroom: None };
             config.switch.trimming = true;
             config.transport = transport;
         });

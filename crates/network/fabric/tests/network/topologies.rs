@@ -142,6 +142,31 @@ fn hosts_have_links_of_their_own() {
     assert_eq!(["h0.1>leaf1", "h1.0>leaf0", "leaf1>h1.1"].map(rate), [1_280_000_000, 10_000_000_000, 10_000_000_000]);
 }
 
+/// 802.1Qbb by hand: twice the cable, the switch, the response time within `reaction`, and a packet of each side.
+#[test]
+fn headroom_follows_from_the_length_of_the_cable() {
+    let mut config = config(Topology::Crossbar { ports: 4 });
+    let flow = |full| Flow::StoreAndForward {
+        queue: ByteCount(50_000),
+        full,
+        reaction: Span(1_000_000),
+        priorities: 1,
+        headroom: None,
+    };
+    config.flow = flow(WhenFull::PriorityPause);
+    config.link = LinkConfig { rate: Bandwidth(100_000_000_000), delay: Span(100_000) };
+    config.switch.delay = Span(500_000);
+    (config.nic.packet, config.nic.header, config.nic.minimum) = (ByteCount(4096), ByteCount(62), ByteCount(64));
+    config.host_links = vec![HostLinks { first: 3, count: 1, rate: None, delay: Some(Span(50_000_000)) }];
+    let found = Network::build(&config).expect("it is a good network").headrooms();
+    let of = |one: &Headroom| (one.delay.0, one.inputs, one.needed.0, one.given.0);
+    // 12.5 B/ns: 0.1 + 0.5 + 1 us of reaction; 50 + 0.5 us and as long back, since no pause is faster than its cable.
+    let (near, far) = (20_000 + 2 * 4158, 1_256_250 + 2 * 4158);
+    assert_eq!(found.iter().map(of).collect::<Vec<_>>(), [(100_000, 3, near, near), (50_000_000, 1, far, far)]);
+    config.flow = flow(WhenFull::Drop);
+    assert_eq!(Network::build(&config).expect("it is a good network").headrooms(), []);
+}
+
 /// Down and up at the same level, by hand.
 #[test]
 fn oversubscription_is_the_rate_of_the_links_down_over_that_of_the_links_up() {

@@ -73,7 +73,13 @@ fn trees_and_layers_never_wait_in_a_circle() {
 #[test]
 fn queues_that_drop_do_not_wait() {
     let mut torus = torus(1, IN_ORDER);
-    let flow = |full| Flow::StoreAndForward { queue: ByteCount(5000), full, reaction: Span::ZERO, priorities: 1 };
+    let flow = |full| Flow::StoreAndForward {
+        queue: ByteCount(5000),
+        full,
+        reaction: Span::ZERO,
+        priorities: 1,
+        headroom: None,
+    };
     torus.config.flow = flow(WhenFull::Pause);
     assert!(cycle(&torus).is_some());
     torus.config.flow = flow(WhenFull::Drop);

@@ -34,6 +34,10 @@ pub(crate) struct LinkCounts {
     pub(crate) trimmed: u64,
     /// Number of pauses that the receiver asked for.
     pub(crate) pauses: u32,
+    /// Most bytes in the headroom of the receiver.
+    pub(crate) most_headroom: u64,
+    /// Packets that came during a pause and found no headroom at the receiver.
+    pub(crate) ingress_dropped: u64,
 }
 
 /// The counts of all links.
@@ -60,7 +64,7 @@ impl Counts {
     }
 
     /// The counts in the order of the links.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &LinkCounts> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &LinkCounts> + Clone {
         self.links.iter()
     }
 

@@ -7,7 +7,7 @@ pub(super) use trains::Sequence;
 use super::{
     Net, UNKNOWN,
     credit::Credit,
-    lane::{Contents, Lane},
+    lane::{Contents, Lane, Stored},
     links::{Ends, Links},
     worm::Wormhole,
 };
@@ -38,10 +38,9 @@ enum Discipline {
         reaction: Span,
     },
     Store {
-        /// Bytes of each queue.
+        /// Bytes of each queue of an output.
         queue: u64,
         full: WhenFull,
-        reaction: Span,
         /// The highest priority.
         highest: u8,
     },
@@ -67,10 +66,9 @@ impl FlowControl {
                 let buffer = u32::try_from(buffer.0).unwrap_or(u32::MAX);
                 (Discipline::CutThrough { buffer, reaction }, virtual_channels)
             }
-            Flow::StoreAndForward { queue, full, reaction, priorities } => (
-                Discipline::Store { queue: queue.0, full, reaction, highest: priorities.saturating_sub(1) },
-                priorities,
-            ),
+            Flow::StoreAndForward { queue, full, priorities, .. } => {
+                (Discipline::Store { queue: queue.0, full, highest: priorities.saturating_sub(1) }, priorities)
+            }
         };
         (Self { discipline, switch_delay, drains: Slab::default() }, channels.into())
     }
@@ -80,7 +78,7 @@ impl FlowControl {
         match self.discipline {
             Discipline::Worm(_) => Contents::Places([Time::ZERO; 2]),
             Discipline::CutThrough { buffer, .. } => Contents::Bytes(Credit::new(buffer)),
-            Discipline::Store { .. } => Contents::Store { held: 0, pausing: false },
+            Discipline::Store { .. } => Contents::Store(Stored::default()),
         }
     }
 
@@ -155,7 +153,7 @@ impl Net {
                 credit.settle(now);
                 Room::Bytes(credit.free)
             }
-            Contents::Places(_) | Contents::Store { .. } => Room::Depends,
+            Contents::Places(_) | Contents::Store(_) => Room::Depends,
         }
     }
 
@@ -163,7 +161,7 @@ impl Net {
     pub(super) fn credit_at(&self, link: LinkId, bytes: u32) -> Time {
         match &self.links[self.links.lane(link, 0)].contents {
             Contents::Bytes(credit) => credit.room_at(bytes),
-            Contents::Places(_) | Contents::Store { .. } => UNKNOWN,
+            Contents::Places(_) | Contents::Store(_) => UNKNOWN,
         }
     }
 
@@ -194,7 +192,7 @@ impl Net {
                 credit.settle(self.queue.now());
                 credit.room_at(packet.wire)
             }
-            Contents::Store { .. } => Time::ZERO,
+            Contents::Store(_) => Time::ZERO,
         }
     }
 
@@ -205,7 +203,7 @@ impl Net {
         let now = self.queue.now();
         let held = |lane: &Lane| match &lane.contents {
             Contents::Bytes(credit) => buffer - credit.free_at(now),
-            Contents::Places(_) | Contents::Store { .. } => 0,
+            Contents::Places(_) | Contents::Store(_) => 0,
         };
         waiting + self.links.lanes(link).map(|lane| u64::from(held(lane))).sum::<u64>()
     }
@@ -363,34 +361,50 @@ impl Net {
         }
     }
 
-    /// A packet has come into a switch whole (store and forward): its sender may have to pause.
+    /// A packet has come into a switch whole (store and forward): its sender may have to pause. Returns false if the packet is
+    /// lost, since the sender was asked to pause and there is no headroom for it.
     #[inline(always)]
-    pub(super) fn store(&mut self, id: PacketId) {
-        let Discipline::Store { queue: most, full, reaction, .. } = self.flow.discipline else { return };
-        if full == WhenFull::Drop {
-            return;
+    pub(super) fn store(&mut self, id: PacketId) -> bool {
+        match self.flow.discipline {
+            Discipline::Store { full: WhenFull::Pause | WhenFull::PriorityPause, .. } => self.take_into_input(id),
+            _ => true,
         }
+    }
+
+    fn take_into_input(&mut self, id: PacketId) -> bool {
         let &Packet { lane, wire, .. } = &self.packets[id];
+        let (link, switch) = (self.links.link_of(lane), usize::from(self.links.switch_of(lane).0));
         let account = self.flow.account(&self.links, lane);
-        let Contents::Store { held, pausing } = &mut self.links[account].contents else { return };
-        *held += u64::from(wire);
-        if *held >= most && !std::mem::replace(pausing, true) {
-            self.counts[self.links.link_of(lane)].pauses += 1;
-            self.plan(self.queue.now() + reaction, NetEvent::Pause { lane });
+        let Contents::Store(stored) = &mut self.links[account].contents else { return true };
+        let Some((is_full, headroom)) = self.ingress.take(stored, switch, link, wire.into()) else {
+            self.counts[link].ingress_dropped += 1;
+            return false;
+        };
+        let begins = is_full && !std::mem::replace(&mut stored.pausing, true);
+        let counts = &mut self.counts[link];
+        counts.most_headroom = headroom.max(counts.most_headroom);
+        if begins {
+            counts.pauses += 1;
+            self.plan(self.pause_known(link), NetEvent::Pause { lane });
         }
+        true
     }
 
     /// Bytes that came through a lane have left the switch: the pause may be over.
     pub(super) fn drained(&mut self, drain: u32) {
         let (lane, bytes) = self.flow.drains.remove(drain);
-        let Discipline::Store { queue: most, reaction, .. } = self.flow.discipline else { return };
+        let (link, switch) = (self.links.link_of(lane), usize::from(self.links.switch_of(lane).0));
         let account = self.flow.account(&self.links, lane);
-        let Contents::Store { held, pausing } = &mut self.links[account].contents else { return };
-        *held -= u64::from(bytes);
-        if *pausing && *held <= most / 2 {
-            *pausing = false;
-            self.plan(self.queue.now() + reaction, NetEvent::Unpause { lane });
+        let Contents::Store(stored) = &mut self.links[account].contents else { return };
+        let has_room = self.ingress.give_back(stored, switch, bytes.into());
+        if has_room && std::mem::take(&mut stored.pausing) {
+            self.plan(self.pause_known(link), NetEvent::Unpause { lane });
         }
+    }
+
+    /// Time at which the sender of a link obeys what its receiver asks for now.
+    fn pause_known(&self, link: LinkId) -> Time {
+        self.queue.now() + self.network.config.pause_delay(self.links.class(link).delay)
     }
 
     /// The sender of a link begins or ends a pause.

@@ -63,8 +63,7 @@ impl Net {
             let up = self.network.endpoint(packet.from).up;
             return self.wait_for(up, id);
         }
-        self.store(id);
-        self.route(id);
+        if self.store(id) { self.route(id) } else { self.end(id) }
     }
 
     /// Chooses the link, or the links, that the packet in front of a buffer requests.
@@ -268,7 +267,12 @@ impl Net {
             self.swallow_worm(wormhole, id);
         }
         self.leave(lane, id, now..now);
-        self.trace.lose(now, id, &self.packets[id]);
+        self.end(id);
+    }
+
+    /// A packet that is nowhere any more is lost.
+    fn end(&mut self, id: PacketId) {
+        self.trace.lose(self.queue.now(), id, &self.packets[id]);
         self.effects.push(NetEffect::Lost(id));
     }
 

@@ -24,12 +24,18 @@ pub(super) enum Contents {
     /// Cut-through.
     Bytes(Credit),
     /// Store and forward.
-    Store {
-        /// Bytes that came through here and are still in the switch.
-        held: u64,
-        /// The sender has been asked to pause.
-        pausing: bool,
-    },
+    Store(Stored),
+}
+
+/// The packets that came through a buffer and are still in the switch (store and forward with pauses).
+#[derive(Clone, Copy, Default)]
+pub(super) struct Stored {
+    /// Their bytes, but for those in the headroom of shared memory.
+    pub(super) held: u64,
+    /// Their bytes in the headroom of shared memory.
+    pub(super) headroom: u64,
+    /// The sender has been asked to pause.
+    pub(super) pausing: bool,
 }
 
 impl Lane {

@@ -28,6 +28,7 @@ mod faults;
 mod flow_control;
 mod forwarding;
 mod holding;
+mod ingress;
 mod lane;
 mod links;
 mod matching;
@@ -56,6 +57,7 @@ use evb_core::{NodeId, Span, Stream, Time, stream};
 use evb_fabric::{Arbitration, ChannelRule, EndpointId, LinkId, Network, NetworkError, NetworkLink, Routing};
 use faults::Faults;
 use flow_control::FlowControl;
+use ingress::Ingress;
 use links::Links;
 use matching::Inputs;
 use queues::Queues;
@@ -97,6 +99,7 @@ pub(crate) struct Net {
     arbiter: Arbiter,
     inputs: Inputs,
     queues: Queues,
+    ingress: Ingress,
     faults: Faults,
     /// Switches may have to hold packets that go out faster than they come in.
     holds: bool,
@@ -149,6 +152,7 @@ impl Net {
             arbiter: Arbiter::new(switch.arbitration, priorities, &network, channels),
             inputs: Inputs::new(if switch.arbitration == Arbitration::Islip { network.links.len() } else { 0 }),
             queues: Queues::new(&network),
+            ingress: Ingress::new(&network),
             faults: Faults::new(network.links.len()),
             holds,
             source_routed: SourceRoutedPackets::default(),
@@ -167,7 +171,7 @@ impl Net {
     }
 
     /// The links in their order, and the counts of each.
-    pub(crate) fn counts(&self) -> impl Iterator<Item = (&NetworkLink, &LinkCounts)> {
+    pub(crate) fn counts(&self) -> impl Iterator<Item = (&NetworkLink, &LinkCounts)> + Clone {
         self.network.links.iter().zip(self.counts.iter())
     }
 

@@ -33,7 +33,8 @@ impl Queues {
     pub(super) fn new(network: &Network) -> Self {
         let has_marks = network.links.iter().any(|link| link.marking.is_some());
         let markings = network.links.iter().filter(|_| has_marks).map(|link| link.marking).collect();
-        let shared = network.config.switch.memory;
+        // Where senders pause, memory is that of the inputs.
+        let shared = network.config.switch.memory.filter(|_| !network.config.flow.pauses());
         let (switches, links) = shared.map_or((0, 0), |_| (network.switches.len(), network.links.len()));
         let headers = vec![0; if network.config.switch.trimming { network.links.len() } else { 0 }];
         Self { markings, shared, memories: vec![Memory::default(); switches], held: vec![0; links], headers }

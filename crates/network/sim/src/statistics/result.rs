@@ -1,12 +1,13 @@
 //! The record of a simulation that has ended.
 
 use crate::{
+    net::LinkCounts,
     simulation::Simulation,
     statistics::{self, FaultLog, RateUnit, Statistics},
 };
 use evb_core::{NodeId, Time};
 use evb_experiment::{FaultAction, Load, Needs, Plan, Workload};
-use evb_fabric::{Flow, NetworkFaultAction, Routing};
+use evb_fabric::{Flow, NetworkFaultAction, NetworkLink, Routing};
 use evb_protocol::Config;
 use evb_record::steady::{ENDED, Steady};
 use evb_record::{Events, Finding, FindingKind, LinkRecord, NetworkFault, Record, RecordKind, Trigger};
@@ -67,7 +68,8 @@ fn account(simulation: &Simulation<'_>, end: Time) -> Account {
         account.report(Config::EVENT_MANAGER, Report::Manager(statistics.traffic()));
     }
     let not_modelled = plan.network.fitted_to.as_deref().map(not_modelled);
-    for finding in statistics.lost_requests().into_iter().chain(not_modelled) {
+    let headroom = headroom_full(simulation);
+    for finding in statistics.lost_requests().into_iter().chain(not_modelled).chain(headroom) {
         account.find(finding);
     }
     // Without a death nothing would be stopped.
@@ -141,6 +143,22 @@ fn protocol(plan: &Plan) -> &'static str {
     }
 }
 
+/// The finding that packets were lost for want of headroom, at the link with the most of them.
+fn headroom_full(simulation: &Simulation<'_>) -> Option<Finding> {
+    let counts = simulation.link_counts();
+    let lost = |counts: &LinkCounts| counts.ingress_dropped;
+    let (link, most) = counts.clone().max_by_key(|(_, counts)| lost(counts)).filter(|(_, counts)| lost(counts) > 0)?;
+    let all: u64 = counts.map(|(_, counts)| lost(counts)).sum();
+    let needed = simulation.net.network.config.headroom_for(link.rate, link.delay);
+    let message = format!(
+        "{all} packets came to inputs that had asked for a pause and had no headroom left, {} of them over {}",
+        lost(most),
+        link.name
+    );
+    let hint = format!("make network.flow.headroom {needed} or more, which its cable needs, or remove it");
+    Some(Finding::new(FindingKind::HeadroomFull, &*link.name, message).hint(hint))
+}
+
 /// The finding that a network fitted to messages leaves out the times of the nodes.
 fn not_modelled(layer: &str) -> Finding {
     let what = "generating, checking and storing events take no time in it, and no two nodes share a processor";
@@ -178,12 +196,19 @@ fn full_performance(simulation: &Simulation<'_>) -> f64 {
     ports.map(|port| statistics::full_performance(network, port).0 as f64 / usual).sum()
 }
 
+impl Simulation<'_> {
+    /// The links, and the counts of each in the measured time.
+    fn link_counts(&self) -> impl Iterator<Item = (&NetworkLink, &LinkCounts)> + Clone {
+        let at_end = |(place, (link, counts))| (link, self.statistics.links.get(place).unwrap_or(counts));
+        self.net.counts().enumerate().map(at_end)
+    }
+}
+
 fn network(simulation: &Simulation<'_>, seconds: f64) -> evb_record::Network {
     let (net, statistics) = (&simulation.net, &simulation.statistics);
     let config = &net.network.config;
     let part = |time: u64| if seconds > 0.0 { time as f64 * 1e-12 / seconds } else { 0.0 };
-    let at_end = |(place, (link, counts))| (link, statistics.links.get(place).unwrap_or(counts));
-    let links = net.counts().enumerate().map(at_end).map(|(link, counts)| LinkRecord {
+    let links = simulation.link_counts().map(|(link, counts)| LinkRecord {
         name: link.name.clone(),
         packets: counts.packets,
         bytes: counts.bytes,
@@ -197,6 +222,8 @@ fn network(simulation: &Simulation<'_>, seconds: f64) -> evb_record::Network {
         marked: counts.marked,
         trimmed: counts.trimmed,
         pauses: counts.pauses.into(),
+        most_headroom_bytes: counts.most_headroom,
+        ingress_dropped: counts.ingress_dropped,
     });
     evb_record::Network {
         preset: config.preset.clone(),

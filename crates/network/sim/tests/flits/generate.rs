@@ -77,12 +77,13 @@ impl Generator {
         Case { seed: self.below(1 << 30) as u32, probes: self.probes(endpoints as u16), network }
     }
 
-    /// Memory that the queues of a switch share, in half of the networks that drop.
+    /// Memory that the queues or the inputs of a switch share, in half of the networks that store packets.
     fn memory(&mut self, flow: &Flow) -> Option<SharedMemory> {
-        let Flow::StoreAndForward { full: WhenFull::Drop, .. } = flow else { return None };
+        let Flow::StoreAndForward { .. } = flow else { return None };
         let (size, least) = (ByteCount(self.most + self.below(8 * self.most)), ByteCount(self.below(self.most)));
         let alpha = [0.5, 1.0, 2.0, 8.0][self.below(4) as usize];
-        self.one_in(2).then_some(SharedMemory { size, alpha, least })
+        let xon_offset = (flow.pauses() && self.one_in(2)).then(|| ByteCount(self.below(2 * self.most)));
+        self.one_in(2).then_some(SharedMemory { size, alpha, least, xon_offset })
     }
 
     fn below(&mut self, end: u64) -> u64 {
@@ -323,12 +324,17 @@ impl Generator {
                 virtual_channels: self.number(1, 3) as u8,
                 channel: [ChannelRule::Topology, ChannelRule::Hop, ChannelRule::Destination][self.below(3) as usize],
             },
-            FlowKind::Store => Flow::StoreAndForward {
-                queue: ByteCount(self.most + room),
-                full: [WhenFull::Drop, WhenFull::Pause, WhenFull::PriorityPause][self.below(3) as usize],
-                reaction,
-                priorities: self.number(1, 2) as u8,
-            },
+            FlowKind::Store => {
+                let full = [WhenFull::Drop, WhenFull::Pause, WhenFull::PriorityPause][self.below(3) as usize];
+                let has_own = full != WhenFull::Drop && self.one_in(2);
+                Flow::StoreAndForward {
+                    queue: ByteCount(self.most + room),
+                    full,
+                    reaction,
+                    priorities: self.number(1, 2) as u8,
+                    headroom: has_own.then(|| ByteCount(self.below(3 * self.most))),
+                }
+            }
         }
     }
 

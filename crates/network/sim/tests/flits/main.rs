@@ -103,6 +103,7 @@ fn cases_are_not_trivial() {
         ("deadlocks", share(&|expected, _| expected.blocked > 0), 8),
         ("drops", share(&|expected, _| expected.lost > 0), 15),
         ("pauses", share(&|expected, _| expected.pauses > 0), 30),
+        ("full headroom", share(&|expected, _| expected.lost_in_pause > 0), 8),
     ];
     eprintln!("{counts:?}");
     for (what, count, least) in counts {

@@ -1,6 +1,7 @@
 //! Store and forward: frames, full queues, trunks and trees.
 
 use crate::support::{assert_near, efficiency, network, run_with};
+use evb_record::FindingKind;
 
 /// Frames of Fast Ethernet without the cost of the hosts.
 const FRAMES: &str = r#"
@@ -83,6 +84,80 @@ fn pauses_lose_nothing_and_bound_the_queues() {
         let bound = 8 * (16_384 + 2 * 1538 + 2 * 1538);
         assert!(most.clone().max() <= Some(bound), "{full}: {:?} of {bound}", most.max());
         assert!(efficiency(&record) > 0.99, "{full}: {}", efficiency(&record));
+    }
+}
+
+/// Eight senders over cables of 2 km, one receiver, and inputs that ask for a pause at 20 kB.
+const LONG_CABLES: &str = r#"
+[network]
+preset = "ideal"
+link = { rate = "10 Gbit/s", delay = "10 us" }
+switch = { delay = "400 ns" }
+flow = { type = "store-and-forward", queue = "20 kB", full = "priority-pause", reaction = "600 ns" }
+nic = { packet = "1460 B", header = "78 B" }
+[workload]
+type = "assigned"
+destinations = [0, 0, 0, 0, 0, 0, 0, 0]
+messages = 100
+[readout]
+units = 8
+source = { type = "fixed", size = "14600 B" }
+[builder]
+units = 1
+"#;
+
+/// 1250 B/us for twice 10 us of cable and 0.4 us of switch, and two packets of 1538 B: 28,576 B.
+const NEEDED: u64 = 25_500 + 2 * 1538;
+
+/// The most bytes in one headroom, the packets lost at inputs, and the verdict.
+fn headroom(set: &[&str]) -> (u64, u64, bool) {
+    let record = run_with(LONG_CABLES, set);
+    let links = &network(&record).links;
+    let dropped = links.iter().map(|link| link.ingress_dropped).sum();
+    assert_eq!(network(&record).lost_packets, dropped, "nothing else is lost");
+    let found = record.findings.iter().any(|finding| finding.kind == FindingKind::HeadroomFull);
+    assert_eq!(found, dropped > 0, "{:?}", record.findings);
+    (links.iter().map(|link| link.most_headroom_bytes).max().unwrap_or(0), dropped, record.good)
+}
+
+const SHARED: &str = r#"network.switch.memory={ size = "100 kB", alpha = 0.5, least = "2 kB" }"#;
+
+/// IEEE 802.1Qbb: what is on the cable both ways, within the response, and a packet of each side.
+#[test]
+fn headroom_follows_from_the_cable_and_is_enough() {
+    for memory in [&[][..], &[SHARED]] {
+        let (most, dropped, good) = headroom(memory);
+        assert_eq!((dropped, good), (0, true), "{memory:?}");
+        // An eighth of the link to the receiver drains meanwhile, and packets are whole.
+        let least = NEEDED - 25_500 / 8 - 3 * 1538;
+        assert!((least..=NEEDED).contains(&most), "{memory:?}: {most} of {least} to {NEEDED}");
+    }
+}
+
+#[test]
+fn packets_without_headroom_are_lost_and_told() {
+    for memory in [&[][..], &[SHARED]] {
+        let with =
+            |bytes: u64| headroom(&[&[format!("network.flow.headroom=\"{bytes} B\"").as_str()], memory].concat());
+        assert_eq!(with(NEEDED).1, 0, "{memory:?}");
+        let (most, dropped, good) = with(NEEDED / 2);
+        assert!(most <= NEEDED / 2 && dropped > 0 && !good, "{memory:?}: {most}, {dropped}");
+    }
+}
+
+/// The threshold of each of n inputs is alpha B / (1 + n alpha), and `least` beside it (Choudhury and Hahne 1998).
+#[test]
+fn inputs_share_memory_by_the_dynamic_threshold() {
+    for (alpha, share) in [(0.5, 0.5 / 5.0), (2.0, 2.0 / 17.0)] {
+        let memory = format!("network.switch.memory={{ size = \"1 MB\", alpha = {alpha:?}, least = \"3 kB\" }}");
+        let record = run_with(LONG_CABLES, &[&memory, "network.flow.queue=\"1 MB\"", "workload.messages=400"]);
+        assert!(record.good, "{:?}", record.findings);
+        let waiting =
+            network(&record).links.iter().find(|link| link.name == "switch0>h8").expect("the output").most_bytes;
+        let inputs = 8.0 * (share * 1e6 + 3e3);
+        // Some of each headroom is in use beside the memory.
+        let most = inputs + 8.0 * NEEDED as f64;
+        assert!((inputs..most).contains(&(waiting as f64)), "alpha {alpha}: {waiting}, {inputs} to {most}");
     }
 }
 

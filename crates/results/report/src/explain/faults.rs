@@ -144,6 +144,19 @@ fn drops(network: &Network) -> Option<Limit> {
                       instead of drops (network.flow.full = \"pause\")";
         return Some(cause(name, "its queue was full, and packets were dropped", how, advice));
     }
+    ingress_drops(network).or_else(|| without_way(network))
+}
+
+/// Packets that came to an input that had asked for a pause and had no headroom for them.
+fn ingress_drops(network: &Network) -> Option<Limit> {
+    let most = network.links.iter().max_by_key(|link| link.ingress_dropped).filter(|link| link.ingress_dropped > 0)?;
+    let how = format!("{} packets lost there, {} lost in all", most.ingress_dropped, network.lost_packets);
+    let advice = "more headroom, as its cable needs (network.flow.headroom), or none of it set, so that it follows from the cable";
+    Some(cause(&most.name, "its receiver asked for a pause, and had no headroom for what was under way", how, advice))
+}
+
+/// Packets that were lost though no queue was full.
+fn without_way(network: &Network) -> Option<Limit> {
     (network.lost_packets > 0 && network.faults.is_empty()).then(|| {
         let how = format!("{} packets lost", network.lost_packets);
         cause("network", "packets had no way to their destination", how, "look at the topology and its routes")

@@ -248,3 +248,15 @@ fn faults_of_a_network_come_before_its_full_links() {
     assert!(text.contains("20.0 kHz before, 0 Hz at the lowest, not recovered"), "{text}");
     assert!(text.contains("12 packets dropped there, 15 lost in all, at 1 link\n"), "{text}");
 }
+
+#[test]
+fn too_little_headroom_is_a_cause() {
+    let mut record = run();
+    record.kind = RecordKind::Simulation;
+    let links = vec![link("a", 0.5, 0.0), LinkRecord { ingress_dropped: 7, ..link("b", 0.1, 0.0) }];
+    let network = Network { links, lost_packets: 8, ..Network::default() };
+    record.simulation = Some(Simulation { network, ..Simulation::default() });
+    let text = explanation(&record, 300);
+    assert!(text.starts_with("cause  b: its receiver asked for a pause, and had no headroom"), "{text}");
+    assert!(text.contains("7 packets lost there, 8 lost in all"), "{text}");
+}

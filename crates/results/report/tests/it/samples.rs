@@ -142,6 +142,8 @@ fn crossbar(hosts: u64) -> Network {
         marked: 0,
         trimmed: 0,
         pauses: 0,
+        most_headroom_bytes: 0,
+        ingress_dropped: 0,
     };
     let up = (0..hosts).map(|n| link(format!("h{n}>switch0"), n));
     let down = (0..hosts).map(|n| link(format!("switch0>h{n}"), n / 2));

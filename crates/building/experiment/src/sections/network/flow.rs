@@ -57,12 +57,20 @@ pub(super) static FLOW: Choice<Make<Flow>> = choice(
                     ONE,
                     "priorities, each with its own queues; control messages have the highest",
                 ),
+                optional(
+                    "headroom",
+                    bytes(0, MAX_SWITCH_BUFFER),
+                    "bytes that an input, of each priority with `priority-pause`, has room for after it has asked for a pause; what \
+                     finds none is lost; without this key what its cable, the response time and two packets can bring, which \
+                     `evb check` shows",
+                ),
             ],
             |view| Flow::StoreAndForward {
                 queue: view.quantity("queue"),
                 full: FULL.at(view, "full"),
                 reaction: view.quantity("reaction"),
                 priorities: view.integer("priorities"),
+                headroom: view.maybe_quantity("headroom"),
             },
         ),
     ],

@@ -19,18 +19,28 @@ pub(super) const MARKING: &[Key] = &[
 ];
 
 pub(super) const MEMORY: &[Key] = &[
-    required("size", bytes(1, MAX_SWITCH_BUFFER), "bytes of all queues of a switch together"),
+    required(
+        "size",
+        bytes(1, MAX_SWITCH_BUFFER),
+        "bytes that all queues of a switch share; with pauses, the bytes of all inputs, beside `least` and the headroom",
+    ),
     key(
         "alpha",
         number(0.001, 1000.0),
         KeyDefault::Number(1.0),
-        "dynamic threshold: a queue takes no more than this many times the free memory",
+        "dynamic threshold: a queue, or an input and priority before it asks for a pause, takes no more than this many times the \
+         free memory",
     ),
     key(
         "least",
         bytes(0, MAX_SWITCH_BUFFER),
         KeyDefault::Text("0 B"),
         "bytes that each queue has beside the shared ones",
+    ),
+    optional(
+        "xon_offset",
+        bytes(0, MAX_SWITCH_BUFFER),
+        "for pauses: bytes below the threshold at which a pause ends; `3556 B` without this key",
     ),
 ];
 
@@ -49,6 +59,10 @@ pub(super) fn trims(network: View<'_>) -> bool {
 /// Makes the shared memory at this place, if it is there.
 pub(super) fn memory(view: View<'_>, at: &str) -> Option<SharedMemory> {
     let memory = view.has(at).then(|| view.below(at))?;
-    let (size, least) = (memory.quantity("size"), memory.quantity("least"));
-    Some(SharedMemory { size, alpha: memory.number("alpha"), least })
+    Some(SharedMemory {
+        size: memory.quantity("size"),
+        alpha: memory.number("alpha"),
+        least: memory.quantity("least"),
+        xon_offset: memory.maybe_quantity("xon_offset"),
+    })
 }

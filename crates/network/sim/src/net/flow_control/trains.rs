@@ -87,7 +87,7 @@ impl Net {
     pub(in crate::net) fn is_calm(&self, lane: LaneId, wire: u32) -> bool {
         let Discipline::Store { queue, .. } = self.flow.discipline else { return true };
         match &self.links[self.flow.account(&self.links, lane)].contents {
-            Contents::Store { held, pausing } => !pausing && held + u64::from(wire) < queue,
+            Contents::Store(stored) => !stored.pausing && stored.held + u64::from(wire) < queue,
             _ => true,
         }
     }

@@ -7,7 +7,7 @@ use crate::{
     packet::{LaneId, Packet, PacketId, TrainId},
 };
 use evb_core::{Span, Time};
-use evb_fabric::{Flow, LinkId, Network, NicConfig, Service, WhenFull};
+use evb_fabric::{Flow, LinkId, Network, NicConfig, Service};
 
 impl Net {
     /// True if packets of one message may go as a train: each would do the same at a later time, unless something comes
@@ -16,11 +16,13 @@ impl Net {
         let config = &self.network.config;
         let NicConfig { ports, messages, service, keeps_step, dma, .. } = &config.nic;
         let is_plain = (*ports, *messages, *service, *keeps_step) == (1, 1, Service::InTurn, false) && dma.is_none();
-        let never_loses = match config.flow {
-            Flow::Wormhole { .. } | Flow::StoreAndForward { full: WhenFull::Drop, .. } => false,
-            Flow::CutThrough { .. } | Flow::StoreAndForward { .. } => true,
+        // Packets of other inputs change how much of a shared memory an input may take.
+        let is_sure = match config.flow {
+            Flow::Wormhole { .. } => false,
+            Flow::CutThrough { .. } => true,
+            Flow::StoreAndForward { .. } => !config.flow.may_lose() && !self.ingress.is_shared(),
         };
-        is_plain && never_loses && !self.arbiter.looks_at_all_outputs() && !self.trace.is_on() && self.is_steady()
+        is_plain && is_sure && !self.arbiter.looks_at_all_outputs() && !self.trace.is_on() && self.is_steady()
     }
 
     /// Makes a train of a packet that has just been handed to the network interface and others like it behind it.
@@ -39,7 +41,8 @@ impl Net {
         let link = if lane == LaneId::NONE {
             self.network.endpoint(from).up
         } else {
-            self.store(id);
+            let fits = self.store(id);
+            debug_assert!(fits, "a train comes where nothing pauses");
             let packet = &self.packets[id];
             let outputs = self.router.outputs(self.links.switch_of(lane), packet.to);
             self.router.pick(&self.network, &mut self.random, packet, outputs)

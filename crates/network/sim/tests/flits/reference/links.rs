@@ -38,6 +38,8 @@ pub(super) struct Buffer {
     pub(super) taken: u64,
     /// Bytes of packets in the switch that came over the link (store and forward).
     pub(super) held: u64,
+    /// Those of them in the headroom of a shared memory, which are not in `held`.
+    pub(super) headroom: u64,
     /// True if the sender was asked to pause.
     pub(super) full: bool,
 }
@@ -53,8 +55,12 @@ impl World<'_> {
             self.expected.lost += 1;
             return;
         }
-        if let (Some(_), Some(before)) = (self.store(), self.packets[packet].route.last()) {
-            self.enter_store(packet, before.link);
+        if let (Some(_), Some(before)) = (self.store(), self.packets[packet].route.last())
+            && !self.enter_store(packet, before.link)
+        {
+            self.expected.lost += 1;
+            self.expected.lost_in_pause += 1;
+            return;
         }
         self.packets[packet].asked = self.now;
         self.wires[link].waiting.push(packet);

@@ -37,6 +37,8 @@ pub(crate) struct ReferenceOutcome {
     pub(crate) stretch: usize,
     /// Number of times that a sender was asked to pause.
     pub(crate) pauses: u64,
+    /// Packets dropped because they found no headroom.
+    pub(crate) lost_in_pause: u64,
 }
 
 /// Sends the packets, as [`evb_sim::testing::send`] does.

@@ -2,7 +2,7 @@
 
 use super::{Happening, World};
 use evb_core::Time;
-use evb_fabric::{LinkEnd, WhenFull};
+use evb_fabric::{Flow, LinkEnd, SharedMemory, WhenFull};
 
 impl World<'_> {
     /// Sends the next byte of a worm on this hop, if it can be.
@@ -124,28 +124,104 @@ impl World<'_> {
         }
     }
 
-    /// The packet, which came over this link, is put into the queue of its output.
-    pub(super) fn enter_store(&mut self, packet: usize, link: usize) {
-        let (queue, full, reaction) = self.store().expect("only such a switch stores packets");
+    /// The packet, which came over this link, is put into the queue of its output. Returns false if the input has no room for it.
+    pub(super) fn enter_store(&mut self, packet: usize, link: usize) -> bool {
+        let (queue, full, _) = self.store().expect("only such a switch stores packets");
+        if full == WhenFull::Drop {
+            return true;
+        }
+        let (wire, headroom) = (u64::from(self.packets[packet].probe.wire), self.headroom(link));
+        let (limit, is_shared) = (self.limit(link), self.network.config.switch.memory.is_some());
+        let has_memory = self.has_input_memory(link, wire);
         let buffer = &mut self.buffers[link][0];
-        buffer.held += u64::from(self.packets[packet].probe.wire);
-        if full != WhenFull::Drop && !buffer.full && buffer.held >= queue {
+        let is_full = match is_shared {
+            false if buffer.held + wire > queue + headroom => return false,
+            false => {
+                buffer.held += wire;
+                buffer.held >= queue
+            }
+            true if buffer.held + wire <= limit && has_memory => {
+                buffer.held += wire;
+                buffer.headroom > 0
+            }
+            true if buffer.headroom + wire > headroom => return false,
+            true => {
+                buffer.headroom += wire;
+                true
+            }
+        };
+        if is_full && !buffer.full {
             buffer.full = true;
             self.expected.pauses += 1;
-            self.plan(reaction, Happening::Pause { link, on: true });
+            self.plan(self.pause_delay(link), Happening::Pause { link, on: true });
         }
+        true
     }
 
     /// The last byte of the packet, which came over the link of this hop, has left the switch.
     fn leave_store(&mut self, packet: usize, hop: usize) {
-        let (queue, _, reaction) = self.store().expect("only such a switch stores packets");
-        let link = self.packets[packet].route[hop].link;
-        let buffer = &mut self.buffers[link][0];
-        buffer.held -= u64::from(self.packets[packet].probe.wire);
-        if buffer.full && 2 * buffer.held <= queue {
-            buffer.full = false;
-            self.plan(reaction, Happening::Pause { link, on: false });
+        let (queue, full, _) = self.store().expect("only such a switch stores packets");
+        if full == WhenFull::Drop {
+            return;
         }
+        let link = self.packets[packet].route[hop].link;
+        let wire = u64::from(self.packets[packet].probe.wire);
+        let buffer = &mut self.buffers[link][0];
+        let of_headroom = wire.min(buffer.headroom);
+        buffer.headroom -= of_headroom;
+        buffer.held -= wire - of_headroom;
+        let (held, headroom) = (buffer.held, buffer.headroom);
+        let ends = match self.network.config.switch.memory {
+            None => 2 * held <= queue,
+            Some(memory) => {
+                let offset = memory.xon_offset.map_or(3556, |offset| offset.0);
+                headroom == 0 && (held <= memory.least.0 || held + offset <= self.limit(link))
+            }
+        };
+        if ends && self.buffers[link][0].full {
+            self.buffers[link][0].full = false;
+            self.plan(self.pause_delay(link), Happening::Pause { link, on: false });
+        }
+    }
+
+    /// Free bytes of the memory that the inputs of the switch at the end of the link share.
+    fn free_of_inputs(&self, link: usize) -> u64 {
+        let Some(memory) = self.network.config.switch.memory else { return 0 };
+        let switch = self.network.links[link].to.switch().expect("only a switch stores packets");
+        let inputs = &self.network.switch(switch).inputs;
+        let taken = inputs.iter().map(|input| self.buffers[input.0 as usize][0].held.saturating_sub(memory.least.0));
+        memory.size.0 - taken.sum::<u64>()
+    }
+
+    /// Bytes that the input at the end of the link may hold before it asks for a pause.
+    fn limit(&self, link: usize) -> u64 {
+        let (queue, ..) = self.store().expect("only such a switch stores packets");
+        let dynamic =
+            |memory: SharedMemory| memory.least.0 + (memory.alpha * self.free_of_inputs(link) as f64).floor() as u64;
+        self.network.config.switch.memory.map_or(queue, |memory| queue.min(dynamic(memory)))
+    }
+
+    /// True if the shared memory has room for what of these bytes is beyond those that the input has for itself.
+    fn has_input_memory(&self, link: usize, wire: u64) -> bool {
+        let Some(memory) = self.network.config.switch.memory else { return true };
+        let held = self.buffers[link][0].held;
+        let beyond = |held: u64| held.saturating_sub(memory.least.0);
+        beyond(held + wire) - beyond(held) <= self.free_of_inputs(link)
+    }
+
+    /// Headroom of the input at the end of the link: twice the cable, at least the reaction on one of the ways, the delay of the
+    /// switch, and two packets.
+    fn headroom(&self, link: usize) -> u64 {
+        let Flow::StoreAndForward { headroom, .. } = self.network.config.flow else { return 0 };
+        let (config, link) = (&self.network.config, &self.network.links[link]);
+        let trip = u128::from(link.delay.0 + config.switch.delay.0 + self.reaction().max(link.delay.0));
+        let bytes = (trip * u128::from(link.rate.0)).div_ceil(super::BYTE) as u64;
+        headroom.map_or(bytes + 2 * config.nic.wire_size(config.nic.packet).0, |headroom| headroom.0)
+    }
+
+    /// Time from asking for a pause to the sender obeying.
+    fn pause_delay(&self, link: usize) -> u64 {
+        self.reaction().max(self.network.links[link].delay.0)
     }
 
     fn reaction(&self) -> u64 {
