@@ -25,7 +25,7 @@ impl UntilArgs {
 }
 
 /// The options of plots.
-#[derive(Args)]
+#[derive(Args, Default)]
 pub(crate) struct PlotArgs {
     /// Draw the plots against this swept key; by default a size, or else the first one with numbers
     #[arg(long = "x", value_name = "KEY")]

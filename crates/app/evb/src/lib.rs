@@ -8,6 +8,7 @@
 //! | see the levels of a tree and their oversubscription | [`tree_levels`], [`LevelRates`] |
 //! | simulate | [`simulate`], or [`Simulations`] for many plans |
 //! | keep the records of a sweep, and go on with it | [`SweepFolder`], [`StoredSweep`], [`Shard`], [`merge`], [`Until`] |
+//! | simulate a sweep on a cluster | [`ArrayJob`], [`SlurmJob`] |
 //! | run, in threads | [`run_in_threads`], or [`Session`] for several runs |
 //! | run, in processes | [`Session::processes`], [`join`] |
 //! | run traffic without an event manager | [`run_traffic`] |
@@ -28,6 +29,7 @@
 //! ```
 
 mod acceptance;
+mod array_job;
 mod difference;
 mod error;
 mod merging;
@@ -37,6 +39,7 @@ mod papers;
 mod shard;
 mod simulated_bench;
 mod simulations;
+mod slurm;
 mod stored_lines;
 mod stored_sweep;
 mod surprises;
@@ -46,6 +49,7 @@ mod tree_levels;
 mod until;
 
 pub use acceptance::Acceptance;
+pub use array_job::{ArrayJob, OpenPart};
 pub use error::Error;
 /// The communication benchmarks over real message layers.
 pub use evb_bench as bench;
@@ -76,6 +80,7 @@ pub use papers::{Reproduction, Variations};
 pub use shard::Shard;
 pub use simulated_bench::{BenchNetwork, simulate_suite};
 pub use simulations::{Begin, OpenTrace, Part, Simulations, TakeRecords};
+pub use slurm::{SlurmError, SlurmJob, TaskState};
 pub use stored_sweep::{FolderError, StoredSweep};
 pub use surprises::{in_bytes, largest, surprises};
 pub use sweep_folder::SweepFolder;
