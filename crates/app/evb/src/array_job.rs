@@ -17,6 +17,7 @@ use crate::{
     sweep_folder::SweepFolder,
 };
 use evb_experiment::Experiment;
+use evb_record::RecordKind;
 use serde::{Deserialize, Serialize};
 use std::{
     fs,
@@ -73,7 +74,7 @@ impl ArrayJob {
             let message = format!("{parts} parts are more than the {points} points of the sweep");
             return Err(FolderError { message, hint: format!("choose at most {points} parts") });
         }
-        let (mut stored, _) = SweepFolder::open(folder, &experiment)?;
+        let (mut stored, _) = SweepFolder::open(folder, &experiment, RecordKind::Simulation)?;
         if stored.held() > 0 {
             let hint = "`evb sweep draw` shows them; for new ones choose another folder";
             return Err(FolderError::new(folder, "it holds records of this sweep already", hint));
@@ -144,7 +145,9 @@ impl ArrayJob {
         let folder = self.folder_of(part);
         let points: Vec<usize> = (0..self.experiment.plans().len()).filter(|&point| part.has(point)).collect();
         let there: Vec<usize> = match StoredSweep::read(&folder)? {
-            Some(stored) => stored.taken_by(&self.experiment)?.finished().map(|(index, _)| index).collect(),
+            Some(stored) => {
+                stored.taken_by(&self.experiment, RecordKind::Simulation)?.finished().map(|(index, _)| index).collect()
+            }
             None => Vec::new(),
         };
         let missing = points.iter().filter(|point| !there.contains(point)).count();
