@@ -1,24 +1,22 @@
 """Simulations, one or many."""
 
 import concurrent.futures
+import contextlib
 import hashlib
-import itertools
 import json
+import math
 import multiprocessing
 import os
-import pathlib
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any, Callable, Mapping, Sequence
 
 from . import _native
-from ._experiment import Experiment, given
+from ._experiment import Experiment, _made, given
 from ._progress import Bar
 from ._record import Record, Records
 
 # A point whose process was killed is tried this often.
 TRIES = 3
-# The file of the records in the folder of a sweep.
-STORE = "records.jsonl"
 
 
 def simulate(
@@ -57,56 +55,69 @@ def sweep(
         evb.sweep("network.toml", {"workload.load": [0.2, 0.5, 0.8], "network.routing": ["random", "adaptive"]})
 
     `processes` simulate at once, by default one for each core; with a `client` of Dask the workers of its cluster do. A worker that is
-    killed costs only its point, which is simulated again. With a `folder` each record is stored when it is there, and a later
-    sweep takes it from there, as long as experiment and version of evb are the same. `done` is called with each new record."""
-    experiment = given(experiment, changes)
-    vary = vary or {}
-    jobs = [_Job(variant, point, vary) for variant in _variants(experiment, vary) for point in range(len(variant.points))]
-    store = _Store(folder)
-    with Bar(experiment.name, progress, len(jobs)) as bar:
-        records = {job.key: record for job in jobs if (record := store.get(job.key))}
-        bar.advance(sum(job.key in records for job in jobs))
-        open_jobs = list({job.key: job for job in jobs if job.key not in records}.values())
+    killed costs only its point, which is simulated again. With a `folder`, that of `evb simulate --out`, each record is stored when it
+    is there, and a later sweep of the same experiment takes it from there. `done` is called with each new record."""
+    swept, order = _swept(given(experiment, changes), vary or {})
+    jobs = [_Job(swept, point, values) for point, values in enumerate(swept.points)]
+    with contextlib.ExitStack() as stack:
+        known, keep = {}, lambda point, text: None
+        if folder is not None:
+            store, texts = _native.SweepFolder.open(os.fspath(folder), swept._native)
+            stack.callback(store.finish)
+            known, keep = {point: Record.from_json(text) for point, text in enumerate(texts) if text is not None}, store.keep
+        bar = stack.enter_context(Bar(swept.name, progress, len(jobs)))
+        bar.advance(len(known))
+        open_jobs = [job for job in jobs if job.point not in known]
         results = _on_dask(open_jobs, client) if client is not None else _on_processes(open_jobs, processes)
         for job, text in results:
-            record = job.record(text)
-            records[job.key] = record
-            store.put(job.key, record)
+            text = job.named(text)
+            keep(job.point, text)
+            known[job.point] = Record.from_json(text)
             bar.advance(1)
             if done:
-                done(record)
-    return Records(records[job.key] for job in jobs)
+                done(known[job.point])
+    return Records(known[point] for point in order)
 
 
-def _variants(experiment, vary):
-    for values in itertools.product(*vary.values()):
-        yield experiment.changed(dict(zip(vary, values))) if vary else experiment
+def _swept(experiment, vary):
+    """The experiment with what varies in its sweep, and the order of its points in which the sweep of the file runs fastest."""
+    if not vary:
+        return experiment, range(len(experiment.points))
+    # A key that is set is not swept.
+    changes = {key: value for key, value in experiment._changes.items() if key not in vary}
+    axes = {f"sweep.{json.dumps(key)}": list(values) for key, values in vary.items()}
+    swept = _made(experiment._origin, {**changes, **axes})
+    points = swept.points
+    if missing := [key for key in vary if key not in points[0]]:
+        raise ValueError(f"{missing[0]} does not vary: it is a part of what the experiment was changed to")
+    combinations = math.prod(len(values) for values in vary.values())
+    return swept, [point for first in range(combinations) for point in range(first, len(points), combinations)]
 
 
 class _Job:
-    """A point of a variant. Its key is the same for the same experiment and the same version of evb."""
+    """A point of a sweep."""
 
-    def __init__(self, experiment, point, varied):
-        self.experiment, self.point, self.varied = experiment, point, varied
-        text = f"{_native.VERSION}\0{experiment.resolved(point)}"
-        self.key = hashlib.sha256(text.encode()).hexdigest()
+    def __init__(self, swept, point, values):
+        self.experiment, self.point, self.values, self.text = swept, point, values, swept.resolved(point)
 
     @property
     def arguments(self):
-        return self.experiment._origin, self.experiment._changes, self.point
+        return (self.text,)
 
-    def record(self, text):
-        """The record, with what was varied among what was swept."""
-        values = json.loads(text)
-        values["sweep"] = {**{key: str(self.experiment._changes[key]) for key in self.varied}, **values.get("sweep", {})}
-        return Record(values)
+    @property
+    def key(self):
+        """A name for Dask, the same for the same experiment and the same version of evb."""
+        text = f"{_native.VERSION}\0{self.point}\0{self.text}"
+        return f"evb-{hashlib.sha256(text.encode()).hexdigest()}"
+
+    def named(self, text):
+        """The record of the point as JSON, with what the sweep has set."""
+        return json.dumps({**json.loads(text), "sweep": self.values})
 
 
-def _carry_out(origin, changes, point):
+def _carry_out(text):
     """Simulates one point; it runs in a process of its own."""
-    from ._experiment import _made
-
-    return _native.simulate(_made(origin, changes)._native, point, 1, None)
+    return _native.simulate(_native.Experiment.parse(text, "resolved.toml", []), 0, 1, None)
 
 
 def _on_processes(jobs, processes):
@@ -152,45 +163,6 @@ def _on_dask(jobs, client):
     """Yields jobs and their records as they come, from the workers of a cluster. Dask itself tries again."""
     from distributed import as_completed
 
-    futures = {client.submit(_carry_out, *job.arguments, key=f"evb-{job.key}", retries=TRIES - 1): job for job in jobs}
+    futures = {client.submit(_carry_out, *job.arguments, key=job.key, retries=TRIES - 1): job for job in jobs}
     for future in as_completed(list(futures)):
         yield futures[future], future.result()
-
-
-class _Store:
-    """The records of a sweep in a folder, one on a line with its key."""
-
-    def __init__(self, folder):
-        self.file, self.known = None, {}
-        if folder is None:
-            return
-        folder = pathlib.Path(folder)
-        folder.mkdir(parents=True, exist_ok=True)
-        self.file = folder / STORE
-        if self.file.exists():
-            self.known = dict(self._entries())
-
-    def _entries(self):
-        whole = 0
-        for number, line in enumerate(self.file.read_bytes().splitlines(keepends=True), 1):
-            if not line.endswith(b"\n"):
-                # The last line of a sweep that was killed. Its point is simulated again.
-                os.truncate(self.file, whole)
-                return
-            whole += len(line)
-            try:
-                entry = json.loads(line)
-                yield entry["key"], Record(entry["record"])
-            except (ValueError, KeyError, TypeError):
-                raise _native.EvbError(f"{self.file}, line {number}: not a record of a sweep") from None
-
-    def get(self, key):
-        return self.known.get(key)
-
-    def put(self, key, record):
-        if self.file is None:
-            return
-        line = json.dumps({"key": key, "record": record.to_dict()}) + "\n"
-        # One write: another sweep may store in the same folder.
-        with open(self.file, "ab", buffering=0) as output:
-            output.write(line.encode())

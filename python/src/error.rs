@@ -1,6 +1,6 @@
 //! The errors of the library as exceptions of Python.
 
-use evb::{Diagnostics, OnlySimulated, ProblemText, RunError, SimulateError};
+use evb::{Diagnostics, FolderError, OnlySimulated, ProblemText, RunError, SimulateError};
 use miette::{GraphicalReportHandler, GraphicalTheme};
 use pyo3::{PyErr, Python, create_exception, exceptions::PyException, prelude::*, types::PyTuple};
 use std::fmt::Display;
@@ -54,4 +54,8 @@ pub(crate) fn not_run(error: RunError) -> PyErr {
 
 pub(crate) fn only_simulated(error: &OnlySimulated) -> PyErr {
     failure(error, Some(error.hint()))
+}
+
+pub(crate) fn folder_failure(error: FolderError) -> PyErr {
+    failure(error.message, Some(error.hint))
 }

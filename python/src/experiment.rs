@@ -1,8 +1,10 @@
 //! Experiment files.
 
 use crate::error::invalid;
-use evb::{MemoryBound, NodeMemory, Plan, largest, surprises};
+use evb::{FolderError, MemoryBound, NodeMemory, Plan, SweepFolder, largest, surprises};
+use evb_record::{Record, RecordKind};
 use pyo3::prelude::*;
+use std::path::Path;
 
 /// An experiment file, checked and resolved.
 #[pyclass(frozen, module = "evb._native")]
@@ -66,6 +68,11 @@ impl Experiment {
     pub(crate) fn plan(&self, point: usize) -> PyResult<&Plan> {
         let plan = self.experiment.plans().get(point);
         plan.ok_or_else(|| pyo3::exceptions::PyIndexError::new_err(format!("the sweep has no point {point}")))
+    }
+
+    /// The folder for the records of the simulated sweep, and those that are there.
+    pub(crate) fn open_folder(&self, folder: &Path) -> Result<(SweepFolder, Vec<Option<Record>>), FolderError> {
+        SweepFolder::open(folder, &self.experiment, RecordKind::Simulation)
     }
 
     /// The resolved text of a point of the sweep.

@@ -11,6 +11,7 @@ mod report;
 mod run;
 mod signals;
 mod simulation;
+mod sweep_folder;
 
 use pyo3::prelude::*;
 
@@ -25,6 +26,7 @@ mod _native {
         report::{compare_records, explain, explanation, outcome, plots, run_summary, simulation_summary, sweep_table},
         run::Run,
         simulation::simulate,
+        sweep_folder::SweepFolder,
     };
     #[pymodule_export]
     const VERSION: &str = evb::VERSION;

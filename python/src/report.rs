@@ -9,7 +9,7 @@ pub(crate) fn json(value: &impl Serialize) -> PyResult<String> {
     serde_json::to_string(value).map_err(|error| failure(error, None::<&str>))
 }
 
-fn record(text: &str) -> PyResult<Record> {
+pub(crate) fn record(text: &str) -> PyResult<Record> {
     serde_json::from_str(text)
         .map_err(|error| failure(format!("this is no record of a run or a simulation: {error}"), None::<&str>))
 }

@@ -121,8 +121,38 @@ class Sweeps(InFolder):
         self.assertEqual(len(new), 1)
         self.assertEqual([record.events for record in again], [record.events for record in first])
         evb.sweep(swept, processes=1, folder="results", done=lambda record: self.fail("nothing was open"))
-        evb.sweep(swept, {"trigger.events": [5]}, processes=1, folder="results", done=new.append)
-        self.assertEqual(len(new), 3)
+        evb.sweep(swept, {"builder.units": [1, 2, 3]}, processes=1, folder="results", done=new.append)
+        self.assertEqual([record.builder_units for record in new], [2, 3])
+        with self.assertRaisesRegex(evb.EvbError, "another experiment: `trigger.events` is 200 in it and 5 in this one"):
+            evb.sweep(swept, changes={"trigger.events": 5}, processes=1, folder="results")
+
+    def test_the_folder_is_that_of_the_command(self):
+        (self.folder / "small.toml").write_text(experiment(extra=SWEEP))
+        vary = {"trigger.events": [10, 20]}
+        evb.sweep("small.toml", vary, processes=2, folder="python")
+        options = ["--set", 'sweep."trigger.events"=[10, 20]', "--quiet"]
+        evb_command("simulate", "small.toml", *options, "--out", "command")
+        evb_command("sweep", "draw", "python")
+        here, there = self.folder / "python", self.folder / "command"
+        self.assertEqual(*(sorted(path.name for path in folder.iterdir()) for folder in (here, there)))
+        for name in ("resolved.toml", "points.csv", "links.csv", "points.parquet"):
+            self.assertEqual((here / name).read_bytes(), (there / name).read_bytes(), name)
+        # Either goes on with what the other has begun.
+        lines = (there / "records.jsonl").read_text().splitlines(keepends=True)
+        (there / "records.jsonl").write_text("".join(lines[:2]))
+        new = []
+        evb.sweep("small.toml", vary, processes=1, folder="command", done=new.append)
+        self.assertEqual([record.sweep["trigger.events"] for record in new], ["10", "20"])
+        (here / "records.jsonl").write_text("".join(lines[:3]))
+        evb_command("simulate", "small.toml", *options, "--out", "python", "--resume")
+        self.assertEqual((here / "points.csv").read_bytes(), (there / "points.csv").read_bytes())
+
+    def test_what_is_set_does_not_vary(self):
+        changed = evb.parse(experiment(), {"builder": {"units": 1}, "trigger.events": 7})
+        records = evb.sweep(changed, {"trigger.events": [10, 20]}, processes=1)
+        self.assertEqual([record.events.built for record in records], [10, 20])
+        with self.assertRaisesRegex(ValueError, "builder.units does not vary"):
+            evb.sweep(changed, {"builder.units": [1, 2]}, processes=1)
 
     def test_a_killed_process_costs_only_its_points(self):
         swept = evb.parse(experiment(events=20000, extra='[sweep]\n"builder.units" = [1, 2, 3, 4, 5, 6]\n'))
@@ -142,7 +172,7 @@ class Sweeps(InFolder):
 
     def test_a_point_that_always_dies_is_named(self):
         class DeadlyJob(evb._simulation._Job):
-            arguments = property(lambda job: (Deadly(), {}, 0))
+            arguments = property(lambda job: (Deadly(),))
 
         deadly = DeadlyJob(evb.parse(experiment().replace("small", "deadly")), 0, {})
         others = [evb._simulation._Job(evb.parse(experiment(events=events)), 0, {}) for events in (10, 20)]
@@ -159,18 +189,20 @@ class Sweeps(InFolder):
 
         swept = evb.parse(experiment(extra='[sweep]\n"builder.units" = [1, 2, 3, 4, 5, 6]\n'))
         here = evb.sweep(swept, processes=1)
-        killed = []
+        killed, calls = [], []
         with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster) as client:
 
             def kill(_):
+                calls.append(None)
                 if not killed:
                     worker = next(iter(cluster.workers.values()))
                     killed.append(worker.process.process.pid)
                     os.kill(worker.process.process.pid, signal.SIGKILL)
 
-            there = evb.sweep(swept, client=client, done=kill)
-        self.assertEqual(len(killed), 1)
+            there = evb.sweep(swept, client=client, done=kill, folder="cluster")
+        self.assertEqual((len(killed), len(calls)), (1, 6))
         self.assertEqual([record.latency_us for record in there], [record.latency_us for record in here])
+        evb.sweep(swept, processes=1, folder="cluster", done=lambda record: self.fail("nothing was open"))
 
     def test_an_error_of_a_point_is_told(self):
         wrong = evb.parse(experiment().replace('type = "log-normal", mean = "500 B", rms = "300 B"', 'type = "tcp", listen = "127.0.0.1:0"'))

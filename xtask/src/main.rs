@@ -9,6 +9,7 @@ mod kit;
 mod packages;
 mod papers;
 mod python;
+mod slurm;
 mod soak;
 mod steps;
 mod tools;
@@ -40,6 +41,8 @@ enum Task {
     Faults(faults::Faults),
     /// Run a service, nodes, a filter and Prometheus in five network namespaces, cut links and kill nodes; needs root
     Deployment(deployment::Options),
+    /// Run sweeps on a cluster of this machine, with the daemons of Slurm, and kill tasks
+    Slurm,
     /// Test the Python package as a user has it, installed from its wheel, and build the site
     Python,
     /// Build the site of all pages, and execute its notebooks
@@ -66,6 +69,7 @@ fn main() -> ExitCode {
         Task::Papers { sensitivity } => steps::papers(sensitivity),
         Task::Faults(faults) => faults::run_all(&faults),
         Task::Deployment(options) => deployment::test(options),
+        Task::Slurm => slurm::test(),
         Task::Python => steps::python(),
         Task::Site => python::site(),
         Task::Wheel => python::wheel(),

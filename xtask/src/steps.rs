@@ -1,6 +1,6 @@
 //! The steps of `cargo xtask test` and of `cargo xtask check`, the quickest first.
 
-use crate::{deployment, editors, examples, kit, packages, papers, python, soak, tools};
+use crate::{deployment, editors, examples, kit, packages, papers, python, slurm, soak, tools};
 use std::time::Instant;
 use xtask::workspace::{Profile, Workspace, cargo, is_installed, run};
 
@@ -55,6 +55,7 @@ const TEST: &[Step] = &[
     ("papers", papers::run),
     ("soak", soak::run),
     ("deployment", |workspace, _| deployment::run_if_possible(workspace, deployment::Options::SHORT)),
+    ("cluster", |workspace, _| slurm::run_if_possible(workspace)),
     ("tests", tests),
 ];
 

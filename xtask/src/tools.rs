@@ -30,6 +30,10 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("verilator", &["verilator"]),
     ("yosys", &["yosys"]),
     ("iverilog", &["iverilog"]),
+    ("slurmctld", &["slurmctld"]),
+    ("slurmd", &["slurmd"]),
+    ("sbatch", &["slurm-client"]),
+    ("munged", &["munge"]),
 ];
 
 /// Finds the programs that the other steps need, and installs the missing ones.

@@ -1,7 +1,8 @@
 //! The failure of a command, and its output on standard error.
 
 use evb::{
-    Diagnostics, FolderError, NodeError, OnlySimulated, RunError, SimulateError, SourceError, bench::BenchError,
+    Diagnostics, FolderError, NodeError, OnlySimulated, RunError, SimulateError, SlurmError, SourceError,
+    bench::BenchError,
 };
 use std::{fmt::Display, io};
 
@@ -104,6 +105,12 @@ impl From<SimulateError> for Failure {
 
 impl From<FolderError> for Failure {
     fn from(error: FolderError) -> Self {
+        Self::with_hint(error.message, error.hint)
+    }
+}
+
+impl From<SlurmError> for Failure {
+    fn from(error: SlurmError) -> Self {
         Self::with_hint(error.message, error.hint)
     }
 }

@@ -1,13 +1,52 @@
-//! The tables and plots of a folder of simulations. They are made from the records, so they can be made again at any time.
+//! Folders of sweeps: their records, and the tables and plots. They are made from the records, so they can be made again at any time.
 
 use crate::{
     commands::compare::percent,
     failure::Failure,
     folder::{unwritable, write_table},
+    terminal::agrees,
 };
 use clap::Args;
-use evb::{Plan, Record, Until};
-use std::{fs, path::Path};
+use evb::{Experiment, Plan, Record, SweepFolder, Until};
+use evb_record::RecordKind;
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// The options of the folder of a sweep.
+#[derive(Args, Clone)]
+pub(crate) struct FolderArgs {
+    /// Write records, tables as CSV and Parquet, and plots as SVG into this folder: each record as soon as its point has ended, the
+    /// others at the end
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Go on with the folder of --out: only the points whose records are not there
+    #[arg(long, requires = "out")]
+    pub(crate) resume: bool,
+}
+
+impl FolderArgs {
+    /// The folder for records of a kind, if there is one, and the records of the points that are there. Records are not overwritten,
+    /// and are taken for this sweep only if somebody says so.
+    pub(crate) fn open(
+        &self,
+        experiment: &Experiment,
+        kind: RecordKind,
+    ) -> Result<(Option<SweepFolder>, Vec<Option<Record>>), Failure> {
+        let Some(path) = &self.out else { return Ok((None, vec![None; experiment.plans().len()])) };
+        let (mut folder, known) = SweepFolder::open(path, experiment, kind)?;
+        let (held, all) = (known.iter().flatten().count(), known.len());
+        if folder.held() > 0 && !self.resume {
+            let holds = format!("{} holds the records of {held} of {all} points of this experiment", path.display());
+            if !agrees(&format!("{holds}. Go on with it?")) {
+                return Err(Failure::with_hint(holds, "go on with `--resume`, or choose another folder"));
+            }
+        }
+        folder.begin()?;
+        Ok((Some(folder), known))
+    }
+}
 
 /// The option that ends replicates.
 #[derive(Args)]
@@ -25,7 +64,7 @@ impl UntilArgs {
 }
 
 /// The options of plots.
-#[derive(Args)]
+#[derive(Args, Default)]
 pub(crate) struct PlotArgs {
     /// Draw the plots against this swept key; by default a size, or else the first one with numbers
     #[arg(long = "x", value_name = "KEY")]

@@ -9,6 +9,7 @@
 //! | see the headroom of inputs that ask for pauses | [`headrooms`], [`Headroom`] |
 //! | simulate | [`simulate`], or [`Simulations`] for many plans |
 //! | keep the records of a sweep, and go on with it | [`SweepFolder`], [`StoredSweep`], [`Shard`], [`merge`], [`Until`] |
+//! | simulate a sweep on a cluster | [`ArrayJob`], [`SlurmJob`] |
 //! | run, in threads | [`run_in_threads`], or [`Session`] for several runs |
 //! | run, in processes | [`Session::processes`], [`join`] |
 //! | run traffic without an event manager | [`run_traffic`] |
@@ -29,6 +30,7 @@
 //! ```
 
 mod acceptance;
+mod array_job;
 mod difference;
 mod error;
 mod merging;
@@ -38,6 +40,7 @@ mod papers;
 mod shard;
 mod simulated_bench;
 mod simulations;
+mod slurm;
 mod stored_lines;
 mod stored_sweep;
 mod surprises;
@@ -47,6 +50,7 @@ mod tree_levels;
 mod until;
 
 pub use acceptance::Acceptance;
+pub use array_job::{ArrayJob, OpenPart};
 pub use error::Error;
 /// The communication benchmarks over real message layers.
 pub use evb_bench as bench;
@@ -77,6 +81,7 @@ pub use papers::{Reproduction, Variations};
 pub use shard::Shard;
 pub use simulated_bench::{BenchNetwork, simulate_suite};
 pub use simulations::{Begin, OpenTrace, Part, Simulations, TakeRecords};
+pub use slurm::{SlurmError, SlurmJob, TaskState};
 pub use stored_sweep::{FolderError, StoredSweep};
 pub use surprises::{in_bytes, largest, surprises};
 pub use sweep_folder::SweepFolder;

@@ -5,7 +5,7 @@ use crate::{
     stored_sweep::{FolderError, StoredSweep},
     sweep_folder::SweepFolder,
 };
-use evb_record::Record;
+use evb_record::{Record, RecordKind};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -83,7 +83,8 @@ impl Whole {
     }
 
     fn write(self, out: &Path) -> Result<(), FolderError> {
-        let (mut folder, _) = SweepFolder::open(out, &self.sweep.experiment)?;
+        let kind = self.sweep.kind().unwrap_or(RecordKind::Simulation);
+        let (mut folder, _) = SweepFolder::open(out, &self.sweep.experiment, kind)?;
         if folder.held() > 0 {
             return Err(FolderError::new(out, "there are records", "choose another folder"));
         }

@@ -1,6 +1,6 @@
 //! Parts of a sweep for several machines.
 
-use std::str::FromStr;
+use std::{fmt, str::FromStr};
 
 /// A part of the points of a sweep, written as its number and the number of all parts: `3/10` is the third of ten.
 ///
@@ -15,9 +15,25 @@ pub struct Shard {
 }
 
 impl Shard {
+    /// All parts, in order.
+    pub fn all(of: usize) -> impl Iterator<Item = Self> {
+        (0..of).map(move |index| Self { index, of })
+    }
+
+    /// The number of the part, counted from 1.
+    pub const fn number(self) -> usize {
+        self.index + 1
+    }
+
     /// True if the point with this index is one of the part.
     pub const fn has(self, point: usize) -> bool {
         (point + point / self.of) % self.of == self.index
+    }
+}
+
+impl fmt::Display for Shard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.number(), self.of)
     }
 }
 
@@ -40,6 +56,7 @@ mod tests {
     #[test]
     fn parts_are_written_as_fractions() {
         assert_eq!("3/10".parse(), Ok(Shard { index: 2, of: 10 }));
+        assert_eq!(Shard::all(3).map(|part| part.to_string()).collect::<Vec<_>>(), ["1/3", "2/3", "3/3"]);
         for wrong in ["", "3", "0/10", "11/10", "1/0", "-1/3", "1/2/3", "a/b"] {
             assert!(wrong.parse::<Shard>().is_err(), "{wrong}");
         }

@@ -6,7 +6,7 @@ use crate::{
 };
 use evb_experiment::{Experiment, Plan};
 use evb_node::VERSION;
-use evb_record::{FindingKind, Record};
+use evb_record::{FindingKind, Record, RecordKind};
 use serde_json::Value;
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -79,11 +79,16 @@ impl StoredSweep {
         there.filter(|(_, record)| !is_interrupted(record))
     }
 
-    /// What must be the same of two folders with parts of one sweep: the experiment, and the version of evb.
+    /// The kind of its records. Simulations and runs of one experiment are two sweeps.
+    pub(crate) fn kind(&self) -> Option<RecordKind> {
+        self.records.iter().flatten().map(|record| record.kind).next()
+    }
+
+    /// What must be the same of two folders with parts of one sweep: the experiment, the kind of records, and the version of evb.
     pub(crate) fn description(&self) -> Value {
         let version = self.records.iter().flatten().map(|record| record.version.clone()).next();
         let experiment = tree(&self.experiment.resolved());
-        serde_json::json!({ "version of evb": version, "experiment": experiment })
+        serde_json::json!({ "version of evb": version, "kind": self.kind(), "experiment": experiment })
     }
 
     /// A point in words.
@@ -119,11 +124,15 @@ impl StoredSweep {
         Ok(())
     }
 
-    /// The same records as points of `experiment`, which may have more points.
-    pub(crate) fn taken_by(self, experiment: &Experiment) -> Result<Self, FolderError> {
+    /// The same records as points of `experiment`, which may have more points. They must be of this kind.
+    pub(crate) fn taken_by(self, experiment: &Experiment, kind: RecordKind) -> Result<Self, FolderError> {
         let another = |why: String| {
             FolderError::new(&self.folder, format!("it holds the points of another experiment: {why}"), ANOTHER)
         };
+        let kinds = [self.kind(), Some(kind)].map(|kind| serde_json::json!({ "kind": kind }));
+        if let Some(told) = first_difference(("it", &kinds[0]), ("this one", &kinds[1])) {
+            return Err(another(told));
+        }
         if let Some(record) = self.records.iter().flatten().find(|record| record.version != VERSION) {
             return Err(another(format!("they are of evb {}, and this is evb {VERSION}", record.version)));
         }

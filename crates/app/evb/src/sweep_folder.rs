@@ -5,12 +5,12 @@
 //!   the points once it has ended.
 //!
 //! Nothing that ends the program damages the folder. A line is written at once, so that at most the last one is torn; it is
-//! dropped, and its point is simulated again. A file that changes otherwise is written beside the old one and then takes its
+//! dropped, and its point is done again. A file that changes otherwise is written beside the old one and then takes its
 //! place in one step.
 
 use crate::stored_sweep::{ANOTHER, FolderError, RECORDS, RESOLVED, StoredSweep};
 use evb_experiment::Experiment;
-use evb_record::Record;
+use evb_record::{Record, RecordKind};
 use std::{
     fs::{self, File, OpenOptions, TryLockError},
     io::{self, Read as _, Seek as _, SeekFrom, Write as _},
@@ -33,19 +33,23 @@ pub struct SweepFolder {
 }
 
 impl SweepFolder {
-    /// Opens a folder for the records of `experiment`, and makes it if it is missing. Nothing in it is changed before
+    /// Opens a folder for the records of `experiment`, which are of one kind, and makes it if it is missing. Nothing in it is changed before
     /// [`begin`](Self::begin). The records of its points that are there come with it, by the index of their point. Points that
     /// were interrupted are open again.
     ///
     /// # Errors
-    /// The folder cannot be used, holds the points of another experiment, or is in use by another process.
-    pub fn open(folder: &Path, experiment: &Experiment) -> Result<(Self, Vec<Option<Record>>), FolderError> {
+    /// The folder cannot be used, holds records of another kind or points of another experiment, or is in use by another process.
+    pub fn open(
+        folder: &Path,
+        experiment: &Experiment,
+        kind: RecordKind,
+    ) -> Result<(Self, Vec<Option<Record>>), FolderError> {
         fs::create_dir_all(folder).map_err(|error| FolderError::unwritable(folder, &error))?;
         let lock = lock(folder)?;
         let resolved = experiment.resolved();
         let (held, records, lines) = match StoredSweep::read(folder)? {
             Some(stored) => {
-                let stored = stored.taken_by(experiment)?;
+                let stored = stored.taken_by(experiment, kind)?;
                 let held = stored.records.iter().flatten().count();
                 let stored = stored.without_interrupted();
                 (held, stored.records, stored.lines)

@@ -9,13 +9,14 @@ use crate::{
     nodes::NodeArgs,
     output,
     progress::{ProgressArgs, RunProgress},
+    results::{FolderArgs, PlotArgs, write_results},
     signals::Signals,
     terminal::{show as show_text, width},
     token,
 };
 use clap::Args;
 use evb::{Experiment, OpenSession, Plan, Ranks, Record, Session, Workload, check_runnable, launched, run_stages};
-use evb_record::Outcome;
+use evb_record::{Outcome, RecordKind};
 use std::process;
 
 #[derive(Args, Clone)]
@@ -25,11 +26,13 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     nodes: NodeArgs,
     /// Build events this often, one run after the other with the same nodes
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", conflicts_with = "out", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     runs: u64,
     /// Take commands from standard input, one a line: configure, start, pause, resume, split, stop, abort, quit
-    #[arg(long, conflicts_with = "runs")]
+    #[arg(long, conflicts_with_all = ["runs", "out"])]
     operator: bool,
+    #[command(flatten)]
+    folder: FolderArgs,
     /// Print one JSON record for each run instead of the table
     #[arg(long)]
     json: bool,
@@ -127,15 +130,22 @@ fn build_in(
 /// Runs a plan, described by a text, and shows its progress.
 type RunPlan<'a> = dyn FnMut(&Plan, &str, &mut RunProgress<'_>) -> Result<Record, Failure> + 'a;
 
-/// Builds the events of all points of the sweep, as often as requested.
+/// Builds the events of all points of the sweep, as often as requested. With a folder those that it has are not built again.
 fn build_all(
     args: &RunArgs,
     experiment: &Experiment,
     signals: &Signals,
     run: &mut RunPlan<'_>,
 ) -> Result<Outcome, Failure> {
-    let mut worst = Outcome::Good;
-    for (index, plan) in experiment.plans().iter().enumerate() {
+    let (mut folder, known) = args.folder.open(experiment, RecordKind::Run)?;
+    let (mut worst, mut kept, points) = (Outcome::Good, Vec::new(), experiment.plans().len());
+    'points: for ((index, plan), known) in experiment.plans().iter().enumerate().zip(known) {
+        if let Some(record) = known {
+            show(args, &record)?;
+            worst = worst.max(record.outcome());
+            kept.push(record);
+            continue;
+        }
         let text = experiment.resolved_at(index).unwrap_or_default();
         for _ in 0..args.runs {
             let mut progress = RunProgress::new(plan, signals, args.progress);
@@ -144,9 +154,22 @@ fn build_all(
             let record = record?;
             show(args, &record)?;
             worst = worst.max(record.outcome());
-            if signals.any() {
-                return Ok(worst);
+            // A run that somebody has ended is not that of its point.
+            if let Some(folder) = folder.as_mut().filter(|_| !signals.any()) {
+                folder.keep(index, &record)?;
+                kept.push(record);
             }
+            if signals.any() {
+                break 'points;
+            }
+        }
+    }
+    if let (Some(path), Some(folder)) = (&args.folder.out, folder) {
+        folder.finish()?;
+        write_results(path, &kept, &PlotArgs::default())?;
+        worst = worst.max((kept.len() == points).into());
+        if kept.len() < points {
+            eprintln!("evb: stopped after {} of {points} points; go on with --resume", kept.len());
         }
     }
     Ok(worst)

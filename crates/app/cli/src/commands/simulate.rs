@@ -6,14 +6,14 @@ use crate::{
     folder::unwritable,
     output,
     progress::suspend,
-    results::{PlotArgs, UntilArgs, write_results},
+    results::{FolderArgs, PlotArgs, UntilArgs, write_results},
     signals::stop_on_signals,
     simulations::HowArgs,
-    terminal::{agrees, show, width},
+    terminal::{show, width},
 };
 use clap::Args;
-use evb::{Experiment, Part, Record, Shard, SweepFolder, TakeRecords, Until};
-use evb_record::Outcome;
+use evb::{Part, Record, Shard, SweepFolder, TakeRecords, Until};
+use evb_record::{Outcome, RecordKind};
 use std::{
     fs::File,
     io::{BufWriter, Write},
@@ -30,13 +30,8 @@ pub(crate) struct SimulateArgs {
     /// Write one line for each thing that happens to a packet; of a sweep, FILE.N for point N
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
-    /// Write records, tables as CSV and Parquet, and plots as SVG into this folder: each record as soon as its simulation has
-    /// ended, the others at the end
-    #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
-    /// Go on with the folder of --out: simulate only the points whose records are not there
-    #[arg(long, requires = "out")]
-    resume: bool,
+    #[command(flatten)]
+    folder: FolderArgs,
     /// Simulate one of several parts of the sweep, such as 3/10, for several machines; `evb sweep merge` joins their folders
     #[arg(long, value_name = "PART", conflicts_with = "until")]
     points: Option<Shard>,
@@ -55,10 +50,7 @@ pub(crate) fn run(args: &SimulateArgs) -> Result<Outcome, Failure> {
     };
     let plans = experiment.plans();
     args.plots.check(plans)?;
-    let (folder, known) = match &args.out {
-        Some(path) => open(args, path, &experiment).map(|(folder, known)| (Some(folder), known))?,
-        None => (None, vec![None; plans.len()]),
-    };
+    let (folder, known) = args.folder.open(&experiment, RecordKind::Simulation)?;
     let stop = stop_on_signals("the simulation ends and shows what it has")?;
     let parts: Vec<_> = known.into_iter().enumerate().map(|(index, record)| part(args, index, record)).collect();
     let trace = |index: usize| {
@@ -75,35 +67,16 @@ pub(crate) fn run(args: &SimulateArgs) -> Result<Outcome, Failure> {
         [record] if plans.len() == 1 => show(&evb_report::simulation_summary(record, width())),
         records => show(&evb_report::sweep_table(records, width())),
     }
-    if let (Some(path), Some(folder)) = (&args.out, taker.folder) {
+    if let (Some(path), Some(folder)) = (&args.folder.out, taker.folder) {
         folder.finish()?;
         write_results(path, &records, &args.plots)?;
     }
     if records.len() < wanted {
-        let resume = if args.out.is_some() { "; go on with --resume" } else { "" };
+        let resume = if args.folder.out.is_some() { "; go on with --resume" } else { "" };
         eprintln!("evb: stopped after {} of {wanted} points{resume}", records.len());
     }
     let all = (records.len() == wanted).into();
     Ok(Outcome::worst(records.iter().map(Record::outcome).chain([all])))
-}
-
-/// The folder for the records, and those of them that are there. Records are not overwritten, and are taken for this sweep only
-/// if somebody says so.
-fn open(
-    args: &SimulateArgs,
-    path: &Path,
-    experiment: &Experiment,
-) -> Result<(SweepFolder, Vec<Option<Record>>), Failure> {
-    let (mut folder, known) = SweepFolder::open(path, experiment)?;
-    let (held, all) = (known.iter().flatten().count(), known.len());
-    if folder.held() > 0 && !args.resume {
-        let holds = format!("{} holds the records of {held} of {all} points of this experiment", path.display());
-        if !agrees(&format!("{holds}. Go on with it?")) {
-            return Err(Failure::with_hint(holds, "go on with `--resume`, or choose another folder"));
-        }
-    }
-    folder.begin()?;
-    Ok((folder, known))
 }
 
 fn part(args: &SimulateArgs, index: usize, known: Option<Record>) -> Part {

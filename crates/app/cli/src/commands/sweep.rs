@@ -1,11 +1,14 @@
 //! `evb sweep`: folders of sweeps after their points were simulated.
 
+mod cluster;
+
 use crate::{
     failure::Failure,
     results::{PlotArgs, UntilArgs, write_results},
     terminal::{show, width},
 };
 use clap::{Args, Subcommand};
+use cluster::{CollectArgs, SubmitArgs};
 use evb::{Record, StoredSweep, merge};
 use evb_record::Outcome;
 use std::path::{Path, PathBuf};
@@ -16,6 +19,10 @@ pub(crate) enum SweepCommand {
     Merge(MergeArgs),
     /// Make the tables and plots of a folder again, and show its table
     Draw(DrawArgs),
+    /// Simulate a sweep on a cluster: a job whose tasks simulate a part of the points each
+    Submit(SubmitArgs),
+    /// Wait for the job of `evb sweep submit`, and join its parts
+    Collect(CollectArgs),
 }
 
 #[derive(Args)]
@@ -51,6 +58,8 @@ pub(crate) fn run(command: &SweepCommand) -> Result<Outcome, Failure> {
             draw(&args.out, None, &args.plots)
         }
         SweepCommand::Draw(args) => draw(&args.folder, Some(&args.until), &args.plots),
+        SweepCommand::Submit(args) => cluster::submit(args),
+        SweepCommand::Collect(args) => cluster::collect(args),
     }
 }
 

@@ -8,6 +8,7 @@ mod browsing;
 mod building;
 mod bundles;
 mod clocks;
+mod clusters;
 mod deaths;
 mod drivers;
 mod encryption;

@@ -268,3 +268,69 @@ fn replicates_end_early_and_threads_do_not_matter() {
     assert_eq!((drawn.code(), fs::read_to_string(lab.path("many/groups.csv")).unwrap()), (Some(0), groups), "{drawn}");
     refuses(lab.simulate(&["--until", "3%", "--points", "1/2"]), &["--points", "--until"]);
 }
+
+/// Four short points, for real and in virtual time.
+const FOR_REAL: &str = r#"
+[trigger]
+type = "free-running"
+events = 200
+[readout]
+units = 2
+source = { type = "log-normal", mean = "1 kB", rms = "800 B" }
+[builder]
+units = 2
+[storage]
+keep = "none"
+[sweep]
+"builder.units" = [1, 2, 3, 4]
+"#;
+
+/// One file gives the same sweep for real and in virtual time, in folders of one form.
+#[test]
+fn runs_have_a_folder_as_simulations_have() {
+    let lab = Lab::with(FOR_REAL);
+    let run = |arguments: &[&str]| lab.evb(&["run", "experiment.toml"]).args(arguments);
+    let outcome = run(&["--out", "real"]).run();
+    assert_eq!(outcome.code(), Some(0), "{outcome}");
+    drop(lab.evb(&["simulate", "experiment.toml", "--out", "virtual"]).run());
+    let read = |name: &str| fs::read(lab.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
+    assert!(read("real/resolved.toml") == read("virtual/resolved.toml"));
+    let records = lab.path("real/records.jsonl");
+    let before = lines(&records);
+    assert_eq!((before.len(), String::from_utf8(read("real/points.csv")).unwrap().lines().count()), (4, 1 + 4));
+    for folder in ["real", "virtual"] {
+        let drawn = lab.evb(&["sweep", "draw", folder]).run();
+        assert!(drawn.stdout.contains("4 points") && drawn.code() != Some(2), "{drawn}");
+        assert!(read(&format!("{folder}/throughput.svg")).starts_with(b"<svg"));
+    }
+
+    // What is missing is run, and nothing else.
+    refuses(run(&["--out", "real"]), &["real holds the records of 4 of 4 points", "--resume"]);
+    fs::write(&records, [&before[0][..], &before[3], &before[2][..40]].concat()).unwrap();
+    let resumed = run(&["--out", "real", "--resume", "--json"]).run();
+    assert_eq!(resumed.records().iter().map(|record| record.builder_units).collect::<Vec<_>>(), [1, 2, 3, 4]);
+    let after = lines(&records);
+    assert!(after.len() == 4 && after[0] == before[0] && after[3] == before[3] && after[1] != before[1]);
+
+    // A simulation is no run.
+    let kinds = "`kind` is \"run\" in it and \"simulation\" in this one";
+    refuses(lab.evb(&["simulate", "experiment.toml", "--out", "real", "--resume"]), &[kinds]);
+    refuses(lab.evb(&["sweep", "merge", "real", "virtual", "--out", "both"]), &["virtual: ", "`kind` is "]);
+    refuses(run(&["--out", "real", "--runs", "2"]), &["--runs", "--out"]);
+}
+
+/// A run that somebody ends is not stored as its point.
+#[test]
+fn a_run_that_is_cut_off_is_run_again() {
+    let points = "\"trigger.events\" = [100, 1_000_000_000]";
+    let text = FOR_REAL.replace("\"builder.units\" = [1, 2, 3, 4]", points).replace("\"none\"", "{ one_in = 1000 }");
+    let lab = Lab::with(&text);
+    let running = lab.evb(&["run", "experiment.toml", "--out", "real"]).start();
+    // Each point has a file of each builder.
+    wait_until("the second point is run", || (lab.stored_files().len() == 4).then_some(()));
+    running.signal(Signal::INT);
+    let outcome = running.wait();
+    assert!(outcome.stderr.contains("stopped after 1 of 2 points; go on with --resume"), "{outcome}");
+    assert_eq!(outcome.code(), Some(1), "{outcome}");
+    assert_eq!(lines(&lab.path("real/records.jsonl")).len(), 1);
+}
