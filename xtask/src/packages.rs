@@ -136,8 +136,11 @@ impl Tree {
 
     fn add_examples(&self, experiments: &Path) -> Result<(), String> {
         let is_example = |file: &&PathBuf| file.extension().is_some_and(|ending| ending == "toml");
-        let files_of_fabric = files(&experiments.join("fabric"))?;
-        for file in files(experiments)?.iter().filter(is_example).chain(&files_of_fabric) {
+        let mut examples: Vec<_> = files(experiments)?.into_iter().filter(|file| is_example(&file)).collect();
+        for folder in ["fabric", "plans"] {
+            examples.extend(files(&experiments.join(folder))?);
+        }
+        for file in &examples {
             let name = file.strip_prefix(experiments).expect("it is in the folder").display();
             copy(file, &self.installed(&format!("share/doc/evb/examples/{name}"))?)?;
         }

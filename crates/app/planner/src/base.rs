@@ -12,8 +12,17 @@ const SIZES: [&str; 5] = ["size", "min", "max", "mean", "rms"];
 const OWN: [&str; 6] =
     ["network.topology", "network.link", "network.fault", "trigger.rate", "trigger.duration", "trigger.events"];
 
-/// A network for any number of hosts.
-const ONE_SWITCH: &str = "network.topology={type=\"crossbar\"}";
+/// Ports of a switch that has room for the hosts of any experiment.
+const MANY_PORTS: i64 = 10_000;
+
+/// One switch with room for all hosts.
+pub(crate) fn one_switch() -> (String, Value) {
+    let ports = [("type", Value::from("crossbar")), ("ports", MANY_PORTS.into())];
+    (
+        "network.topology".to_owned(),
+        ports.into_iter().map(|(key, value)| (key.to_owned(), value)).collect::<Table>().into(),
+    )
+}
 
 /// The text of the experiment as a tree.
 pub(crate) struct Base {
@@ -30,11 +39,16 @@ impl Base {
         let path = &requirements.experiment;
         let text = Experiment::read(path)?;
         // For the errors, which have the places in the file.
-        Experiment::parse(&text, &path.to_string_lossy(), &[ONE_SWITCH.to_owned()])?;
+        let (key, value) = one_switch();
+        Experiment::parse(&text, &path.to_string_lossy(), &[format!("{key}={value}")])?;
         let mut table: Table =
             toml::from_str(&text).map_err(|error| PlannerError::file(path, error, "see `evb check`"))?;
         if table.contains_key("sweep") {
-            return Err(PlannerError::file(path, "it has a sweep", "put the swept keys into `freedom.keys` of the plan"));
+            return Err(PlannerError::file(
+                path,
+                "it has a sweep",
+                "put the swept keys into `freedom.keys` of the plan",
+            ));
         }
         // Both would be those of another network, and of a longer simulation.
         for (section, key) in [("network", "fault"), ("run", "warmup")] {
@@ -158,4 +172,3 @@ fn value_text(value: &Value) -> String {
         other => other.to_string(),
     }
 }
-

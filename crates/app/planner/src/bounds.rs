@@ -41,8 +41,12 @@ fn host_bounds(candidate: &Candidate<'_>, demand: &Demand) -> Vec<Bound> {
             false => (crossing.into, "receives"),
         };
         let carries = rate(host).as_bytes_per_second();
-        let reason =
-            format!("host {host} {verb} {}B/s, and its cable of {} carries {}B/s", metric(bytes), rate(host), metric(carries));
+        let reason = format!(
+            "host {host} {verb} {}B/s, and its cable of {} carries {}B/s",
+            metric(bytes),
+            rate(host),
+            metric(carries)
+        );
         Bound { load: carries / bytes.max(1e-9), reason }
     };
     (0..usize::from(demand.hosts())).map(of).collect()
@@ -88,4 +92,3 @@ fn uplink_bound(
     );
     Bound { load: carries / needed.max(1e-9), reason }
 }
-

@@ -74,9 +74,12 @@ impl Candidate<'_> {
         if let Some(delay) = parts().filter_map(|part| part.delay).max() {
             changes.push(("network.switch.delay".to_owned(), delay.to_string().into()));
         }
-        let smallest = |of: fn(&Switch) -> Option<ByteCount>| parts().filter_map(of).min().map(|bytes| bytes.to_string());
+        let smallest =
+            |of: fn(&Switch) -> Option<ByteCount>| parts().filter_map(of).min().map(|bytes| bytes.to_string());
         let buffer = match (&plan.network.config.flow, &plan.network.config.switch.memory) {
-            (Flow::StoreAndForward { .. }, Some(_)) => Some(("network.switch.memory.size", smallest(|part| part.buffer))),
+            (Flow::StoreAndForward { .. }, Some(_)) => {
+                Some(("network.switch.memory.size", smallest(|part| part.buffer)))
+            }
             (Flow::StoreAndForward { .. }, None) => Some(("network.flow.queue", smallest(Switch::buffer_of_port))),
             (Flow::CutThrough { .. }, _) => Some(("network.flow.buffer", smallest(Switch::buffer_of_port))),
             (Flow::Wormhole { .. }, _) => None,
@@ -228,7 +231,9 @@ impl<'a> Assembly<'a, '_> {
             let hosts = Hosts { interface, rate, host_cable };
             for leaf in &self.parts.switch {
                 if self.levels.contains(&1) {
-                    all.extend(self.one_level(&hosts, leaf).map(|found| family(&all, vec![found])).into_iter().flatten());
+                    all.extend(
+                        self.one_level(&hosts, leaf).map(|found| family(&all, vec![found])).into_iter().flatten(),
+                    );
                 }
                 for above in &self.parts.switch {
                     let two = self.two_levels(&hosts, leaf, above);
@@ -248,8 +253,7 @@ impl<'a> Assembly<'a, '_> {
 
     fn one_level(&self, hosts: &Hosts<'a>, part: &'a Switch) -> Option<Candidate<'a>> {
         let count = u32::from(self.demand.hosts());
-        let only =
-            Level { part, switches: 1, down: count, up: 0, links: 1, rate: Bandwidth(0), hosts: count };
+        let only = Level { part, switches: 1, down: count, up: 0, links: 1, rate: Bandwidth(0), hosts: count };
         (part.port_count(hosts.rate) >= count).then(|| self.candidate(hosts, None, vec![only]))
     }
 
@@ -292,7 +296,8 @@ impl<'a> Assembly<'a, '_> {
             }
             let in_group = leaves.div_ceil(groups);
             let cores = in_group.div_ceil(taper).max(self.least_spines);
-            let leaf = Level { part: leaf, switches: in_group * groups, down, up: uplinks, links: 1, rate, hosts: down };
+            let leaf =
+                Level { part: leaf, switches: in_group * groups, down, up: uplinks, links: 1, rate, hosts: down };
             let spine = Level {
                 part: above,
                 switches: uplinks * groups,

@@ -3,7 +3,6 @@
 use crate::PlannerError;
 use evb_core::{Bandwidth, EventId, NodeId, SourceId};
 use evb_experiment::{Plan, Workload};
-use evb_fabric::Topology;
 use evb_protocol::Protocol;
 use evb_sources::SizeModel;
 use evb_unit::open_options;
@@ -33,25 +32,18 @@ impl Demand {
             return refuse("only event building in one stage is planned", "plan each stage by itself");
         }
         let config = &plan.network.config;
-        let Topology::Crossbar { ports } = config.topology else {
-            return refuse("it is not on one switch", "this is an error of evb");
-        };
         if config.nic.ports != 1 {
             return refuse("its hosts have several ports", "set `network.nic.ports = 1`");
         }
-        let hosts = usize::from(ports);
-        let mut demand = Self {
-            sent: vec![0.0; hosts],
-            builders: vec![0; hosts],
-            event_bytes: 0.0,
-            fixed: vec![None; hosts],
-        };
+        let hosts =
+            (0..=u16::MAX).filter_map(|node| plan.host(NodeId(node))).max().map_or(0, |last| usize::from(last) + 1);
+        let mut demand =
+            Self { sent: vec![0.0; hosts], builders: vec![0; hosts], event_bytes: 0.0, fixed: vec![None; hosts] };
         for link in config.host_links.iter().filter(|link| link.rate.is_some()) {
-            (link.first..link.first.saturating_add(link.count))
-                .filter(|host| *host < ports)
-                .for_each(|host| demand.fixed[usize::from(host)] = link.rate);
+            let first = usize::from(link.first);
+            (first..hosts.min(first + usize::from(link.count))).for_each(|host| demand.fixed[host] = link.rate);
         }
-        let host = |node: NodeId| plan.host(node).map(usize::from).filter(|host| *host < hosts);
+        let host = |node: NodeId| plan.host(node).map(usize::from);
         for node in plan.building.builder_nodes().iter() {
             host(node).into_iter().for_each(|host| demand.builders[host] += 1);
         }

@@ -40,6 +40,9 @@ use problem::Problem;
 use search::Search;
 use std::path::Path;
 
+/// Simulates plans, and returns their records in the same order; fewer if it was stopped.
+pub type Simulate<'a, E> = dyn FnMut(&[&Plan]) -> Result<Vec<Record>, E> + 'a;
+
 /// A planner with its question.
 pub struct Planner {
     requirements: Requirements,
@@ -57,15 +60,14 @@ impl Planner {
         Ok(Self { requirements, parts })
     }
 
-    /// Searches. `simulate` returns the records of some plans, in their order; fewer end the search. What the store has is not
-    /// simulated again.
+    /// Searches. What the store has is not simulated again.
     ///
     /// # Errors
     /// The experiment is not valid, no network can be made of the parts, or one of `simulate`.
     pub fn search<E: From<PlannerError>>(
         &self,
         store: &mut Store,
-        simulate: &mut dyn FnMut(&[&Plan]) -> Result<Vec<Record>, E>,
+        simulate: &mut Simulate<'_, E>,
     ) -> Result<Planning, E> {
         let problem = Problem::new(&self.requirements, &self.parts)?;
         let planning = Search::new(&problem, store, simulate).run()?;

@@ -2,7 +2,7 @@
 
 use crate::{
     PlannerError, Range, Requirements,
-    base::{Base, Changes, choices, words},
+    base::{Base, Changes, choices, one_switch, words},
     bounds::{Bound, bound},
     candidate::{Assembly, Candidate},
     demand::Demand,
@@ -87,11 +87,8 @@ impl<'a> Problem<'a> {
             least_spines,
             site: *site,
         };
-        let mut found: Vec<_> = assembly
-            .candidates()
-            .into_iter()
-            .map(|candidate| (candidate.record(0, demand), candidate))
-            .collect();
+        let mut found: Vec<_> =
+            assembly.candidates().into_iter().map(|candidate| (candidate.record(0, demand), candidate)).collect();
         found.sort_by(|(a, _), (b, _)| (a.cost.high.total_cmp(&b.cost.high)).then(a.power_w.total_cmp(&b.power_w)));
         self.left_out = found.len().saturating_sub(MOST);
         found.truncate(MOST);
@@ -206,9 +203,7 @@ fn choice(
 ) -> Result<Choice, PlannerError> {
     let path: &Path = &requirements.experiment;
     let rate_hz = required_hz(requirements, rate);
-    let mut topology = Table::new();
-    topology.insert("type".to_owned(), "crossbar".into());
-    let mut all = vec![("network.topology".to_owned(), Value::Table(topology))];
+    let mut all = vec![one_switch()];
     all.extend(trigger(base, requirements, rate_hz, requirements.search.triggers[0], 1));
     all.extend(changes.iter().cloned());
     let experiment = base.with(&all)?;

@@ -163,7 +163,11 @@ impl Requirements {
         let is_part = |value: f64| (0.0..=100.0).contains(&value);
         let is_length = |value: f64| (0.0..=100_000.0).contains(&value);
         let checks = [
-            (!(goal.size.low > 0.0 && goal.size.high <= 1000.0), "goal.size is not between 0 and 1000", "1 is the experiment"),
+            (
+                !(goal.size.low > 0.0 && goal.size.high <= 1000.0),
+                "goal.size is not between 0 and 1000",
+                "1 is the experiment",
+            ),
             (!is_part(goal.growth), "goal.growth is not between 0 and 100", "0.2 is a growth by 20 %"),
             (!is_part(goal.headroom), "goal.headroom is not between 0 and 100", "0.1 is a reserve of 10 %"),
             (goal.accept_loss > 100, "goal.accept_loss is above 100", "it is in per cent"),

@@ -1,7 +1,7 @@
 //! The search: the cheapest networks for each load, by bounds first, and then by simulations with rising effort.
 
-use crate::{PlannerError, Store, problem::Problem, trial::Trial};
-use evb::{Plan, Record};
+use crate::{PlannerError, Simulate, Store, problem::Problem, trial::Trial};
+use evb::Plan;
 use evb_experiment::Experiment;
 use evb_record::{FrontEntry, Judgement, Outcome, PlanVerdict, Planning, RecordKind};
 use sha2::{Digest as _, Sha256};
@@ -11,10 +11,10 @@ use std::collections::BTreeMap;
 const AT_ONCE: usize = 4;
 
 /// A search that goes on.
-pub(crate) struct Search<'a, E> {
-    pub(crate) problem: &'a Problem<'a>,
-    pub(crate) store: &'a mut Store,
-    pub(crate) simulate: &'a mut dyn FnMut(&[&Plan]) -> Result<Vec<Record>, E>,
+pub(crate) struct Search<'a, 's, E> {
+    problem: &'a Problem<'a>,
+    store: &'a mut Store,
+    simulate: &'a mut Simulate<'s, E>,
     /// The results for a candidate, a choice and a load.
     results: BTreeMap<Question, Answer>,
     /// Networks that carry a load, by choice.
@@ -54,12 +54,8 @@ struct Spec {
     fault: Option<String>,
 }
 
-impl<'a, E: From<PlannerError>> Search<'a, E> {
-    pub(crate) fn new(
-        problem: &'a Problem<'a>,
-        store: &'a mut Store,
-        simulate: &'a mut dyn FnMut(&[&Plan]) -> Result<Vec<Record>, E>,
-    ) -> Self {
+impl<'a, 's, E: From<PlannerError>> Search<'a, 's, E> {
+    pub(crate) fn new(problem: &'a Problem<'a>, store: &'a mut Store, simulate: &'a mut Simulate<'s, E>) -> Self {
         Self { problem, store, simulate, results: BTreeMap::new(), accepted: Vec::new(), simulations: 0 }
     }
 
@@ -168,11 +164,14 @@ impl<'a, E: From<PlannerError>> Search<'a, E> {
         let mut carrying = Vec::new();
         for (effort, &triggers) in efforts.iter().enumerate() {
             let spec = |question: &Question| Spec { load: loads[question.load], triggers, fault: None };
-            for (question, _, trial) in self.trials(open.iter().map(|question| (*question, spec(question))).collect())? {
+            for (question, _, trial) in
+                self.trials(open.iter().map(|question| (*question, spec(question))).collect())?
+            {
                 let (outcome, reason) = trial.verdict(self.latency_us());
                 let is_last = effort + 1 == efforts.len();
                 let is_decided = match outcome {
-                    Outcome::NotGood => true,
+                    // Until the first events have ended they pile up in any network.
+                    Outcome::NotGood => is_last || effort > 0 || trial.is_far_off(),
                     Outcome::CannotTell => is_last,
                     // A short simulation excludes a network, and admits none.
                     Outcome::Good => is_last || effort > 0,
@@ -372,7 +371,9 @@ impl<'a, E: From<PlannerError>> Search<'a, E> {
         if self.problem.requirements.goal.survive.is_empty() {
             return notes;
         }
-        notes.push("a host has one cable: the failure of it, of its interface or of its leaf cuts the host off".to_owned());
+        notes.push(
+            "a host has one cable: the failure of it, of its interface or of its leaf cuts the host off".to_owned(),
+        );
         notes
     }
 }

@@ -32,7 +32,11 @@ impl Store {
         let mut known = BTreeMap::new();
         for (number, line) in (1..).zip(text[..whole].lines()) {
             let trial: Trial = serde_json::from_str(line).map_err(|error| {
-                PlannerError::file(&path, format!("line {number}: {error}"), "choose another folder, or remove the line")
+                PlannerError::file(
+                    &path,
+                    format!("line {number}: {error}"),
+                    "choose another folder, or remove the line",
+                )
             })?;
             known.insert(trial.key.clone(), trial);
         }

@@ -15,6 +15,8 @@ pub struct Trial {
     pub rate_hz: f64,
     /// Events per second that were offered.
     pub offered_hz: f64,
+    /// Events that were lost, or not complete.
+    pub lost: u64,
     /// 99th percentile of the latency, in microseconds.
     pub p99_us: f64,
     /// The link that was in use most of the time; empty if none was.
@@ -35,11 +37,18 @@ impl Trial {
             outcome,
             rate_hz: record.event_rate_hz,
             offered_hz: record.trigger.offered_rate_hz.unwrap_or(0.0),
+            lost: record.events.lost + record.events.incomplete,
             p99_us: record.latency_us.p99,
             busiest_link: busiest.map(|link| link.name.clone()).unwrap_or_default(),
             busiest_used: busiest.map_or(0.0, |link| link.used),
             reason: if outcome == Outcome::Good { String::new() } else { reason(record) },
         }
+    }
+
+    /// True if it is not good for another reason than that it was too short: events were lost, or less than a quarter of the rate
+    /// was reached.
+    pub(crate) fn is_far_off(&self) -> bool {
+        self.lost > 0 || self.rate_hz < 0.25 * self.offered_hz
     }
 
     /// The verdict with a limit of the latency, in microseconds.
@@ -65,15 +74,18 @@ fn reason(record: &Record) -> String {
     let rate = match record.event_rate_hz < 0.99 * offered {
         true => format!("{}Hz of {}Hz are built", metric(record.event_rate_hz), metric(offered)),
         false if lost > 0 => format!("{lost} of {} events are lost or incomplete", record.events.triggered),
-        false => record.findings.iter().find(|finding| finding.kind.effect() != Effect::Remark).map_or_else(
-            || record.outcome().name().to_owned(),
-            |finding| finding.message.clone(),
-        ),
+        false => record
+            .findings
+            .iter()
+            .find(|finding| finding.kind.effect() != Effect::Remark)
+            .map_or_else(|| record.outcome().name().to_owned(), |finding| finding.message.clone()),
     };
     let limits = explain(record);
     let limit = limits.iter().find(|limit| limit.role == LimitRole::Resource).or(limits.first());
     match limit {
-        Some(limit) if limit.what != "trigger" => format!("{rate}: {}, {} ({})", limit.what, limit.why, limit.how_known),
+        Some(limit) if limit.what != "trigger" => {
+            format!("{rate}: {}, {} ({})", limit.what, limit.why, limit.how_known)
+        }
         _ => rate,
     }
 }

@@ -8,7 +8,7 @@ use std::{fs, num::NonZeroUsize, path::Path};
 const EXPERIMENT: &str = r#"
 [network]
 preset = "roce-100g-clos"
-placement = { readout = 0, builder = 12 }
+placement = { readout = 0, builder = 8 }
 control = { type = "separate", delay = "5 us", rate = "10 Gbit/s" }
 [trigger]
 type = "rate"
@@ -16,10 +16,10 @@ rate = "1 kHz"
 block = 1
 duration = "1 ms"
 [readout]
-units = 12
-source = { type = "log-normal", mean = "40 kB", rms = "10 kB" }
+units = 8
+source = { type = "log-normal", mean = "60 kB", rms = "10 kB" }
 [builder]
-units = 12
+units = 8
 [protocol]
 type = "push"
 group_timeout = "20 us"
@@ -32,13 +32,13 @@ date = "2026-11"
 currency = "EUR"
 [[switch]]
 name = "small"
-ports = [{ count = 12, rate = "100 Gbit/s" }]
+ports = [{ count = 8, rate = "100 Gbit/s" }]
 cost = 10
 power_w = 100
 source = "assumed"
 [[switch]]
 name = "large"
-ports = [{ count = 32, rate = "100 Gbit/s" }]
+ports = [{ count = 20, rate = "100 Gbit/s" }]
 cost = 100
 power_w = 600
 source = "assumed"
@@ -66,7 +66,7 @@ parts = "parts.toml"
 [goal]
 rate = "42 kHz"
 [search]
-triggers = [200, 800, 3000]
+triggers = [150, 500, 2000]
 "#;
 
 #[derive(Debug, thiserror::Error)]
@@ -193,7 +193,10 @@ fn wrong_files_are_told_with_their_names() {
             Ok(planner) => planner,
             Err(error) => return error.to_string(),
         };
-        planner.search::<Failure>(&mut Store::default(), &mut |_| panic!("nothing is simulated")).unwrap_err().to_string()
+        planner
+            .search::<Failure>(&mut Store::default(), &mut |_| panic!("nothing is simulated"))
+            .unwrap_err()
+            .to_string()
     };
     let with = |line: &str| PLAN.to_owned() + line;
     for (plan, expected) in [
@@ -203,7 +206,7 @@ fn wrong_files_are_told_with_their_names() {
         (with("[freedom]\nlevels = [1]\n").replace("rate = \"42 kHz\"", "growth = -1"), "goal.growth"),
         (PLAN.replace("parts.toml", "absent.toml"), "absent.toml: cannot be read"),
         (PLAN.replace("\"42 kHz\"", "[\"50 kHz\", \"42 kHz\"]"), "must not be above the second"),
-        (with("[freedom.keys]\n\"builder.units\" = [6, 12]\n"), "different numbers of hosts"),
+        (with("[freedom.keys]\n\"builder.units\" = [4, 8]\n"), "different numbers of hosts"),
         (with("[freedom.keys]\n\"protocol.type\" = [\"draw\"]\n"), "unknown protocol"),
     ] {
         let found = error(&plan);

@@ -1,11 +1,12 @@
 //! The reference page names every field of a record, says its unit, and names no other.
 
 use evb_record::{
-    Background, Basis, Benchmark, BenchmarkSettings, BillLine, Bounds, Broadcast, BuilderOccupancy, BuilderRecord, Bundles,
-    Calibration, Change, Class, ClockPlace, ClockRecord, Comparison, ConnectionRates, Connections, CoreToCore, CpuLoad,
-    Difference, Dip, Events, Filtering, Finding, FindingKind, FrontEndRecord, FrontEntry, Given, HardwareMeasurement, Histogram,
-    Interval, Judgement, KnownMap, Latency, Launches, LinkRecord, LinkSpeed, LinkVerdict, Mapping, Network, NetworkFault,
-    Occupancy, Origin, Outcome, PairOfNodes, PaperItem, Parameters, PlanCandidate, PlanLevel, PlanVerdict, Planning, PlanningGoal, Qualification, ReadoutOccupancy, ReadoutRecord,
+    Background, Basis, Benchmark, BenchmarkSettings, BillLine, Bounds, Broadcast, BuilderOccupancy, BuilderRecord,
+    Bundles, Calibration, Change, Class, ClockPlace, ClockRecord, Comparison, ConnectionRates, Connections, CoreToCore,
+    CpuLoad, Difference, Dip, Events, Filtering, Finding, FindingKind, FrontEndRecord, FrontEntry, Given,
+    HardwareMeasurement, Histogram, Interval, Judgement, KnownMap, Latency, Launches, LinkRecord, LinkSpeed,
+    LinkVerdict, Mapping, Network, NetworkFault, Occupancy, Origin, Outcome, PairOfNodes, PaperItem, Parameters,
+    PlanCandidate, PlanLevel, PlanVerdict, Planning, PlanningGoal, Qualification, ReadoutOccupancy, ReadoutRecord,
     Record, RecordKind, Relation, RunComparison, Sensitivity, Shaping, Simulation, Slots, SourceRecord, SourceState,
     Stages, Stream, Timeline, Times, Trigger, Verdict, Window,
 };
@@ -447,8 +448,7 @@ fn planning() -> Planning {
     let bounds = Bounds { low: 1.0, high: 2.0 };
     let level = PlanLevel { switch: "a".into(), switches: 1, down: 1, up: 1, up_bits_per_s: 1 };
     let text = || String::from("a");
-    let line =
-        BillLine { kind: "switch".into(), part: text(), count: 1, each: bounds, power_w: 1.0, source: text() };
+    let line = BillLine { kind: "switch".into(), part: text(), count: 1, each: bounds, power_w: 1.0, source: text() };
     let judgement = Judgement {
         candidate: 1,
         choice: 0,

@@ -37,7 +37,8 @@ pub fn plan_files(planning: &Planning) -> Vec<(String, String)> {
 }
 
 fn requirement(planning: &Planning) -> Vec<(&'static str, String)> {
-    let PlanningGoal { readout_units, builder_units, hosts, event_bytes, rate_hz, growth, headroom, .. } = planning.goal;
+    let PlanningGoal { readout_units, builder_units, hosts, event_bytes, rate_hz, growth, headroom, .. } =
+        planning.goal;
     let rate = range(rate_hz, |value| format!("{}Hz", metric(value)));
     let size = range(event_bytes, |value| format!("{}B", metric(value)));
     let bytes = event_bytes.high * rate_hz.high;
@@ -52,13 +53,21 @@ fn requirement(planning: &Planning) -> Vec<(&'static str, String)> {
     limits.extend(planning.goal.latency_us.map(|latency| format!("99 % of the events within {} us", micros(latency))));
     limits.extend(planning.goal.survive.iter().map(|part| format!("any one {part} between switches may fail")));
     vec![
-        ("plan", format!("{}: {readout_units} readout units, {builder_units} builder units, {hosts} hosts", planning.plan)),
+        (
+            "plan",
+            format!("{}: {readout_units} readout units, {builder_units} builder units, {hosts} hosts", planning.plan),
+        ),
         ("traffic", format!("events of {size} at {rate}, up to {}B/s", metric(bytes))),
         ("required", format!("{}Hz{extra}; {}", metric(required), limits.join("; "))),
         ("parts", format!("of {}, costs in {}", planning.parts_date, planning.currency)),
         (
             "searched",
-            format!("{} networks, {} simulations, seed {}", planning.candidates.len(), planning.simulations, planning.seed),
+            format!(
+                "{} networks, {} simulations, seed {}",
+                planning.candidates.len(),
+                planning.simulations,
+                planning.seed
+            ),
         ),
     ]
 }

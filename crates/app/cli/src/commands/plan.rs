@@ -1,6 +1,13 @@
 //! `evb plan`: the cheapest network that builds the events.
 
-use crate::{failure::Failure, folder::unwritable, progress::suspend, signals::stop_on_signals, simulations::HowArgs, terminal::{agrees, show, width}};
+use crate::{
+    failure::Failure,
+    folder::unwritable,
+    progress::suspend,
+    signals::stop_on_signals,
+    simulations::HowArgs,
+    terminal::{agrees, show, width},
+};
 use clap::Args;
 use evb::{Part, Plan};
 use evb_planner::{CableRun, Planner, PlannerError, Store};
