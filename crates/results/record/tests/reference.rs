@@ -476,7 +476,7 @@ fn planning() -> Planning {
         },
         parts_date: text(),
         currency: text(),
-        choices: vec![BTreeMap::from([("shaping".into(), "none".into())])],
+        choices: vec![BTreeMap::from([("KEY".into(), "none".into())])],
         candidates: vec![PlanCandidate {
             number: 1,
             network: text(),
