@@ -323,11 +323,13 @@ fn runs_have_a_folder_as_simulations_have() {
 #[test]
 fn a_run_that_is_cut_off_is_run_again() {
     let points = "\"trigger.events\" = [100, 1_000_000_000]";
-    let text = FOR_REAL.replace("\"builder.units\" = [1, 2, 3, 4]", points).replace("\"none\"", "{ one_in = 1000 }");
+    let text = FOR_REAL.replace("\"builder.units\" = [1, 2, 3, 4]", points).replace("\"none\"", "{ one_in = 10 }");
     let lab = Lab::with(&text);
     let running = lab.evb(&["run", "experiment.toml", "--out", "real"]).start();
-    // Each point has a file of each builder.
-    wait_until("the second point is run", || (lab.stored_files().len() == 4).then_some(()));
+    // A run has files before it begins, and only the second one stores much.
+    let stored =
+        || lab.stored_files().iter().filter_map(|file| fs::metadata(file).ok()).map(|file| file.len()).sum::<u64>();
+    wait_until("the second point is run", || (stored() > 500_000).then_some(()));
     running.signal(Signal::INT);
     let outcome = running.wait();
     assert!(outcome.stderr.contains("stopped after 1 of 2 points; go on with --resume"), "{outcome}");
