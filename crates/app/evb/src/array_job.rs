@@ -159,8 +159,8 @@ impl ArrayJob {
         self.folder.join(format!("part-{}", part.number()))
     }
 
-    /// Writes the batch script for these parts, whose tasks start `program`, an `evb`. Returns its path. The parts can be
-    /// collected from then on, whoever submits the script.
+    /// Writes the batch script for these parts, whose tasks start `program`, an `evb`. Returns its path. From
+    /// then on the parts can be collected, even if somebody else submits the script.
     ///
     /// # Errors
     /// It cannot be written.

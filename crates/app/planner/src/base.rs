@@ -111,7 +111,7 @@ fn flat(table: &Table) -> Vec<(String, Vec<Value>)> {
     table.iter().flat_map(of).collect()
 }
 
-/// Sets the value at a path. What is no table on the way is replaced.
+/// Sets the value at a path. A value on the way that is not a table becomes one.
 fn put(table: &mut Table, path: &str, value: Value) {
     match path.split_once('.') {
         None => drop(table.insert(path.to_owned(), value)),

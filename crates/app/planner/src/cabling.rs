@@ -1,5 +1,6 @@
 //! The cables of a network, as the simulation has them.
 
+use crate::demand::used_hosts;
 use evb_core::Bandwidth;
 use evb_experiment::Plan;
 use evb_fabric::{LinkEnd, Network};
@@ -16,7 +17,9 @@ pub struct CableRun {
 }
 
 /// All cables of the network of a plan, those of hosts first. Places for hosts that the plan does not use have none.
-pub(crate) fn cables(plan: &Plan, hosts: u16) -> Vec<CableRun> {
+#[must_use]
+pub fn cables(plan: &Plan) -> Vec<CableRun> {
+    let hosts = used_hosts(plan);
     let Ok(network) = Network::build(&plan.network.config) else { return Vec::new() };
     let is_used = |end: LinkEnd| match end {
         LinkEnd::Endpoint(endpoint) => endpoint.0 < hosts,

@@ -321,7 +321,7 @@ impl<'a> Assembly<'a, '_> {
         (1..=u32::from(leaf.fastest().count)).filter_map(network).collect()
     }
 
-    /// The fewest leaves with so many uplinks each, and the hosts of one; `None` if they are oversubscribed too much.
+    /// The fewest leaves with this number of uplinks each, and the hosts of one leaf; `None` if the oversubscription is too high.
     fn leaves(&self, hosts: &Hosts<'_>, leaf: &Switch, rate: Bandwidth, uplinks: u32) -> Option<(u32, u32)> {
         let most = leaf.port_count(hosts.rate).checked_sub(uplinks).filter(|&most| most > 0)?;
         let count = u32::from(self.demand.hosts());

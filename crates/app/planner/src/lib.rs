@@ -25,7 +25,7 @@ mod search;
 mod store;
 mod trial;
 
-pub use cabling::CableRun;
+pub use cabling::{CableRun, cables};
 pub use error::PlannerError;
 pub use parts::{Cable, Interface, Parts, PortGroup, Switch};
 pub use range::Range;
@@ -87,16 +87,5 @@ impl Planner {
         };
         let triggers = self.requirements.search.triggers.last().copied().unwrap_or(1);
         problem.experiment(index, choice, 1.0, triggers, None)
-    }
-
-    /// The cables of a candidate, as its simulation has them.
-    ///
-    /// # Errors
-    /// As [`experiment`](Self::experiment).
-    pub fn cables(&self, candidate: u32, choice: usize) -> Result<Vec<CableRun>, PlannerError> {
-        let problem = Problem::new(&self.requirements, &self.parts)?;
-        let experiment = self.experiment(candidate, choice)?;
-        let plans = experiment.plans().first();
-        Ok(plans.map_or_else(Vec::new, |plan| cabling::cables(plan, problem.goal().hosts)))
     }
 }

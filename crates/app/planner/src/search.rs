@@ -335,7 +335,7 @@ impl<'a, 's, E: From<PlannerError>> Search<'a, 's, E> {
             let answer = self.results.get(&Question { candidate, choice, load });
             answer.map(|answer| &answer.trial)
         };
-        let required = loads.iter().position(|&load| load == 1.0).and_then(trial);
+        let required = loads[..=load].iter().position(|&load| load == 1.0).and_then(trial);
         let shown = required.or_else(|| trial(load)).expect("it was simulated");
         FrontEntry {
             candidate: self.problem.records[candidate].number,
@@ -355,7 +355,7 @@ impl<'a, 's, E: From<PlannerError>> Search<'a, 's, E> {
         }
         if self.problem.left_out > 0 {
             let left_out = self.problem.left_out;
-            notes.push(format!("{left_out} more expensive networks were left out, because there are so many"));
+            notes.push(format!("the {left_out} most expensive networks were not considered"));
         }
         for (choice, words) in self.problem.choice_words().iter().enumerate() {
             let of_choice = || judgements.iter().filter(|judgement| judgement.choice == choice);

@@ -180,6 +180,7 @@ fn a_range_is_planned_for_both_of_its_ends() {
     let (cheapest, _) = planning.cheapest().expect("one is enough at the upper end");
     let low = planning.front.iter().find(|entry| entry.carries < 1.0).unwrap();
     assert!(planning.candidate(low.candidate).cost.high < cheapest.cost.high);
+    assert!(planning.front.iter().all(|entry| entry.latency_p99_us.is_some() == (entry.carries >= 1.0)));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::{
 };
 use clap::Args;
 use evb::{Part, Plan};
-use evb_planner::{CableRun, Planner, PlannerError, Store};
+use evb_planner::{CableRun, Planner, PlannerError, Store, cables};
 use evb_record::{Outcome, PlanVerdict, Planning};
 use std::{
     fs,
@@ -92,8 +92,9 @@ fn write(folder: &Path, planner: &Planner, planning: &Planning) -> Result<(), Fa
     let mut files = evb_report::plan_files(planning);
     files.push(("plan.json".to_owned(), serde_json::to_string(planning).map_err(Failure::new)? + "\n"));
     if let Some((candidate, choice)) = planning.cheapest() {
-        files.push(("experiment.toml".to_owned(), planner.experiment(candidate.number, choice)?.resolved()));
-        files.push(("cables.csv".to_owned(), cables(&planner.cables(candidate.number, choice)?)));
+        let experiment = planner.experiment(candidate.number, choice)?;
+        files.push(("experiment.toml".to_owned(), experiment.resolved()));
+        files.extend(experiment.plans().first().map(|plan| ("cables.csv".to_owned(), cables_csv(&cables(plan)))));
     }
     for (name, text) in files {
         let path = folder.join(name);
@@ -103,7 +104,7 @@ fn write(folder: &Path, planner: &Planner, planning: &Planning) -> Result<(), Fa
 }
 
 /// One line for each cable, with the names that the simulation has for its ends.
-fn cables(all: &[CableRun]) -> String {
+fn cables_csv(all: &[CableRun]) -> String {
     let lines = all.iter().map(|cable| format!("{},{},{}\n", cable.from, cable.to, cable.rate.0));
     ["from,to,bits_per_s\n".to_owned()].into_iter().chain(lines).collect()
 }
