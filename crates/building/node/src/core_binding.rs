@@ -6,6 +6,7 @@ use crate::{error::NodeError, placement};
 use evb_core::NodeId;
 use evb_experiment::{Cores, Plan};
 use evb_os::cores;
+use evb_unit::place_of;
 use rustix::io;
 use std::sync::Arc;
 
@@ -33,7 +34,7 @@ impl CoreBindings {
 
     /// The binding of a node in a separate process; `None` if the node is not bound. `here` are the nodes of this machine.
     pub(crate) fn of_node(&self, plan: &Plan, node: NodeId, here: &[NodeId]) -> Option<Arc<CoreBinding>> {
-        placement::place_of(&plan.building, node, here, self.order.len()).map(|index| self.at(index))
+        place_of(&plan.building, node, here, self.order.len()).map(|index| self.at(index))
     }
 
     /// The binding with this index. Indices beyond the last core begin again at the first.

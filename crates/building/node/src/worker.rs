@@ -12,6 +12,7 @@ use crate::node::{CLOSE_AGAIN, Clock, ControlChannel, Node, NodeRun, OpenRole, c
 use crate::run_info::{HostClock, RunStart};
 use evb_core::{NodeId, Span, Time};
 use evb_transport::{Transport, Yielder};
+use evb_unit::WORKER_YIELDS;
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{atomic::Ordering, mpsc::TryRecvError},
@@ -20,8 +21,6 @@ use std::{
 
 /// Longest sleep of a worker without work: the longest wait of orders and heartbeats.
 const LONGEST_SLEEP: Duration = Duration::from_millis(20);
-/// Number of yields of a worker without work before it sleeps.
-const YIELDS: u32 = 64;
 /// Number of yields before a sleep while a node waits for its helper thread, which needs a core.
 const FEW_YIELDS: u32 = 5;
 /// Time before the deadline of a punctual node at which its worker does not sleep any more: what a sleep may last too long.
@@ -72,7 +71,7 @@ struct Worker<'a, T> {
 impl<T: Transport> Worker<'_, T> {
     fn run(mut self, spins: u32, mut sleep: impl FnMut(&mut [Node<T>], Duration)) -> WorkerEnd {
         let clock = self.clock;
-        let mut ladder = IdleLadder::new(spins, YIELDS);
+        let mut ladder = IdleLadder::new(spins, WORKER_YIELDS);
         let mut yielder = Yielder::default();
         loop {
             // The clock is read once for all nodes: this costs as much as handling a fragment.

@@ -8,15 +8,14 @@ use crate::limits;
 use crate::link::NodeLink;
 use crate::node::{ControlChannel, Node};
 use crate::node_group::Blueprint;
-use crate::placement::place_of;
 use crate::roles::open_role;
 use crate::run_info::RunStart;
 use crate::worker::carry;
 use evb_core::NodeId;
-use evb_experiment::{Cores, Plan};
-use evb_protocol::Config;
+use evb_experiment::Plan;
 use evb_sources::SharedLinks;
 use evb_transport::{SharesThread, ThreadOptions, UseEndpoints, doorbell::Doorbell};
+use evb_unit::{WORKER_SPINS, worker_count, workers_of};
 use std::{
     sync::{
         Arc,
@@ -26,8 +25,6 @@ use std::{
     time::Duration,
 };
 
-/// Number of polls without work before a worker yields: some 20 microseconds.
-const SPINS: u32 = 200;
 /// Number of messages that a queue to a node holds in addition to one fragment for each slot of a builder.
 const CONTROL_MESSAGES: usize = 64;
 
@@ -61,7 +58,9 @@ pub(crate) struct WorkerPool {
 impl WorkerPool {
     pub(crate) fn start(blueprint: &Arc<Blueprint>) -> Result<Self, NodeError> {
         let plan = &blueprint.plan;
-        let doorbells: Vec<_> = (0..worker_count(plan)).map(|_| Arc::new(Doorbell::new())).collect();
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        let workers = worker_count(plan, cores, plan.building.nodes().into());
+        let doorbells: Vec<_> = (0..workers).map(|_| Arc::new(Doorbell::new())).collect();
         let placement = workers_of(plan, doorbells.len());
         let options = ThreadOptions {
             doorbells: placement.iter().map(|&worker| doorbells[worker].clone()).collect(),
@@ -119,7 +118,7 @@ impl UseEndpoints for WorkerPoolBuilder<'_> {
                     open_role(&blueprint.plan, &blueprint.text, run, node, endpoint, Some(&links))
                 };
                 let channel = ControlChannel { orders: &orders, notices: &notices, stop: None };
-                carry(nodes, channel, &open, SPINS, |nodes, timeout| sleep(nodes, &doorbell, timeout));
+                carry(nodes, channel, &open, WORKER_SPINS, |nodes, timeout| sleep(nodes, &doorbell, timeout));
             })?);
         }
         Ok(pool)
@@ -137,32 +136,4 @@ impl Drop for WorkerPool {
             let _has_told_of_its_panic = thread.join();
         }
     }
-}
-
-fn worker_count(plan: &Plan) -> usize {
-    let cores = thread::available_parallelism().map_or(1, usize::from);
-    plan.run.workers.map_or(cores, usize::from).clamp(1, plan.building.nodes().into())
-}
-
-/// The worker of each node. Where workers are bound to cores, nodes take them like places; the event manager, if none is
-/// left for it, goes to the last one, which has the fewest nodes.
-fn workers_of(plan: &Plan, workers: usize) -> Vec<usize> {
-    let nodes: Vec<_> = (0..plan.building.nodes()).map(NodeId).collect();
-    let worker = |&node: &NodeId| match plan.run.cores {
-        Cores::None => worker_of(plan, node, workers),
-        Cores::Auto => place_of(&plan.building, node, &nodes, workers).unwrap_or(workers - 1),
-    };
-    nodes.iter().map(worker).collect()
-}
-
-/// The worker of a node where the system places workers. Readout units and builders are dealt out in turn, so that each
-/// worker has its share of both. The event manager is light and goes to the first worker.
-fn worker_of(plan: &Plan, node: NodeId, workers: usize) -> usize {
-    let (readouts, builders) = (plan.building.readout_nodes(), plan.building.builder_nodes());
-    let index = match node {
-        Config::EVENT_MANAGER => 0,
-        node if builders.contains(node) => node.0 - builders.first.0,
-        node => node.0 - readouts.first.0,
-    };
-    usize::from(index) % workers
 }

@@ -1,7 +1,7 @@
 //! The builder unit: its machine, the check of every payload, the decision after a first phase, and the storage.
 
 use crate::{
-    BuilderReport, OpenCounts, Payload, Selector, Sizes, meter::Meter, monitor::Monitor, shaping::Turns,
+    BuilderReport, OpenCounts, Payload, Selector, Sizes, WorkDone, meter::Meter, monitor::Monitor, shaping::Turns,
     split::Splitter,
 };
 use evb_core::{EventId, Machine, NodeId, NodeRange, Time, Transmit};
@@ -124,6 +124,13 @@ impl<B: Payload, S: Store<B>> BuilderUnit<B, S> {
             let fragments = || counts.fragments - before.fragments;
             [counts.bytes - before.bytes, splitter.as_ref().map_or_else(fragments, Splitter::fragments)]
         });
+    }
+
+    /// Fragments that have come and their bytes. Of those in bundles the fragments count when the bundle is split.
+    pub fn work_done(&self) -> WorkDone {
+        let counts = self.machine.counts();
+        let fragments = self.splitter.as_ref().map_or(counts.fragments, Splitter::fragments);
+        WorkDone { blocks: counts.fragments, fragments, bytes: counts.bytes }
     }
 
     /// Takes in a message; a fragment after a look at every byte of it.

@@ -31,6 +31,7 @@ pub mod shaping;
 mod sources;
 mod split;
 mod super_fragment_sender;
+mod workers;
 
 pub use account::{Account, Progress};
 pub use arrivals::Arrivals;
@@ -42,7 +43,7 @@ pub use live::Live;
 pub use manager::EventManager;
 pub use payload::{Payload, SimulatedBundle, SimulatedPayload};
 pub use places::Places;
-pub use readout::{FragmentSource, ReadLimits, ReadoutUnit, open_options};
+pub use readout::{FragmentSource, ReadLimits, ReadoutUnit, WorkDone, open_options};
 pub use record::Offered;
 pub use report::{
     BufferFill, BuilderReport, DeadLink, DriverReport, Faults, ManagerReport, OpenCounts, ReadoutReport, Report,
@@ -51,6 +52,7 @@ pub use report::{
 pub use selector::Selector;
 pub use sources::Sources;
 pub use super_fragment_sender::SuperFragmentSender;
+pub use workers::{WORKER_SPINS, WORKER_YIELDS, place_of, worker_count, workers_of};
 
 /// The version that records and event files carry.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -137,6 +137,29 @@ impl ReadLimits {
     pub const NONE: Self = Self { fragments: usize::MAX, bytes: u64::MAX, ahead: u64::MAX };
 }
 
+/// What a unit has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WorkDone {
+    /// What its machine handled: fragments, or those of whole blocks of events.
+    pub blocks: u64,
+    /// Fragments, each of those in a block.
+    pub fragments: u64,
+    /// Bytes of their payload.
+    pub bytes: u64,
+}
+
+impl WorkDone {
+    /// What was done after `before`.
+    #[must_use]
+    pub const fn since(self, before: Self) -> Self {
+        Self {
+            blocks: self.blocks - before.blocks,
+            fragments: self.fragments - before.fragments,
+            bytes: self.bytes - before.bytes,
+        }
+    }
+}
+
 /// A readout unit with its sources and the faults that are injected into what it sends.
 pub struct ReadoutUnit<B, S> {
     /// The machine.
@@ -253,6 +276,12 @@ impl<B: Payload, S: FragmentSource<B>> ReadoutUnit<B, S> {
             None => messages.map(|transmit| send(transmit, Span::ZERO)).count(),
             Some(injector) => messages.map(|transmit| injector.inject(transmit, &mut send)).count(),
         }
+    }
+
+    /// Fragments that were read and their bytes, in all runs.
+    pub fn work_done(&self) -> WorkDone {
+        let counts = self.machine.counts();
+        WorkDone { blocks: counts.fragments, fragments: self.source.count(), bytes: counts.bytes }
     }
 
     /// The counts of this run. Fragments that waited at its start count as those that came.

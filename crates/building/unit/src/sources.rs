@@ -20,6 +20,8 @@ pub struct Sources<S> {
     seed: u64,
     /// Bytes of the largest bundle so far.
     largest: usize,
+    /// Fragments that were read.
+    count: u64,
 }
 
 /// A source that is read.
@@ -53,6 +55,7 @@ impl<S> Sources<S> {
             max_fragment: u32::try_from(plan.max_fragment().0).unwrap_or(u32::MAX),
             seed: plan.run.seed,
             largest: 0,
+            count: 0,
         })
     }
 
@@ -113,10 +116,22 @@ impl<S> Sources<S> {
     where
         S: FragmentSource<B>,
     {
+        self.count += self.fragments_of(event);
         match self.only_mut() {
             Some(only) => only.read(unit, event, position),
             None => self.bundle(unit, event),
         }
+    }
+
+    /// Number of fragments of an event, or in the bundle of a block.
+    #[inline]
+    fn fragments_of(&self, block: EventId) -> u64 {
+        if self.bundles { self.members.len() as u64 * self.blocks.size(block) } else { 1 }
+    }
+
+    /// Number of fragments that were read.
+    pub(crate) const fn count(&self) -> u64 {
+        self.count
     }
 
     /// Takes back a payload that is no longer needed.
@@ -147,7 +162,7 @@ impl<S> Sources<S> {
     {
         let events = self.blocks.events_of(block);
         let first = EventId(events.start);
-        let fragments = self.members.len() * self.blocks.size(block) as usize;
+        let fragments = self.fragments_of(block) as usize;
         let largest = self.largest;
         let bundle = self.members.first_mut().map(|member| member.source.begin_bundle(fragments, largest));
         let (mut good, mut filled) = (true, None);
