@@ -68,6 +68,24 @@ pub fn look_up(core: u16) -> Core {
     }
 }
 
+/// Bytes of the second-level cache of a core, which no other core shares on most machines; `None` if the system does not
+/// report it.
+#[must_use]
+pub fn second_level_cache(core: u16) -> Option<u64> {
+    let path = format!("/sys/devices/system/cpu/cpu{core}/cache/index2/size");
+    parse_size(&fs::read_to_string(path).ok()?)
+}
+
+/// A size as the kernel writes it, such as `2048K`.
+fn parse_size(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let (number, unit) = match text.strip_suffix(['K', 'M']) {
+        Some(number) => (number, if text.ends_with('K') { 1 << 10 } else { 1 << 20 }),
+        None => (text, 1),
+    };
+    number.parse::<u64>().ok()?.checked_mul(unit)
+}
+
 /// The numbers of a list of the kernel, such as `0-1,8`, or `None` if the text is not a list.
 fn parse_list(text: &str) -> Option<Vec<u16>> {
     let part = |part: &str| {
@@ -89,6 +107,12 @@ mod tests {
         for text in ["", "\n", "a", "0-", "1,,2", "70000"] {
             assert_eq!(parse_list(text), None, "{text:?}");
         }
+    }
+
+    #[test]
+    fn sizes_of_the_kernel_are_understood() {
+        assert_eq!(["2048K\n", "1M", "512"].map(parse_size), [Some(1 << 21), Some(1 << 20), Some(512)]);
+        assert_eq!(["", "K", "x", "99999999999999999999K"].map(parse_size), [None; 4]);
     }
 
     #[test]

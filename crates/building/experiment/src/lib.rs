@@ -37,8 +37,9 @@ pub use experiment::{Experiment, Other};
 pub use fuzz::fuzz_parse;
 pub use json_schema::json_schema;
 pub use plan::{
-    BackgroundPlan, BackgroundPriority, Cores, FaultAction, FaultSpec, FieldLayout, HistogramPlan, Keep, Load, Needs,
-    NetworkPlan, NumberType, PayloadLayout, PayloadPart, Placement, Plan, Quantity, Rejoin, RunPlan, SlotErrors,
-    StageLink, Stages, StoragePlan, TrafficPlan, TriggerPlan, Workload,
+    BackgroundPlan, BackgroundPriority, CacheCost, Computers, Cores, CpuFit, CpuPlan, CrossingCost, FaultAction,
+    FaultSpec, FieldLayout, HistogramPlan, Keep, Load, LocalMessages, ManagerCost, MessageCost, Needs, NetworkPlan,
+    NumberType, PayloadCost, PayloadLayout, PayloadPart, Placement, Plan, Quantity, Rejoin, RunPlan, SlotErrors,
+    StageLink, Stages, StoragePlan, TrafficPlan, TriggerPlan, WakeCost, Workload,
 };
 pub use reference::reference;

@@ -11,11 +11,15 @@ use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
 mod background;
+mod cpu;
 mod fault;
 mod histogram;
 mod workload;
 
 pub use background::{BackgroundPlan, BackgroundPriority};
+pub use cpu::{
+    CacheCost, Computers, CpuFit, CpuPlan, CrossingCost, LocalMessages, ManagerCost, MessageCost, PayloadCost, WakeCost,
+};
 pub use fault::{FaultAction, FaultSpec};
 pub use histogram::{FieldLayout, HistogramPlan, NumberType, PayloadLayout, PayloadPart, Quantity};
 pub use workload::{Load, TrafficPlan, Workload};
@@ -336,6 +340,9 @@ pub struct NetworkPlan {
     /// Errors of the times at which buckets of a barrel shifter begin.
     #[serde(default, skip_serializing_if = "SlotErrors::is_none")]
     pub slot_errors: SlotErrors,
+    /// The processors of the computers; `None` if the work of nodes takes no time beside `host`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<CpuPlan>,
 }
 
 /// Errors of the times at which readout units begin the buckets of a barrel shifter. They are a part of the simulated

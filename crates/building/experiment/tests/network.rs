@@ -4,8 +4,11 @@ use evb_connection::{
     Dcqcn, RdmaConfig, RdmaControl, Recovery, TcpConfig, TcpControl, Transport, UltraEthernetConfig,
     UltraEthernetControl,
 };
-use evb_core::{Bandwidth, ByteCount, Span};
-use evb_experiment::{Experiment, Placement, Plan};
+use evb_core::{Bandwidth, ByteCount, Frequency, Span};
+use evb_experiment::{
+    CacheCost, Computers, CpuFit, CpuPlan, CrossingCost, Experiment, LocalMessages, ManagerCost, MessageCost,
+    PayloadCost, Placement, Plan, WakeCost,
+};
 use evb_fabric::{
     Arbitration, ChannelRule, Control, Dma, ExplicitLink, Flow, Marking, NetworkConfig, NetworkFaultAction, Rails,
     Routing, SharedMemory, Spread, Topology, TreeLevel, WhenFull,
@@ -410,4 +413,44 @@ fn a_sweep_of_networks_resolves() {
         let single = Experiment::parse(&text, "again.toml", &[]).unwrap_or_else(|error| panic!("{error:?}\n{text}"));
         assert_eq!(single.plans(), [Plan { sweep: vec![], ..plan.clone() }], "{text}");
     }
+}
+
+/// Costs that are not in the file are none.
+#[test]
+fn processors_can_be_written() {
+    assert_eq!(plan("").network.cpu, None);
+    let cpu = |keys: &str| plan(&format!("[network.cpu]\n{keys}\n")).network.cpu.expect("there are processors");
+    let plain = cpu("");
+    assert_eq!((plain.cores, plain.computers, plain.messages), (1, Computers::EachHost, LocalMessages::Network));
+    assert_eq!((plain.processes, plain.poll, plain.cache, plain.fit), (false, Span::ZERO, None, None));
+    assert_eq!((plain.readout, plain.send), (PayloadCost::default(), MessageCost::default()));
+    let full = cpu(
+        "cores = 4\ncomputers = 'one'\nmessages = 'memory'\nnodes = 'processes'\npoll = '1 ns'\nslice = '4 ms'\n\
+         send = { call = '2 ns', message = '3 ns', byte = '4 ps' }\nreceive = { call = '5 ns', message = '6 ns', byte = '7 ps' }\n\
+         crossing = { delay = '8 ns', message = '9 ns', byte = '10 ps' }\nmanager = { block = '11 ns', event = '12 ns' }\n\
+         readout = { block = '13 ns', fragment = '14 ns', byte = '15 ps', draw = '16 ns' }\n\
+         builder = { block = '17 ns', fragment = '18 ns', byte = '19 ps' }\ncache = { size = '2 MiB', byte = '20 ps' }\n\
+         wake = { delay = '21 ns', call = '22 ns' }\ncontext_switch = '23 ns'\nfit = { error = 12.5, reference = '645 kHz' }",
+    );
+    let ns = |ns: u64| Span(ns * 1000);
+    let expected = CpuPlan {
+        computers: Computers::One,
+        cores: 4,
+        messages: LocalMessages::Memory,
+        processes: true,
+        poll: ns(1),
+        send: MessageCost { call: ns(2), message: ns(3), byte: Span(4) },
+        receive: MessageCost { call: ns(5), message: ns(6), byte: Span(7) },
+        crossing: CrossingCost { delay: ns(8), message: ns(9), byte: Span(10) },
+        manager: ManagerCost { block: ns(11), event: ns(12) },
+        readout: PayloadCost { block: ns(13), fragment: ns(14), byte: Span(15) },
+        draw: ns(16),
+        builder: PayloadCost { block: ns(17), fragment: ns(18), byte: Span(19) },
+        cache: Some(CacheCost { size: ByteCount(2 << 20), byte: Span(20) }),
+        wake: WakeCost { delay: ns(21), call: ns(22) },
+        context_switch: ns(23),
+        slice: Span::from_millis(4),
+        fit: Some(CpuFit { error_percent: 12.5, reference: Frequency(645_000_000) }),
+    };
+    assert_eq!(full, expected);
 }

@@ -60,6 +60,8 @@ pub(crate) enum Event {
     Kill { node: u16 },
     /// The measurement begins.
     Measure,
+    /// The planned time of a worker on the cores of its computer.
+    Worker { worker: u16 },
     /// The trigger stops, or the traffic ends.
     Stop,
     /// Progress is checked: open events are given up if nothing has moved for long.

@@ -8,6 +8,7 @@ mod arrivals;
 mod background;
 mod connections;
 mod control;
+mod cpu;
 mod disk;
 mod error;
 mod event;
@@ -34,8 +35,9 @@ pub mod testing;
 mod trace;
 
 pub use error::SimulateError;
-use evb_experiment::Plan;
+use evb_experiment::{Computers, LocalMessages, Plan, Workload};
 use evb_fabric::Control;
+use evb_protocol::Shaping;
 use evb_record::Record;
 pub use simulation::Progress;
 use simulation::Simulation;
@@ -81,7 +83,8 @@ fn run(
         };
     }
     let plan = simulated(plan)?;
-    let in_partitions = if trace.is_none() { parallel::run(&plan, threads, observe)? } else { None };
+    let in_partitions =
+        if trace.is_none() && plan.network.cpu.is_none() { parallel::run(&plan, threads, observe)? } else { None };
     let mut simulation = match in_partitions {
         Some(simulation) => simulation,
         None => unpartitioned(&plan, trace, observe, packets)?,
@@ -111,5 +114,24 @@ fn simulated(plan: &Plan) -> Result<Plan, SimulateError> {
     if plan.control.is_some() && plan.network.config.control == Control::Shared {
         return Err(SimulateError::Control(plan.name.clone()));
     }
-    Ok(Plan { filter: plan.filter.simulated()?, ..plan.clone() })
+    check_cpu(plan)?;
+    let mut plan = Plan { filter: plan.filter.simulated()?, ..plan.clone() };
+    if plan.network.cpu.as_ref().is_some_and(|cpu| !cpu.processes && cpu.computers == Computers::One) {
+        // As a run in threads of one process does.
+        plan.building.share_caches();
+    }
+    Ok(plan)
+}
+
+/// The processors of computers are modelled for event building, and in memory for what needs no time slots.
+fn check_cpu(plan: &Plan) -> Result<(), SimulateError> {
+    let Some(cpu) = &plan.network.cpu else { return Ok(()) };
+    if let Workload::Traffic(_) = plan.workload {
+        return Err(SimulateError::CpuOfTraffic);
+    }
+    let in_slots = matches!(plan.building.shaping, Shaping::BarrelShifter { .. } | Shaping::RateDivision { .. });
+    match cpu.messages {
+        LocalMessages::Memory if in_slots => Err(SimulateError::SlotsInMemory),
+        _ => Ok(()),
+    }
 }

@@ -163,6 +163,28 @@ impl Node {
         false
     }
 
+    /// Drains the machine within a turn: as [`drain`](Self::drain) does, but a readout unit reads once, within limits.
+    /// Returns true if it has read something.
+    pub(crate) fn drain_within(
+        &mut self,
+        now: Time,
+        limits: ReadLimits,
+        out: &mut Vec<Outgoing>,
+        outputs: &mut Vec<Output>,
+    ) -> bool {
+        match &mut self.unit {
+            NodeUnit::Readout(unit) => {
+                let Ok(has_read) = unit.read(now, limits);
+                send(unit, usize::MAX, out);
+                has_read
+            }
+            _ => {
+                self.drain(now, usize::MAX, out, outputs);
+                false
+            }
+        }
+    }
+
     pub(crate) fn deadline(&self) -> Option<Time> {
         let timer = match &self.unit {
             NodeUnit::Manager(unit) => return unit.deadline(),
@@ -215,19 +237,24 @@ fn drain_readout(
     let mut left = room;
     loop {
         let Ok(has_read) = unit.read(now, ReadLimits::NONE);
-        let sent = unit.transmit(left, |Transmit { to, message }, delay| {
-            let payload = match &message {
-                ProtocolMessage::Fragment(fragment) => u64::from(fragment.length),
-                ProtocolMessage::Packet(fragments) => fragments.iter().map(|one| u64::from(one.length)).sum(),
-                _ => 0,
-            };
-            out.push(Outgoing { to, body: Body::Protocol(message), payload, delay });
-        });
+        let sent = send(unit, left, out);
         left -= sent;
         if !has_read && sent == 0 {
             return left == 0;
         }
     }
+}
+
+/// Takes at most `room` messages of a readout unit; returns their number.
+fn send(unit: &mut ReadoutUnit<SimulatedPayload, Input>, room: usize, out: &mut Vec<Outgoing>) -> usize {
+    unit.transmit(room, |Transmit { to, message }, delay| {
+        let payload = match &message {
+            ProtocolMessage::Fragment(fragment) => u64::from(fragment.length),
+            ProtocolMessage::Packet(fragments) => fragments.iter().map(|one| u64::from(one.length)).sum(),
+            _ => 0,
+        };
+        out.push(Outgoing { to, body: Body::Protocol(message), payload, delay });
+    })
 }
 
 fn drain_builder(unit: &mut BuilderUnit<SimulatedPayload, Disk>, now: Time, out: &mut Vec<Outgoing>) {

@@ -25,6 +25,7 @@ mod source;
 mod stages;
 pub mod steady;
 mod timeline;
+mod twin;
 
 pub use background::Background;
 pub use benchmark::{
@@ -47,11 +48,15 @@ pub use planning::{BillLine, FrontEntry, Judgement, PlanCandidate, PlanLevel, Pl
 pub use qualification::{LinkSpeed, LinkVerdict, PairOfNodes, Qualification};
 use serde::{Deserialize, Serialize};
 pub use shaping::{Shaping, Slots};
-pub use simulation::{ConnectionRates, Connections, KnownMap, LinkRecord, Mapping, Network, NetworkFault, Simulation};
+pub use simulation::{
+    ConnectionRates, Connections, CpuRecord, KnownMap, LinkRecord, Mapping, Network, NetworkFault, Simulation,
+    WorkRecord, WorkerRecord,
+};
 pub use source::{ClockPlace, ClockRecord, FrontEndRecord, SourceRecord, SourceState, WaitingSource, waiting_sources};
 pub use stages::Stages;
 use std::collections::BTreeMap;
 pub use timeline::{Dip, EventTimes, Timeline};
+pub use twin::{Agreement, Twin, TwinFigure};
 
 /// The kind of work in a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -79,6 +84,8 @@ pub enum RecordKind {
     Qualification,
     /// The network of an event builder was searched.
     Planning,
+    /// Runs were held against a simulation of the machine that carried them out.
+    Twin,
 }
 
 /// The result of one run, real or simulated.

@@ -27,8 +27,46 @@ pub struct Simulation {
     /// fields are of the workload alone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub background: Vec<Background>,
+    /// The processors; `None` if the experiment describes none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<CpuRecord>,
     /// The network and its counts.
     pub network: Network,
+}
+
+/// The processors of the computers that carry the nodes.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CpuRecord {
+    /// Cores of all computers.
+    pub cores: u64,
+    /// Threads that carry nodes.
+    pub workers: Vec<WorkerRecord>,
+    /// The work of all of them, by item.
+    pub work: Vec<WorkRecord>,
+    /// Per cent by which simulated event rates differ from real ones where the costs were fitted, of nine in ten at most;
+    /// `None` if they were not fitted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fit_error_percent: Option<f64>,
+}
+
+/// A thread that carries nodes.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct WorkerRecord {
+    /// Names of its nodes.
+    pub nodes: Vec<String>,
+    /// Part of the time for which it worked, from 0 to 1. Polls that find nothing are no work.
+    pub load: f64,
+}
+
+/// Work of one kind.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct WorkRecord {
+    /// The key of its cost in `network.cpu`.
+    pub item: String,
+    /// Pieces or bytes.
+    pub count: u64,
+    /// Time of all of them, in seconds.
+    pub spent_seconds: f64,
 }
 
 /// A simulated network and its counts.

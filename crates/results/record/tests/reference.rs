@@ -1,14 +1,15 @@
 //! The reference page names every field of a record, says its unit, and names no other.
 
 use evb_record::{
-    Background, Basis, Benchmark, BenchmarkSettings, BillLine, Bounds, Broadcast, BuilderOccupancy, BuilderRecord,
-    Bundles, Calibration, Change, Class, ClockPlace, ClockRecord, Comparison, ConnectionRates, Connections, CoreToCore,
-    CpuLoad, Difference, Dip, Events, Filtering, Finding, FindingKind, FrontEndRecord, FrontEntry, Given,
-    HardwareMeasurement, Histogram, Interval, Judgement, KnownMap, Latency, Launches, LinkRecord, LinkSpeed,
-    LinkVerdict, Mapping, Network, NetworkFault, Occupancy, Origin, Outcome, PairOfNodes, PaperItem, Parameters,
-    PlanCandidate, PlanLevel, PlanVerdict, Planning, PlanningGoal, Qualification, ReadoutOccupancy, ReadoutRecord,
-    Record, RecordKind, Relation, RunComparison, Sensitivity, Shaping, Simulation, Slots, SourceRecord, SourceState,
-    Stages, Stream, Timeline, Times, Trigger, Verdict, Window,
+    Agreement, Background, Basis, Benchmark, BenchmarkSettings, BillLine, Bounds, Broadcast, BuilderOccupancy,
+    BuilderRecord, Bundles, Calibration, Change, Class, ClockPlace, ClockRecord, Comparison, ConnectionRates,
+    Connections, CoreToCore, CpuLoad, CpuRecord, Difference, Dip, Events, Filtering, Finding, FindingKind,
+    FrontEndRecord, FrontEntry, Given, HardwareMeasurement, Histogram, Interval, Judgement, KnownMap, Latency,
+    Launches, LinkRecord, LinkSpeed, LinkVerdict, Mapping, Network, NetworkFault, Occupancy, Origin, Outcome,
+    PairOfNodes, PaperItem, Parameters, PlanCandidate, PlanLevel, PlanVerdict, Planning, PlanningGoal, Qualification,
+    ReadoutOccupancy, ReadoutRecord, Record, RecordKind, Relation, RunComparison, Sensitivity, Shaping, Simulation,
+    Slots, SourceRecord, SourceState, Stages, Stream, Timeline, Times, Trigger, Twin, TwinFigure, Verdict, Window,
+    WorkRecord, WorkerRecord,
 };
 use serde_json::Value;
 use std::{
@@ -184,6 +185,12 @@ fn alone() -> Record {
             efficiency: 1.0,
             goodput_efficiency: Some(1.0),
             warmup_seconds: 1.0,
+            cpu: Some(CpuRecord {
+                cores: 1,
+                workers: vec![WorkerRecord { nodes: vec!["ru0".into()], load: 1.0 }],
+                work: vec![work()],
+                fit_error_percent: Some(1.0),
+            }),
             background: vec![Background {
                 name: "storage".into(),
                 pattern: "assigned".into(),
@@ -443,6 +450,35 @@ fn qualification() -> Qualification {
     }
 }
 
+fn work() -> WorkRecord {
+    WorkRecord { item: "poll".into(), count: 1, spent_seconds: 1.0 }
+}
+
+/// A comparison of runs with their simulation, with something everywhere.
+fn twin() -> Twin {
+    Twin {
+        kind: RecordKind::Twin,
+        experiment: "a".into(),
+        seed: 1,
+        version: "0".into(),
+        transport: "in-process".into(),
+        turns: 1,
+        band_percent: 1.0,
+        fitted_reference_hz: 1.0,
+        reference_hz: vec![1.0],
+        figures: vec![TwinFigure {
+            figure: "event rate, Hz".into(),
+            real: vec![1.0],
+            simulated: 1.0,
+            simulated_range: Some(Bounds { low: 1.0, high: 1.0 }),
+            agrees: true,
+        }],
+        simulated_work: vec![work()],
+        agreement: Agreement::Agree,
+        explanation: "a reason".into(),
+    }
+}
+
 /// A plan with something everywhere.
 fn planning() -> Planning {
     let bounds = Bounds { low: 1.0, high: 2.0 };
@@ -595,6 +631,7 @@ fn the_reference_page_names_every_field_and_no_other() {
         serde_json::to_value(run_comparison()),
         serde_json::to_value(qualification()),
         serde_json::to_value(planning()),
+        serde_json::to_value(twin()),
     ];
     records.into_iter().for_each(|record| paths(&record.expect("a record is JSON"), "", &mut fields));
     let missing: Vec<_> = fields.difference(&names).collect();
@@ -650,6 +687,8 @@ fn a_record_comes_back_from_json() {
     assert_eq!(serde_json::from_str::<RunComparison>(&text).expect("a record"), run_comparison());
     let text = serde_json::to_string(&qualification()).expect("a record is JSON");
     assert_eq!(serde_json::from_str::<Qualification>(&text).expect("a record"), qualification());
+    let text = serde_json::to_string(&twin()).expect("a record is JSON");
+    assert_eq!(serde_json::from_str::<Twin>(&text).expect("a record"), twin());
     let text = serde_json::to_string(&planning()).expect("a record is JSON");
     assert_eq!(serde_json::from_str::<Planning>(&text).expect("a record"), planning());
 }

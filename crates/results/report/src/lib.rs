@@ -22,6 +22,7 @@ mod summary;
 mod sweep;
 mod table;
 mod text;
+mod twin;
 mod verdict;
 
 pub use benchmark::benchmark_tables;
@@ -44,3 +45,4 @@ pub use summary::run_summary;
 pub use sweep::sweep_table;
 pub use table::NARROW;
 pub use text::metric;
+pub use twin::twin_summary;

@@ -6,11 +6,13 @@ use crate::{
     text::{aligned, hanging, metric, micros, per_destination, percent},
     verdict::verdict,
 };
-use evb_record::{Background, Connections, KnownMap, LinkRecord, Network, Record, Simulation};
+use evb_record::{Background, Connections, CpuRecord, KnownMap, LinkRecord, Network, Record, Simulation};
 use std::fmt::Write as _;
 
 /// Most links in the table of blocked links.
 const MOST_LINKS: usize = 8;
+/// Most kinds of work that are shown.
+const MOST_WORK: usize = 4;
 /// Most maps of mappers that are shown.
 const MOST_MAPS: usize = 4;
 
@@ -55,9 +57,10 @@ fn totals(record: &Record) -> Vec<(&'static str, String)> {
     rows.extend(per_destination(record).map(|(mean, least, most)| {
         ("destinations", format!("{}B/s on average, {}B/s to {}B/s", metric(mean), metric(least), metric(most)))
     }));
-    if let Some(simulation) = &record.simulation {
+    if let Some(simulation) = record.simulation.as_ref().filter(|simulation| simulation.packets > 0) {
         rows.push(("efficiency", efficiency(record, simulation)));
     }
+    rows.extend(record.simulation.iter().filter_map(|simulation| simulation.cpu.as_ref()).flat_map(processors));
     let [p50, p99, max] = [latency.p50, latency.p99, latency.max].map(micros);
     rows.push(match latency.max > 0.0 {
         true => ("latency", format!("{p50} us median, {p99} us p99, {max} us max")),
@@ -101,6 +104,24 @@ fn time(seconds: f64, simulation: &Simulation) -> String {
     let warmup = if warmup_seconds > 0.0 { format!(" after {warmup_seconds:.6} s of warm-up") } else { String::new() };
     let speed = if wall_seconds > 0.0 { packet_hops as f64 / wall_seconds } else { 0.0 };
     format!("{seconds:.6} s simulated{warmup}, in {wall_seconds:.3} s: {} packet-hops/s", metric(speed).trim_end())
+}
+
+/// The loads of the workers, the work that takes most of their time, and the band of the fit.
+fn processors(cpu: &CpuRecord) -> Vec<(&'static str, String)> {
+    let loads: Vec<_> = cpu.workers.iter().map(|worker| worker.load).collect();
+    let (most, sum) = (loads.iter().copied().fold(0.0, f64::max), loads.iter().sum::<f64>());
+    let mean = sum / loads.len().max(1) as f64;
+    let all: f64 = cpu.work.iter().map(|work| work.spent_seconds).sum();
+    let mut work: Vec<_> = cpu.work.iter().filter(|work| work.spent_seconds > 0.0).collect();
+    work.sort_by(|one, other| other.spent_seconds.total_cmp(&one.spent_seconds));
+    let shares =
+        work.iter().take(MOST_WORK).map(|work| format!("{} {} %", work.item, percent(work.spent_seconds / all)));
+    let workers = format!("{}; {} % busy on average, {} % at most", loads.len(), percent(mean), percent(most));
+    let mut rows = vec![("workers", workers)];
+    rows.extend((all > 0.0).then(|| ("work", shares.collect::<Vec<_>>().join(", "))));
+    let band = |error: f64| format!("fitted costs: nine in ten event rates were within {error:.0} %");
+    rows.extend(cpu.fit_error_percent.map(|error| ("band", band(error))));
+    rows
 }
 
 /// What background traffic carried.

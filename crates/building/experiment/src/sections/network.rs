@@ -7,6 +7,7 @@ pub(crate) use fabric_files::KnownNetwork;
 use preset_keys::{DEFAULT_NETWORK, of_preset};
 
 mod control;
+mod cpu;
 mod fabric_files;
 mod fault;
 mod flow;
@@ -47,6 +48,7 @@ pub(super) const NETWORK: &[Key] = &[
     of_preset("routing", KeyKind::Choice(&routing::ROUTING), "routing of packets"),
     of_preset("nic", KeyKind::Section(nic::NIC), "every network interface"),
     of_preset("host", KeyKind::Section(HOST), "processor time of a host for a message"),
+    optional("cpu", KeyKind::Section(cpu::CPU), cpu::DOC),
     of_preset(
         "control",
         KeyKind::Choice(&control::CONTROL),
@@ -147,6 +149,7 @@ pub(crate) fn plan(view: View<'_>, known: &KnownNetwork) -> NetworkPlan {
         mapper: view.has("network.mapper").then(|| mapper::plan(view.below("network.mapper"))),
         faults: view.list("network.fault").iter().map(|node| fault::plan(View(node))).collect(),
         slot_errors: shaping::slot_errors(view.below("shaping")),
+        cpu: view.has("network.cpu").then(|| cpu::plan(view.below("network.cpu"))),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Machines: they are drained, get their deadlines and inputs from outside, and die.
 
-use super::Simulation;
+use super::{Simulation, computing::Input};
 use crate::{event::Event, node::Output};
 use evb_core::{NodeId, Span, Time};
 use evb_experiment::Workload;
@@ -13,6 +13,9 @@ impl Simulation<'_> {
     pub(super) fn drain(&mut self, id: NodeId) {
         if self.nodes[id.index()].dead {
             return;
+        }
+        if self.computing.is_some() {
+            return self.call_node(id);
         }
         let host = self.host(id);
         if let Some(host) = host {
@@ -71,7 +74,9 @@ impl Simulation<'_> {
             return;
         }
         node.timeout_at = Time::MAX;
-        node.handle_timeout(Time(now));
+        if self.computing.is_none() {
+            node.handle_timeout(Time(now));
+        }
         self.drain(id);
         if let Some(host) = self.host(id).filter(|&host| self.nics[host].slots.is_some()) {
             self.ask_time(host);
@@ -159,8 +164,9 @@ impl Simulation<'_> {
             self.offer_event();
         } else {
             self.statistics.offer(now);
-            let node = &mut self.nodes[id.index()];
+            let (node, computes) = (&mut self.nodes[id.index()], self.computing.is_some());
             match node.manager() {
+                Some(_) if computes => self.put_into_inbox(id, Input::Trigger(Time(now))),
                 Some(manager) => manager.trigger(Time(now), Time(now), 1),
                 None => node.command_traffic(Time(now), TrafficCommand::Offer { number: 0 }),
             }

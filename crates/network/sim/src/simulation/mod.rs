@@ -2,6 +2,7 @@
 
 mod background;
 mod bounds;
+mod computing;
 mod connecting;
 mod faults;
 mod machines;
@@ -32,6 +33,7 @@ use crate::{
     trace::Trace,
 };
 use bounds::QueueBounds;
+pub(crate) use computing::Computing;
 use evb_core::{NodeId, Span, Time};
 use evb_experiment::{Plan, Workload};
 use evb_fabric::{FaultTarget, Network};
@@ -74,6 +76,8 @@ pub(crate) struct Simulation<'a> {
     processors: Vec<u64>,
     /// Random times of the processor of each host; none without jitter.
     jitter: Vec<JitterTimes>,
+    /// The processors, where the plan describes them.
+    pub(crate) computing: Option<Box<Computing>>,
     control: ControlNetwork,
     /// Time until which each node's messages are under way on a separate control network.
     control_until: Vec<u64>,
@@ -137,6 +141,7 @@ impl<'a> Simulation<'a> {
             nodes: Vec::new(),
             processors: vec![0; hosts],
             jitter: Vec::new(),
+            computing: Computing::of(plan),
             control: ControlNetwork::default(),
             control_until: vec![0; plan.building.nodes().into()],
             arrivals: AllArrivals::new(plan),
@@ -310,6 +315,7 @@ impl<'a> Simulation<'a> {
             Event::Control => self.hear_control(),
             Event::MapperMessage { message } => self.handle_mapper_message(message),
             Event::MapperTimeout { endpoint } => self.mapper_timeout(endpoint),
+            Event::Worker { worker } => self.work(worker),
             Event::Timeout { node } => self.timeout(now, NodeId(node)),
             Event::Arrival { node } => self.arrive(now, NodeId(node)),
             Event::Begin { background } => self.begin_background(background),
@@ -325,6 +331,9 @@ impl<'a> Simulation<'a> {
                 self.net.begin_to_measure();
                 if let Some(connections) = &mut self.connections {
                     connections.begin_to_measure();
+                }
+                if let Some(computing) = &mut self.computing {
+                    computing.cpus.begin_to_measure();
                 }
                 self.statistics.begin_to_measure(now);
                 if let Some(manager) = self.manager() {

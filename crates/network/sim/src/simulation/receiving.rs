@@ -1,6 +1,6 @@
 //! Incoming messages: from the network to the machine that they are for.
 
-use super::{Simulation, size};
+use super::{Simulation, computing::Input, size};
 use crate::{
     event::Event,
     jitter::JitterTimes,
@@ -156,6 +156,9 @@ impl Simulation<'_> {
     /// The processor of the receiver looks at a message.
     pub(super) fn take_in(&mut self, now: u64, id: MessageId) {
         let message = self.messages.get(id);
+        if self.computing.is_some() && !self.is_of_interfaces(&message.body) {
+            return self.put_into_inbox(message.to.first, Input::Message(id));
+        }
         let at = if self.is_of_interfaces(&message.body) { now } else { self.processor_time(now, message.to.first) };
         if at > now {
             self.net.queue.push(Time(at), Event::Receive { message: id });
@@ -260,7 +263,8 @@ impl Simulation<'_> {
 
     fn broadcast(&mut self, now: u64, id: MessageId) {
         let Message { from, to, body, .. } = self.messages.remove(id);
-        let takes_time = self.net.network.config.host.receive.0 > 0 || !self.jitter.is_empty();
+        let takes_time =
+            self.net.network.config.host.receive.0 > 0 || !self.jitter.is_empty() || self.computing.is_some();
         let busy = takes_time && !self.is_of_interfaces(&body);
         for node in to.iter() {
             if self.net.border.beyond_node(node).is_some() {
@@ -273,8 +277,7 @@ impl Simulation<'_> {
             let (to, body) = (NodeRange::from(node), body.clone());
             let message = Message::new(from, to, body);
             let message = self.messages.insert(message);
-            let at = self.processor_time(now, node);
-            self.net.queue.push(Time(at), Event::Receive { message });
+            self.take_in(now, message);
         }
     }
 }

@@ -55,6 +55,10 @@ impl Simulation<'_> {
             let body = body.clone();
             let message = Message { unsent: bytes, missing: bytes, payload, priority, ..Message::new(from, to, body) };
             let message = self.messages.insert(message);
+            if self.computing.as_ref().is_some_and(|computing| computing.cpus.share_memory(from, node)) {
+                self.pass_in_memory(posted_at, from, node, message);
+                continue;
+            }
             if let Some(host) = host.filter(|&host| self.host(node) != Some(host) && background.is_none()) {
                 self.nics[host].backlog += 1;
             }
@@ -104,6 +108,13 @@ impl Simulation<'_> {
             self.nics[from].post(id, self.messages.get(id));
         }
         self.feed_nic(from);
+    }
+
+    /// Passes a message through the memory of a computer.
+    fn pass_in_memory(&mut self, posted_at: u64, from: NodeId, to: NodeId, message: MessageId) {
+        let Some(computing) = &self.computing else { return };
+        let delay = if computing.cpus.crosses(from, to) { computing.cpus.plan.crossing.delay } else { Span::ZERO };
+        self.net.queue.push(Time(posted_at) + delay, Event::Copied { message });
     }
 
     /// Within a host a message needs no network: it is copied, at the rate of a link.

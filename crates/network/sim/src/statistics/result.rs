@@ -1,16 +1,19 @@
 //! The record of a simulation that has ended.
 
 use crate::{
+    cpu::Cpus,
     net::LinkCounts,
     simulation::Simulation,
     statistics::{self, FaultLog, RateUnit, Statistics},
 };
-use evb_core::{NodeId, Time};
+use evb_core::{NodeId, Span, Time};
 use evb_experiment::{FaultAction, Load, Needs, Plan, Workload};
 use evb_fabric::{Flow, NetworkFaultAction, NetworkLink, Routing};
 use evb_protocol::Config;
 use evb_record::steady::{ENDED, Steady};
-use evb_record::{Events, Finding, FindingKind, LinkRecord, NetworkFault, Record, RecordKind, Trigger};
+use evb_record::{
+    CpuRecord, Events, Finding, FindingKind, LinkRecord, NetworkFault, Record, RecordKind, Trigger, WorkerRecord,
+};
 use evb_unit::{Account, ManagerReport, Offered, Report};
 use std::ops::Range;
 
@@ -33,6 +36,7 @@ pub(crate) fn record(simulation: &Simulation<'_>, wall_seconds: f64) -> Record {
         goodput_efficiency: Some(efficiency * useful.of_packets),
         warmup_seconds: statistics.from as f64 * 1e-12,
         background: statistics.background.records(simulation, Time(statistics.from)),
+        cpu: simulation.computing.as_ref().map(|computing| cpu(simulation, &computing.cpus)),
         network: network(simulation, seconds),
     };
     Record {
@@ -52,6 +56,22 @@ pub(crate) fn record(simulation: &Simulation<'_>, wall_seconds: f64) -> Record {
     .judged()
 }
 
+/// The processors, from the begin of the measurement to the end of the simulation.
+fn cpu(simulation: &Simulation<'_>, cpus: &Cpus) -> CpuRecord {
+    let time = simulation.now().0.saturating_sub(simulation.statistics.from) as f64;
+    let name = |&node: &NodeId| simulation.plan.node_name(node);
+    let worker = |(nodes, busy): (&[NodeId], Span)| WorkerRecord {
+        nodes: nodes.iter().map(name).collect(),
+        load: if time > 0.0 { busy.0 as f64 / time } else { 0.0 },
+    };
+    CpuRecord {
+        cores: cpus.cores(),
+        workers: cpus.loads().map(worker).collect(),
+        work: cpus.work.records(),
+        fit_error_percent: cpus.plan.fit.map(|fit| fit.error_percent),
+    }
+}
+
 /// The account of all nodes at the end.
 fn account(simulation: &Simulation<'_>, end: Time) -> Account {
     let (plan, statistics) = (simulation.plan, &simulation.statistics);
@@ -67,7 +87,8 @@ fn account(simulation: &Simulation<'_>, end: Time) -> Account {
     if let Workload::Traffic(_) = plan.workload {
         account.report(Config::EVENT_MANAGER, Report::Manager(statistics.traffic()));
     }
-    let not_modelled = plan.network.fitted_to.as_deref().map(not_modelled);
+    let fitted_to = plan.network.fitted_to.as_deref().filter(|_| plan.network.cpu.is_none());
+    let not_modelled = fitted_to.map(not_modelled);
     let headroom = headroom_full(simulation);
     for finding in statistics.lost_requests().into_iter().chain(not_modelled).chain(headroom) {
         account.find(finding);

@@ -51,6 +51,7 @@ pub(crate) fn simulation() -> Record {
         verdict: None,
         simulation: Some(Simulation {
             goodput_efficiency: None,
+            cpu: None,
             wall_seconds: 0.25,
             packets: 45_000,
             packet_hops: 90_000,

@@ -1,0 +1,418 @@
+//! The computers that carry the nodes: workers, the cores that they share, and how the system gives them out.
+//!
+//! A worker is a thread that gives each of its nodes a turn. When a round brings no work it polls for a while, then yields
+//! to others, and then sleeps until something comes, as the workers of a run do. The system lets workers that are ready run
+//! in the order in which they became so, each until it rests or its time slice is over. One that was asleep goes first:
+//! it has had less of the cores than all others (as Linux's EEVDF scheduler has it).
+//!
+//! Work is given to it by `Simulation`; here is only who runs when. Each worker has one planned time, at which
+//! [`due`](Cpus::due) says what it does; a plan that was changed is left in the event queue and ignored.
+
+use evb_core::{NodeId, Span, Time};
+use evb_experiment::{Computers, CpuPlan, LocalMessages, Plan};
+use evb_unit::{WORKER_SPINS, WORKER_YIELDS, worker_count, workers_of};
+use std::collections::VecDeque;
+
+mod work;
+
+pub(crate) use work::{Work, WorkItem};
+
+/// A yield that lasted longer than this shows a busy program; see `evb_transport::Yielder`.
+const LONG_YIELD: Span = Span::from_millis(1);
+/// Time without yields after several of them.
+const YIELD_PAUSE: Span = Span::from_millis(100);
+
+/// What a worker does at its planned time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Due {
+    /// A turn of this node begins.
+    Turn(NodeId),
+    /// Nothing: the plan was changed, or it rests.
+    Rest,
+}
+
+/// All computers.
+pub(crate) struct Cpus {
+    pub(crate) plan: CpuPlan,
+    computers: Vec<Computer>,
+    workers: Vec<Worker>,
+    /// The worker of each node.
+    worker_of: Vec<usize>,
+    /// Nodes that have something to do, as far as is known.
+    called: Vec<bool>,
+    /// Workers and the times that were planned for them, for the event queue.
+    planned: Vec<(Time, u16)>,
+    /// Work in the measured time.
+    pub(crate) work: Work,
+}
+
+/// One computer.
+struct Computer {
+    free_cores: u16,
+    /// Workers that wait for a core.
+    ready: VecDeque<usize>,
+    /// Payload that was read and is not checked yet.
+    under_way: u64,
+}
+
+/// A thread.
+struct Worker {
+    nodes: Vec<NodeId>,
+    computer: usize,
+    state: State,
+    planned_at: Time,
+    /// The node that has the next turn.
+    next: usize,
+    /// Turns without work in a row.
+    idle_turns: usize,
+    /// When it got its core.
+    running_since: Time,
+    /// Yields since its last work.
+    yields: u32,
+    /// When it gave its core away in a yield.
+    yielded_at: Option<Time>,
+    /// Long yields show that others are busy: it sleeps instead until this time.
+    sleeps_until: Time,
+    busy: Span,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Asleep,
+    /// It was called, and is about to be ready.
+    Waking,
+    /// It waits for a core.
+    Ready,
+    Running,
+    /// It has a core and polls without work.
+    Polling,
+    /// It has a core and yields, and nobody else is ready.
+    Yielding,
+}
+
+impl Cpus {
+    /// The computers of a plan; `None` if the plan has none.
+    pub(crate) fn of(plan: &Plan) -> Option<Self> {
+        let cpu = plan.network.cpu.clone()?;
+        let nodes: Vec<_> = (0..plan.building.nodes()).map(NodeId).collect();
+        let computer_of = |node: NodeId| match cpu.computers {
+            Computers::One => 0,
+            // A node without a host, such as an event manager on a separate network, has a computer of its own.
+            Computers::EachHost => plan.host(node).map_or(usize::MAX, usize::from),
+        };
+        let mut places: Vec<_> = nodes.iter().map(|&node| computer_of(node)).collect();
+        places.sort_unstable();
+        places.dedup();
+        let mut cpus = Self {
+            computers: Vec::new(),
+            workers: Vec::new(),
+            worker_of: vec![0; nodes.len()],
+            called: vec![false; nodes.len()],
+            planned: Vec::new(),
+            work: Work::default(),
+            plan: cpu.clone(),
+        };
+        for (computer, place) in places.into_iter().enumerate() {
+            let here: Vec<_> = nodes.iter().copied().filter(|&node| computer_of(node) == place).collect();
+            cpus.computers.push(Computer { free_cores: cpu.cores, ready: VecDeque::new(), under_way: 0 });
+            cpus.hire(plan, computer, &here);
+        }
+        Some(cpus)
+    }
+
+    /// Gives the nodes of a computer their workers.
+    fn hire(&mut self, plan: &Plan, computer: usize, here: &[NodeId]) {
+        let first = self.workers.len();
+        let count =
+            if self.plan.processes { here.len() } else { worker_count(plan, self.plan.cores.into(), here.len()) };
+        let of_all = workers_of(plan, count);
+        self.workers.extend((0..count).map(|_| Worker::new(computer)));
+        for (index, &node) in here.iter().enumerate() {
+            let worker = first + if self.plan.processes { index } else { of_all[node.index()] };
+            self.worker_of[node.index()] = worker;
+            self.workers[worker].nodes.push(node);
+        }
+    }
+
+    /// True if messages between two nodes go through the memory of their computer.
+    pub(crate) fn share_memory(&self, from: NodeId, to: NodeId) -> bool {
+        self.plan.messages == LocalMessages::Memory && self.computer(from) == self.computer(to)
+    }
+
+    /// True if a message comes from another worker of the same computer.
+    pub(crate) fn crosses(&self, from: NodeId, to: NodeId) -> bool {
+        self.computer(from) == self.computer(to) && self.worker_of[from.index()] != self.worker_of[to.index()]
+    }
+
+    /// True if a message to this node wakes its worker.
+    pub(crate) fn sleeps(&self, node: NodeId) -> bool {
+        self.workers[self.worker_of[node.index()]].state == State::Asleep
+    }
+
+    fn computer(&self, node: NodeId) -> usize {
+        self.workers[self.worker_of[node.index()]].computer
+    }
+
+    /// Takes note of payload that a readout unit has read.
+    pub(crate) fn add_payload(&mut self, node: NodeId, bytes: u64) {
+        let computer = self.computer(node);
+        self.computers[computer].under_way += bytes;
+    }
+
+    /// Takes note of payload that came from `from` and was checked; returns the bytes of it that had left the caches.
+    ///
+    /// Payload is used in the order in which it was read. A cache that keeps what was used last then keeps nothing of it as
+    /// soon as more is under way than fits; real caches keep some of it, up to about twice their size.
+    pub(crate) fn take_payload(&mut self, from: NodeId, bytes: u64) -> u64 {
+        let computer = self.computer(from);
+        let under_way = &mut self.computers[computer].under_way;
+        let before = *under_way;
+        *under_way = before.saturating_sub(bytes);
+        let Some(cache) = self.plan.cache else { return 0 };
+        let beyond = before.saturating_sub(cache.size.0).min(cache.size.0);
+        (u128::from(bytes) * u128::from(beyond) / u128::from(cache.size.0)) as u64
+    }
+
+    /// Something has come for a node.
+    pub(crate) fn call(&mut self, now: Time, node: NodeId) {
+        self.called[node.index()] = true;
+        let index = self.worker_of[node.index()];
+        let worker = &mut self.workers[index];
+        match worker.state {
+            State::Asleep => {
+                worker.state = State::Waking;
+                let at = now + self.plan.wake.delay;
+                self.plan(index, at);
+            }
+            State::Polling | State::Yielding => {
+                worker.state = State::Running;
+                worker.next = worker.nodes.iter().position(|&other| other == node).unwrap_or(0);
+                worker.begin_work();
+                let at = now + self.plan.poll;
+                self.plan(index, at);
+            }
+            State::Waking | State::Ready | State::Running => {}
+        }
+    }
+
+    /// The planned time of a worker has come.
+    pub(crate) fn due(&mut self, now: Time, index: u16) -> Due {
+        let index = usize::from(index);
+        if self.workers[index].planned_at != now {
+            return Due::Rest;
+        }
+        self.workers[index].planned_at = Time::MAX;
+        match self.workers[index].state {
+            State::Waking => self.make_ready(now, index, true),
+            State::Running => return self.go_on(now, index),
+            State::Polling => self.begin_to_yield(now, index),
+            State::Yielding => self.sleep(now, index),
+            State::Asleep | State::Ready => {}
+        }
+        Due::Rest
+    }
+
+    /// A worker goes on: with the next of its nodes that has something to do, unless its time slice is over.
+    fn go_on(&mut self, now: Time, index: usize) -> Due {
+        let (worker, slice) = (&self.workers[index], self.plan.slice);
+        let others_wait = !self.computers[worker.computer].ready.is_empty();
+        if others_wait && now.since(worker.running_since) >= slice {
+            self.give_way(now, index);
+            return Due::Rest;
+        }
+        let worker = &mut self.workers[index];
+        let nodes = worker.nodes.len();
+        if worker.idle_turns >= nodes {
+            self.rest(now, index);
+            return Due::Rest;
+        }
+        let turns = (0..nodes).find(|turn| self.called[worker.nodes[(worker.next + turn) % nodes].index()]);
+        let polls = turns.map_or(nodes, |turns| turns + 1);
+        self.work.add(WorkItem::Poll, polls as u64, self.plan.poll);
+        let time = Span(self.plan.poll.0 * polls as u64);
+        let Some(turns) = turns else {
+            worker.idle_turns += nodes;
+            self.plan(index, now + time);
+            return Due::Rest;
+        };
+        let node = worker.nodes[(worker.next + turns) % nodes];
+        worker.next = (worker.next + turns + 1) % nodes;
+        worker.busy = worker.busy + time;
+        // The turn itself adds what it costs.
+        worker.planned_at = now + time;
+        Due::Turn(node)
+    }
+
+    /// A turn of a node has begun: takes its call, and returns the time that it took to find it.
+    pub(crate) fn begin_turn(&mut self, now: Time, node: NodeId) -> Span {
+        self.called[node.index()] = false;
+        self.workers[self.worker_of[node.index()]].planned_at.since(now)
+    }
+
+    /// A turn of a node that began at `now` ends after `time`, that of finding it included.
+    pub(crate) fn end_turn(&mut self, now: Time, node: NodeId, time: Span, has_worked: bool) {
+        let index = self.worker_of[node.index()];
+        let worker = &mut self.workers[index];
+        let found = worker.planned_at.since(now);
+        worker.busy = worker.busy + Span(time.0.saturating_sub(found.0));
+        if has_worked {
+            self.called[node.index()] = true;
+            worker.begin_work();
+        } else {
+            worker.idle_turns += 1;
+        }
+        self.plan(index, now + time);
+    }
+
+    /// A worker on a core has nothing to do.
+    fn rest(&mut self, now: Time, index: usize) {
+        let worker = &mut self.workers[index];
+        worker.idle_turns = 0;
+        if worker.yields > 0 || self.plan.processes {
+            return self.begin_to_yield(now, index);
+        }
+        worker.state = State::Polling;
+        let round = self.plan.poll.0 * worker.nodes.len() as u64;
+        self.plan(index, now + Span(round * u64::from(WORKER_SPINS)));
+    }
+
+    /// A worker yields: to one that is ready, or to nobody.
+    fn begin_to_yield(&mut self, now: Time, index: usize) {
+        let worker = &mut self.workers[index];
+        worker.yields += 1;
+        if worker.yields > WORKER_YIELDS || now < worker.sleeps_until {
+            return self.sleep(now, index);
+        }
+        if self.computers[worker.computer].ready.is_empty() {
+            worker.state = State::Yielding;
+            let round = self.plan.poll.0 * worker.nodes.len() as u64;
+            let left = u64::from(WORKER_YIELDS - worker.yields + 1);
+            return self.plan(index, now + Span(round * left));
+        }
+        worker.yielded_at = Some(now);
+        self.give_way(now, index);
+    }
+
+    fn sleep(&mut self, now: Time, index: usize) {
+        let worker = &mut self.workers[index];
+        (worker.state, worker.yields, worker.idle_turns) = (State::Asleep, 0, 0);
+        worker.planned_at = Time::MAX;
+        let computer = worker.computer;
+        self.free_core(now, computer);
+        let called = self.workers[index].nodes.iter().copied().find(|node| self.called[node.index()]);
+        if let Some(node) = called {
+            self.call(now, node);
+        }
+    }
+
+    /// A worker leaves its core to the first that is ready, and waits behind the last.
+    fn give_way(&mut self, now: Time, index: usize) {
+        let worker = &mut self.workers[index];
+        worker.state = State::Ready;
+        let computer = worker.computer;
+        self.computers[computer].ready.push_back(index);
+        self.free_core(now, computer);
+    }
+
+    fn free_core(&mut self, now: Time, computer: usize) {
+        match self.computers[computer].ready.pop_front() {
+            Some(next) => self.run(now, next),
+            None => self.computers[computer].free_cores += 1,
+        }
+    }
+
+    /// A worker wants a core; one that was asleep before all others.
+    fn make_ready(&mut self, now: Time, index: usize, first: bool) {
+        let computer = self.workers[index].computer;
+        if self.computers[computer].free_cores > 0 {
+            self.computers[computer].free_cores -= 1;
+            return self.run(now, index);
+        }
+        self.workers[index].state = State::Ready;
+        let ready = &mut self.computers[computer].ready;
+        if first {
+            ready.push_front(index)
+        } else {
+            ready.push_back(index)
+        }
+        let here = |worker: &Worker| worker.computer == computer;
+        if let Some(other) = self.workers.iter().position(|worker| here(worker) && worker.state == State::Yielding) {
+            self.workers[other].planned_at = Time::MAX;
+            self.workers[other].yielded_at = Some(now);
+            self.give_way(now, other);
+        } else if first {
+            self.hurry(computer);
+        }
+    }
+
+    /// The worker that has run longest leaves its core at the end of its turn.
+    fn hurry(&mut self, computer: usize) {
+        let running = self.workers.iter_mut();
+        let running = running.filter(|worker| worker.computer == computer && worker.state == State::Running);
+        if let Some(worker) = running.min_by_key(|worker| worker.running_since) {
+            worker.running_since = Time::ZERO;
+        }
+    }
+
+    fn run(&mut self, now: Time, index: usize) {
+        let worker = &mut self.workers[index];
+        worker.state = State::Running;
+        worker.running_since = now;
+        if let Some(yielded_at) = worker.yielded_at.take()
+            && now.since(yielded_at) > LONG_YIELD
+        {
+            worker.sleeps_until = now + YIELD_PAUSE;
+        }
+        self.work.add(WorkItem::ContextSwitch, 1, self.plan.context_switch);
+        let at = now + self.plan.context_switch;
+        self.plan(index, at);
+    }
+
+    fn plan(&mut self, index: usize, at: Time) {
+        self.workers[index].planned_at = at;
+        self.planned.push((at, index as u16));
+    }
+
+    /// The next worker with its time, for the event queue.
+    pub(crate) fn pop_planned(&mut self) -> Option<(Time, u16)> {
+        self.planned.pop()
+    }
+
+    /// Begins to measure.
+    pub(crate) fn begin_to_measure(&mut self) {
+        self.work = Work::default();
+        self.workers.iter_mut().for_each(|worker| worker.busy = Span::ZERO);
+    }
+
+    /// Number of cores of all computers.
+    pub(crate) fn cores(&self) -> u64 {
+        self.computers.len() as u64 * u64::from(self.plan.cores)
+    }
+
+    /// The nodes of each worker, and the time for which it has worked.
+    pub(crate) fn loads(&self) -> impl Iterator<Item = (&[NodeId], Span)> {
+        self.workers.iter().map(|worker| (&*worker.nodes, worker.busy))
+    }
+}
+
+impl Worker {
+    const fn new(computer: usize) -> Self {
+        Self {
+            nodes: Vec::new(),
+            computer,
+            state: State::Asleep,
+            planned_at: Time::MAX,
+            next: 0,
+            idle_turns: 0,
+            running_since: Time::ZERO,
+            yields: 0,
+            yielded_at: None,
+            sleeps_until: Time::ZERO,
+            busy: Span::ZERO,
+        }
+    }
+
+    const fn begin_work(&mut self) {
+        (self.idle_turns, self.yields) = (0, 0);
+    }
+}

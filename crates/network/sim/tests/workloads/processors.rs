@@ -1,0 +1,136 @@
+//! Nodes that share processors, where the cost of each piece of work is known.
+
+use crate::support::{assert_near, run_with};
+use evb_record::{CpuRecord, Record};
+
+/// Two readout units and two builder units on one computer, whose work costs nothing but what a test sets.
+const SHARED: &str = r#"
+[network]
+preset = "ideal"
+[network.cpu]
+cores = 2
+computers = "one"
+messages = "memory"
+[readout]
+units = 2
+source = { type = "fixed", size = "1 kB" }
+[builder]
+units = 2
+[storage]
+keep = "none"
+[trigger]
+events = 20000
+block = 1
+"#;
+
+fn run(set: &[&str]) -> Record {
+    run_with(SHARED, set)
+}
+
+fn cpu(record: &Record) -> &CpuRecord {
+    let simulation = record.simulation.as_ref().expect("it was simulated");
+    simulation.cpu.as_ref().expect("it has processors")
+}
+
+fn count(record: &Record, item: &str) -> u64 {
+    cpu(record).work.iter().find(|work| work.item == item).map_or(0, |work| work.count)
+}
+
+const ONE_WORKER: &str = "run.workers=1";
+
+#[test]
+fn one_worker_does_the_work_of_all_nodes_one_after_the_other() {
+    // An event has two fragments, each read and checked.
+    let record = run(&[ONE_WORKER, "network.cpu.readout.fragment=1 us", "network.cpu.builder.fragment=2 us"]);
+    assert_near("event rate", record.event_rate_hz, 1e6 / 6.0, 0.01);
+    assert_near("load", cpu(&record).workers[0].load, 1.0, 0.01);
+    assert_eq!(cpu(&record).workers[0].nodes, ["evm", "ru0", "ru1", "bu0", "bu1"]);
+    assert_eq!((count(&record, "readout.fragment"), count(&record, "builder.byte")), (40_000, 40_000_000));
+}
+
+#[test]
+fn two_workers_share_the_work() {
+    let work = ["network.cpu.readout.fragment=1 us", "network.cpu.builder.fragment=2 us"];
+    let record = run(&work);
+    assert_near("event rate", record.event_rate_hz, 2e6 / 6.0, 0.02);
+    // More workers than cores are no faster.
+    let many = run(&[&work[..], &["run.workers=4"]].concat());
+    assert_near("event rate", many.event_rate_hz, 2e6 / 6.0, 0.05);
+}
+
+#[test]
+fn processes_share_the_cores_of_their_computer() {
+    let work =
+        ["network.cpu.nodes=processes", "network.cpu.readout.fragment=1 us", "network.cpu.builder.fragment=2 us"];
+    let record = run(&work);
+    assert_eq!(cpu(&record).workers.len(), 5);
+    assert_near("event rate", record.event_rate_hz, 2e6 / 6.0, 0.05);
+    let alone = run(&[&work[..], &["network.cpu.cores=1"]].concat());
+    assert_near("event rate on one core", alone.event_rate_hz, 1e6 / 6.0, 0.02);
+}
+
+#[test]
+fn bytes_cost_time_at_each_place() {
+    let record = run(&[ONE_WORKER, "network.cpu.readout.byte=1 ns", "network.cpu.receive.byte=2 ns"]);
+    assert_near("event rate", record.event_rate_hz, 1e9 / (2000.0 * 3.0), 0.01);
+    // Half of the fragments come from the other worker.
+    let crossing = run(&["network.cpu.crossing.byte=2 ns"]);
+    assert_near("event rate", crossing.event_rate_hz, 2.0 * 1e9 / (1000.0 * 2.0), 0.05);
+    assert_eq!(count(&run(&[ONE_WORKER, "network.cpu.crossing.byte=2 ns"]), "crossing.byte"), 0, "one worker");
+}
+
+#[test]
+fn blocks_cost_less_than_their_events_alone() {
+    let work = [ONE_WORKER, "network.cpu.readout.block=1 us", "network.cpu.builder.fragment=100 ns"];
+    assert_near("alone", run(&work).event_rate_hz, 1e6 / 2.2, 0.01);
+    let blocks = run(&[&work[..], &["trigger.block=10"]].concat());
+    assert_near("in blocks", blocks.event_rate_hz, 10e6 / 4.0, 0.02);
+}
+
+#[test]
+fn payload_beyond_the_caches_costs_more() {
+    let cache = ["network.cpu.builder.byte=1 ns", "network.cpu.cache.byte=3 ns"];
+    let with = |size: &str| run(&[&cache[..], &[ONE_WORKER, size]].concat());
+    let near = with("network.cpu.cache.size=1 GB");
+    assert_eq!(count(&near, "cache.byte"), 0);
+    let far = with("network.cpu.cache.size=1 kB");
+    assert_near("all near", near.event_rate_hz, 1e9 / 2000.0, 0.01);
+    assert_near("all far", far.event_rate_hz, 1e9 / 8000.0, 0.05);
+}
+
+#[test]
+fn a_worker_that_sleeps_takes_time_to_wake() {
+    // Triggers are far apart: all workers sleep when one comes.
+    let slow = [
+        "trigger.type=rate",
+        "trigger.rate=100 Hz",
+        "trigger.events=50",
+        "protocol.group=2",
+        "protocol.group_timeout=1 us",
+    ];
+    let with = |more: &[&str]| run(&[&slow[..], more].concat()).latency_us.p50;
+    // Who polls for a while is awake when the fragments come: the trigger wakes the event manager's worker, and that the other.
+    let polls = with(&["network.cpu.poll=1 us"]);
+    assert_near("two wake", with(&["network.cpu.poll=1 us", "network.cpu.wake.delay=50 us"]) - polls, 100.0, 0.05);
+    // Who does not poll sleeps again: there is a wait for the fragments, and one for the end of the event, too.
+    assert_near("all wake each time", with(&["network.cpu.wake.delay=50 us"]), 200.0, 0.02);
+}
+
+#[test]
+fn computers_of_each_host_send_over_the_network() {
+    let each = ["network.cpu.computers=each-host", "network.cpu.messages=network", "network.cpu.cores=1"];
+    let record = run(&[&each[..], &["network.cpu.builder.fragment=2 us"]].concat());
+    // Each builder has a computer of its own, and half of the events.
+    assert_near("event rate", record.event_rate_hz, 2.0 * 1e6 / 4.0, 0.02);
+    assert!(record.simulation.as_ref().is_some_and(|simulation| simulation.packets > 40_000));
+}
+
+#[test]
+fn equal_simulations_give_equal_records() {
+    let simulate = || {
+        let mut record = run(&["network.cpu.nodes=processes", "network.cpu.poll=50 ns", "network.cpu.send.call=1 us"]);
+        record.simulation.iter_mut().for_each(|simulation| simulation.wall_seconds = 0.0);
+        record
+    };
+    assert_eq!(simulate(), simulate());
+}

@@ -1,0 +1,84 @@
+//! The comparison of runs of an experiment with its simulation.
+
+use crate::{Bounds, RecordKind, WorkRecord};
+use serde::{Deserialize, Serialize};
+
+/// Runs of an experiment, held against a simulation of the machine that carried them out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Twin {
+    /// Always [`RecordKind::Twin`].
+    pub kind: RecordKind,
+    /// Name of the experiment.
+    pub experiment: String,
+    /// Seed of every random stream.
+    pub seed: u64,
+    /// Version of evb.
+    pub version: String,
+    /// The transport of the runs.
+    pub transport: String,
+    /// Number of runs.
+    pub turns: u64,
+    /// Per cent by which simulated event rates of the fitted machine differ from real ones, of nine in ten at most.
+    pub band_percent: f64,
+    /// Event rate of the run by which the machine is known again, when the machine was fitted, in hertz.
+    pub fitted_reference_hz: f64,
+    /// The same, beside each of the runs.
+    pub reference_hz: Vec<f64>,
+    /// What was compared.
+    pub figures: Vec<TwinFigure>,
+    /// The simulated work by item.
+    pub simulated_work: Vec<WorkRecord>,
+    /// Whether the runs and the simulation agree.
+    pub agreement: Agreement,
+    /// The reason for that, in words.
+    pub explanation: String,
+}
+
+/// A figure, real and simulated.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TwinFigure {
+    /// Name, with its unit.
+    pub figure: String,
+    /// Its value in each run.
+    pub real: Vec<f64>,
+    /// Its simulated value.
+    pub simulated: f64,
+    /// The range of the simulated value by the band of the fit; `None` for figures that the fit has no band for.
+    pub simulated_range: Option<Bounds>,
+    /// Whether they agree; figures without a band do within a factor of two.
+    pub agrees: bool,
+}
+
+/// Whether runs and a simulation agree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Agreement {
+    /// The event rates agree within the band of the fit and the spread of the runs.
+    Agree,
+    /// They do not.
+    Differ,
+    /// The machine was not the one of the fit while the runs went on, or not the same from run to run.
+    NotComparable,
+}
+
+impl TwinFigure {
+    /// The median of the real values.
+    #[must_use]
+    pub fn median(&self) -> f64 {
+        let mut sorted = self.real.clone();
+        sorted.sort_by(f64::total_cmp);
+        let middle = sorted.len() / 2;
+        match sorted.len() {
+            0 => 0.0,
+            length if length % 2 == 1 => sorted[middle],
+            _ => f64::midpoint(sorted[middle - 1], sorted[middle]),
+        }
+    }
+
+    /// The simulated value over the median of the real ones; `None` if that is zero.
+    #[must_use]
+    pub fn ratio(&self) -> Option<f64> {
+        let median = self.median();
+        (median > 0.0).then(|| self.simulated / median)
+    }
+}

@@ -1,0 +1,131 @@
+//! Runs held against their simulation.
+
+use crate::{
+    table::{ALWAYS, Column, Table},
+    text::{aligned, hanging, metric, percent, significant},
+};
+use evb_record::{Agreement, Twin, TwinFigure};
+
+/// Numbers from this on are shown with the prefix of a unit.
+const LARGE: f64 = 1e4;
+/// Most kinds of work that are listed.
+const MOST_WORK: usize = 6;
+
+/// The figures, real and simulated, where the simulated machine spends its time, and whether both agree.
+pub fn twin_summary(twin: &Twin, width: usize) -> String {
+    let Twin { experiment, transport, turns, band_percent, version, seed, .. } = twin;
+    let runs = if *turns == 1 { "run" } else { "runs" };
+    let head = format!("{experiment}: {turns} {runs} over {transport} and a simulation, seed {seed}, evb {version}");
+    let rows = [
+        ("machine", machine(twin)),
+        ("band", format!("nine in ten event rates of the fit were within {band_percent:.0} %")),
+    ];
+    let parts = [
+        hanging("", &head, width),
+        aligned(&rows, width),
+        figures(twin).draw(width),
+        work(twin, width),
+        hanging("", &verdict(twin), width),
+    ];
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
+}
+
+/// How the machine compares with that of the fit.
+fn machine(twin: &Twin) -> String {
+    let reference = TwinFigure {
+        figure: String::new(),
+        real: twin.reference_hz.clone(),
+        simulated: twin.fitted_reference_hz,
+        simulated_range: None,
+        agrees: true,
+    };
+    let [now, fitted] = [reference.median(), twin.fitted_reference_hz].map(metric);
+    format!("the reference run has {now}Hz, and had {fitted}Hz when the machine was fitted")
+}
+
+fn figures(twin: &Twin) -> Table {
+    let mut table = Table::new([
+        Column::word("figure"),
+        Column::number("real", ALWAYS),
+        Column::number("least", 3),
+        Column::number("most", 3),
+        Column::number("simulated", ALWAYS),
+        Column::number("band", 2),
+        Column::number("ratio", ALWAYS),
+        Column::word(""),
+    ]);
+    for figure in &twin.figures {
+        let number =
+            |value: f64| if value < LARGE { significant(value, 3) } else { metric(value).trim_end().to_owned() };
+        let ends = [f64::min, f64::max].map(|end| figure.real.iter().copied().reduce(end).unwrap_or(0.0));
+        let band = figure.simulated_range.map(|range| format!("{} to {}", number(range.low), number(range.high)));
+        table.row([
+            figure.figure.clone(),
+            number(figure.median()),
+            number(ends[0]),
+            number(ends[1]),
+            number(figure.simulated),
+            band.unwrap_or_default(),
+            figure.ratio().map(|ratio| format!("{ratio:.2}")).unwrap_or_default(),
+            if figure.agrees { String::new() } else { "differs".to_owned() },
+        ]);
+    }
+    table
+}
+
+/// The kinds of work that take most of the simulated time.
+fn work(twin: &Twin, width: usize) -> String {
+    let all: f64 = twin.simulated_work.iter().map(|work| work.spent_seconds).sum();
+    let mut most: Vec<_> = twin.simulated_work.iter().filter(|work| work.spent_seconds > 0.0).collect();
+    most.sort_by(|one, other| other.spent_seconds.total_cmp(&one.spent_seconds));
+    let share = |spent: f64| percent(spent / all);
+    let parts = most.iter().take(MOST_WORK).map(|work| format!("{} {} %", work.item, share(work.spent_seconds)));
+    let parts: Vec<_> = parts.collect();
+    if parts.is_empty() { String::new() } else { hanging("simulated work: ", &parts.join(", "), width) }
+}
+
+fn verdict(twin: &Twin) -> String {
+    let word = match twin.agreement {
+        Agreement::Agree => "agree",
+        Agreement::Differ => "differ",
+        Agreement::NotComparable => "not comparable",
+    };
+    format!("{word}: {}", twin.explanation)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use evb_record::{Bounds, RecordKind, WorkRecord};
+
+    #[test]
+    fn a_comparison_shows_its_figures_and_its_verdict() {
+        let figure = |name: &str, real: [f64; 3], simulated: f64, agrees: bool| TwinFigure {
+            figure: name.into(),
+            real: real.to_vec(),
+            simulated,
+            simulated_range: agrees.then_some(Bounds { low: simulated * 0.9, high: simulated * 1.1 }),
+            agrees,
+        };
+        let work = |item: &str, spent_seconds| WorkRecord { item: item.into(), count: 1, spent_seconds };
+        let twin = Twin {
+            kind: RecordKind::Twin,
+            experiment: "two-by-two".into(),
+            seed: 1,
+            version: "0.1.0".into(),
+            transport: "in-process".into(),
+            turns: 3,
+            band_percent: 10.0,
+            fitted_reference_hz: 6.4e5,
+            reference_hz: vec![6.3e5, 6.5e5, 6.4e5],
+            figures: vec![
+                figure("event rate, Hz", [1.6e6, 1.5e6, 1.7e6], 1.5e6, true),
+                figure("latency p99, us", [100.0, 110.0, 105.0], 300.0, false),
+            ],
+            simulated_work: vec![work("poll", 0.1), work("builder.byte", 0.3)],
+            agreement: Agreement::Agree,
+            explanation: "the simulated event rate is -6 % away from the real one".into(),
+        };
+        insta::assert_snapshot!(twin_summary(&twin, 80));
+    }
+}
