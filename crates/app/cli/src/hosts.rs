@@ -14,7 +14,7 @@ use std::{
 const ANY_PORT: u16 = 9;
 
 /// Options of machines.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone, Debug, Default)]
 pub(crate) struct HostArgs {
     /// Start the nodes on these machines, in turn, by ssh; one on each by default
     #[arg(long, value_name = "HOST,..", value_delimiter = ',')]

@@ -79,6 +79,8 @@ enum Command {
     Sweep(commands::sweep::SweepCommand),
     /// Search the cheapest network that builds the events, and say why a cheaper one does not
     Plan(commands::plan::PlanArgs),
+    /// Run and simulate the same file, and say whether both agree; fit what event building costs on this machine
+    Twin(commands::twin::TwinArgs),
     /// Reproduce the tables and figures of published papers by simulation, ours beside theirs
     Paper(commands::paper::PaperArgs),
     /// Measure message layers on this machine with the communication benchmarks of ATLAS DAQ note 77 and others
@@ -206,6 +208,7 @@ fn run(command: Command) -> Result<Outcome, Failure> {
         Command::Simulate(args) => commands::simulate::run(&args),
         Command::Sweep(command) => commands::sweep::run(&command),
         Command::Plan(args) => commands::plan::run(&args),
+        Command::Twin(args) => commands::twin::run(&args),
         Command::Paper(args) => commands::paper::run(&args),
         Command::Bench(args) => commands::bench::run(&args),
         Command::Compare(args) => commands::compare::run(&args),

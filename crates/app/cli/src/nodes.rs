@@ -19,7 +19,7 @@ use std::{
 /// Longest wait for nodes that people start, by default.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-#[derive(Args, Clone)]
+#[derive(Args, Clone, Default)]
 #[command(group(ArgGroup::new("remote").args(["listen", "hosts"]).multiple(true)))]
 pub(crate) struct NodeArgs {
     /// Start one process per node; they talk through shared memory, unless the experiment names another transport. One that

@@ -9,8 +9,7 @@ use evb::{
     bench::{LayerChoice, Measurement},
 };
 use evb_sources::FeedProgress;
-use line::Line;
-pub(crate) use line::{ProgressArgs, clear, say, suspend};
+pub(crate) use line::{Line, ProgressArgs, clear, say, suspend};
 use std::{
     sync::{
         Mutex,

@@ -20,3 +20,4 @@ pub(crate) mod simulate;
 pub(crate) mod sources;
 pub(crate) mod sweep;
 pub(crate) mod top;
+pub(crate) mod twin;

@@ -60,3 +60,4 @@ mod sweep_folders;
 mod texts;
 mod traffic;
 mod tutorial;
+mod twins;

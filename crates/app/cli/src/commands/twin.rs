@@ -1,0 +1,182 @@
+//! `evb twin`: runs and a simulation of the same file, and the fit of this machine.
+
+use crate::{
+    ExperimentArgs,
+    failure::Failure,
+    folder::unwritable,
+    nodes::NodeArgs,
+    progress::{Line, ProgressArgs, suspend},
+    signals::Signals,
+    terminal::{show, width},
+};
+use clap::Args;
+use evb::{Command, Observer, OpenSession, Plan, Progress, Record};
+use evb_os::cores;
+use evb_record::{Agreement, Outcome};
+use evb_twin::{Fit, FitPoint, Runs, TwinError, compare, fit_points, reference, simulate};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// Runs of each point of a fit, by default.
+const RUNS_OF_FIT: u64 = 3;
+/// Runs of a file, by default.
+const RUNS: u64 = 5;
+/// Bytes of the cache of a core of which the system reports none.
+const USUAL_CACHE: u64 = 1 << 20;
+
+#[derive(Args)]
+pub(crate) struct TwinArgs {
+    /// The experiment file
+    #[arg(value_name = "FILE", required_unless_present = "fit")]
+    file: Option<PathBuf>,
+    /// The network file with the costs of this machine, from --fit
+    #[arg(long, value_name = "FILE", requires = "file", required_unless_present = "fit")]
+    network: Option<PathBuf>,
+    /// Find what event building costs on this machine, and write it into this network file: more than a hundred short
+    /// runs in less than three minutes, while nothing else should run
+    #[arg(long, value_name = "FILE", conflicts_with = "file")]
+    fit: Option<PathBuf>,
+    /// The transport to fit to
+    #[arg(long, value_name = "NAME", requires = "fit", default_value = "in-process")]
+    transport: String,
+    /// Number of runs: 5 by default, and 3 of each kind with --fit
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
+    turns: Option<u64>,
+    /// Set one key of the experiment, such as `run.workers=1`; may be given several times
+    #[arg(long = "set", value_name = "KEY=VALUE", requires = "file")]
+    set: Vec<String>,
+    /// Print the JSON record instead of the table
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    progress: ProgressArgs,
+}
+
+pub(crate) fn run(args: &TwinArgs) -> Result<Outcome, Failure> {
+    let signals = Signals::listen()?;
+    match (&args.fit, &args.file, &args.network) {
+        (Some(file), ..) => fit(args, file, &signals),
+        (None, Some(file), Some(network)) => hold(args, file, network, &signals),
+        (None, ..) => Err(Failure::new("a file, and the network of this machine are needed")),
+    }
+}
+
+/// Runs, one after the other.
+struct Runner<'a> {
+    signals: &'a Signals,
+    line: Line,
+    begun: u64,
+}
+
+impl Runner<'_> {
+    /// Carries out a plan with nodes on this machine.
+    fn run(&mut self, open: &OpenSession<'_>, plan: &Plan, text: &str, what: &str) -> Result<Record, Failure> {
+        self.line.show(self.begun, what);
+        self.begun += 1;
+        let record = open()?.run(plan, text, &mut Quiet(self.signals))?;
+        if self.signals.any() { Err(Failure::new("stopped")) } else { Ok(record) }
+    }
+}
+
+/// Shows nothing, and stops a run on a signal.
+struct Quiet<'a>(&'a Signals);
+
+impl Observer for Quiet<'_> {
+    fn progress(&mut self, _: &Progress) {}
+    fn note(&mut self, _: &str) {}
+    fn command(&mut self) -> Option<Command> {
+        self.0.any().then_some(Command::Stop)
+    }
+}
+
+/// Finds the costs of this machine.
+fn fit(args: &TwinArgs, file: &Path, signals: &Signals) -> Result<Outcome, Failure> {
+    let points = fit_points(&args.transport)?;
+    let known = reference(&args.transport)?;
+    let plans = [known.plan().0.clone()];
+    let mut rates: Vec<Vec<f64>> = vec![Vec::new(); points.len()];
+    let mut reference_hz = Vec::new();
+    let turns = args.turns.unwrap_or(RUNS_OF_FIT);
+    let all = (points.len() as u64 + 1) * turns;
+    let mut runner = Runner { signals, line: Line::new(Some(all), args.progress), begun: 0 };
+    NodeArgs::default().with_sessions(&plans, &mut |open| {
+        let mut rate_of = |point: &FitPoint| {
+            let (plan, text) = point.plan();
+            runner.run(open, plan, &text, &point.name).map(|record| record.event_rate_hz)
+        };
+        for _ in 0..turns {
+            reference_hz.push(rate_of(&known)?);
+            for (point, rates) in points.iter().zip(&mut rates) {
+                rates.push(rate_of(point)?);
+            }
+        }
+        Ok(())
+    })?;
+    drop(runner);
+    reference_hz.sort_by(f64::total_cmp);
+    let runs: Vec<_> = points.into_iter().zip(rates).collect();
+    let fit = Fit::new(&args.transport, machine(), reference_hz[reference_hz.len() / 2], &runs)?;
+    fs::write(file, fit.file()).map_err(|error| unwritable(file, &error))?;
+    let (count, shown) = (fit.residuals.len(), file.display());
+    eprintln!(
+        "evb: {shown} holds the costs; nine in ten of the {count} event rates are within {:.0} %",
+        fit.error_percent()
+    );
+    eprintln!("evb: try it with `evb twin FILE --network {shown}`");
+    Ok(Outcome::Good)
+}
+
+/// The number of cores that this process may use, and the bytes of the cache of one of them.
+fn machine() -> (u16, u64) {
+    let cores = cores::allowed();
+    let cache = cores.first().and_then(|&core| cores::second_level_cache(core));
+    (cores.len().max(1) as u16, cache.unwrap_or(USUAL_CACHE))
+}
+
+/// Runs and simulates a file.
+fn hold(args: &TwinArgs, file: &Path, network: &Path, signals: &Signals) -> Result<Outcome, Failure> {
+    let experiment = ExperimentArgs { file: file.to_owned(), set: args.set.clone(), seed: None }.load_on(network)?;
+    let [plan] = experiment.plans() else {
+        return Err(Failure::with_hint("this file is a sweep of several experiments", "choose one point with `--set`"));
+    };
+    evb::check_runnable(experiment.plans())?;
+    // First what may be refused.
+    let simulated = simulate(plan)?;
+    let known = reference(plan.transport.info().name)?;
+    let text = experiment.resolved_at(0).unwrap_or_default();
+    let mut runs = Runs::default();
+    let turns = args.turns.unwrap_or(RUNS);
+    let mut runner = Runner { signals, line: Line::new(Some(2 * turns), args.progress), begun: 0 };
+    NodeArgs::default().with_sessions(experiment.plans(), &mut |open| {
+        for _ in 0..turns {
+            let (reference, reference_text) = known.plan();
+            let record = runner.run(open, reference, &reference_text, "reference")?;
+            runs.reference_hz.push(record.event_rate_hz);
+            runs.records.push(runner.run(open, plan, &text, &plan.name)?);
+        }
+        Ok(())
+    })?;
+    drop(runner);
+    let twin = compare(plan, &runs, &simulated)?;
+    if args.json {
+        suspend(|| println!("{}", serde_json::to_string(&twin).unwrap_or_default()));
+    } else {
+        show(&evb_report::twin_summary(&twin, width()));
+    }
+    Ok(match twin.agreement {
+        Agreement::Agree => Outcome::Good,
+        Agreement::Differ => Outcome::NotGood,
+        Agreement::NotComparable => Outcome::CannotTell,
+    })
+}
+
+impl From<TwinError> for Failure {
+    fn from(error: TwinError) -> Self {
+        match error {
+            TwinError::Experiment(diagnostics) => Self::Experiment(Box::new(diagnostics)),
+            error => Self::Other { hint: error.hint(), message: error.to_string() },
+        }
+    }
+}

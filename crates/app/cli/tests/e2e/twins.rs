@@ -1,0 +1,100 @@
+//! `evb twin`: runs beside their simulation, and the fit of a machine.
+
+use crate::support::Lab;
+use serde_json::Value;
+use std::fs;
+
+const EXPERIMENT: &str = r#"
+[trigger]
+events = 2000
+[readout]
+units = 2
+source = { type = "fixed", size = "1 kB" }
+[builder]
+units = 2
+[storage]
+keep = "none"
+"#;
+
+/// A machine that was a thousand times slower when it was fitted.
+const MACHINE: &str = r#"
+[network]
+preset = "ideal"
+fitted_to = "in-process"
+[network.cpu]
+cores = 2
+computers = "one"
+messages = "memory"
+poll = "100 ns"
+readout.fragment = "300 ns"
+builder.fragment = "300 ns"
+fit = { error = 10, reference = "500 Hz" }
+"#;
+
+fn lab() -> Lab {
+    let lab = Lab::with(EXPERIMENT);
+    fs::write(lab.path("machine.toml"), MACHINE).expect("a file");
+    lab
+}
+
+const HELD: [&str; 6] = ["twin", "experiment.toml", "--network", "machine.toml", "--turns", "2"];
+
+#[test]
+fn a_machine_that_is_not_the_one_of_the_fit_is_not_compared() {
+    let lab = lab();
+    let outcome = lab.evb(&[&HELD[..], &["--json"]].concat()).run();
+    assert_eq!(outcome.code(), Some(3), "{outcome}");
+    let record = outcome.json();
+    assert_eq!((&record["kind"], &record["agreement"]), (&"twin".into(), &"not_comparable".into()), "{record}");
+    let names: Vec<_> = record["figures"].as_array().expect("figures").iter().map(|one| &one["figure"]).collect();
+    assert_eq!(names[..2], ["event rate, Hz", "throughput, B/s"], "{record}");
+    let rate = &record["figures"][0];
+    assert_eq!(rate["real"].as_array().map(Vec::len), Some(2), "{rate}");
+    // Four pieces of work of 0.3 us for an event, by two workers.
+    let simulated = rate["simulated"].as_f64().expect("a rate");
+    assert!((1.2e6..1.7e6).contains(&simulated), "{rate}");
+    assert!(rate["simulated_range"]["low"].as_f64() < Some(simulated), "{rate}");
+    assert!(record["simulated_work"].as_array().is_some_and(|work| work.len() > 5), "{record}");
+    let outcome = lab.evb(&HELD).run();
+    assert_eq!(outcome.code(), Some(3), "{outcome}");
+    assert!(outcome.stdout.contains("\nnot comparable: the reference run is"), "{outcome}");
+}
+
+#[test]
+fn what_cannot_be_held_against_its_simulation_is_refused() {
+    let lab = lab();
+    let network = |text: &str| {
+        fs::write(lab.path("machine.toml"), text).expect("a file");
+        let outcome = lab.evb(&HELD).run();
+        assert_eq!(outcome.code(), Some(2), "{outcome}");
+        outcome.stderr
+    };
+    let no_costs = network("[network]\npreset = \"ideal\"\n");
+    assert!(
+        no_costs.contains("the work of nodes takes no time in it") && no_costs.contains("evb twin --fit"),
+        "{no_costs}"
+    );
+    let other = network(&MACHINE.replace("in-process", "tcp"));
+    assert!(other.contains("the costs were fitted to tcp, and this experiment runs over in-process"), "{other}");
+    let slots = lab.evb(&["twin", "experiment.toml"]).run();
+    assert_eq!(slots.code(), Some(2), "{slots}");
+}
+
+#[test]
+fn a_machine_is_fitted_and_simulated() {
+    let lab = lab();
+    let outcome = lab.evb(&["twin", "--fit", "fitted.toml", "--transport", "shm", "--turns", "1"]).run();
+    assert_eq!(outcome.code(), Some(0), "{outcome}");
+    assert!(outcome.stderr.contains("fitted.toml holds the costs; nine in ten of the"), "{outcome}");
+    let fitted = fs::read_to_string(lab.path("fitted.toml")).expect("a fit");
+    let rows = fitted.lines().filter(|line| line.starts_with('#') && line.contains(" kHz ")).count();
+    assert!(rows > 15 && fitted.contains("nodes = \"processes\""), "{fitted}");
+    let outcome = lab.evb(&["simulate", "experiment.toml", "--network", "fitted.toml", "--json"]).run();
+    assert_eq!(outcome.code(), Some(0), "{outcome}");
+    let record = outcome.json();
+    assert_eq!(record["events"]["built"], 2000);
+    assert_eq!(record["cpu"]["workers"].as_array().map(Vec::len), Some(5), "{record}");
+    assert!(record["cpu"]["fit_error_percent"].as_f64().is_some_and(f64::is_finite), "{record}");
+    let findings = record["findings"].as_array().cloned().unwrap_or_default();
+    assert!(findings.iter().all(|one: &Value| one["kind"] != "not_modelled"), "{record}");
+}

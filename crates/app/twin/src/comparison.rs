@@ -1,0 +1,180 @@
+//! Runs of a file against its simulation.
+
+use crate::{TwinError, fit::median_and_spread};
+use evb_core::{Frequency, Span};
+use evb_experiment::{CpuFit, Plan};
+use evb_record::{Agreement, Bounds, Record, RecordKind, Twin, TwinFigure};
+use std::num::NonZeroUsize;
+
+/// The largest change of the reference run, as a part, at which the machine is still the one of the fit: less than the
+/// difference that a comparison is to show.
+const SAME_MACHINE: f64 = 0.15;
+/// The largest half-width of the real rates, as a part of their median, at which they are one figure.
+const STEADY: f64 = 0.2;
+/// Simulated time: rates are steady long before.
+const SIMULATED: Span = Span::from_millis(200);
+/// The factor within which figures without a band agree.
+const FACTOR: f64 = 2.0;
+
+/// Runs of an experiment, with the event rate of the reference run beside each of them, in hertz.
+#[derive(Clone, Debug, Default)]
+pub struct Runs {
+    /// The records of the runs.
+    pub records: Vec<Record>,
+    /// The event rates of the reference runs.
+    pub reference_hz: Vec<f64>,
+}
+
+/// The fit of the machine of a plan, if it is that of the plan's transport.
+///
+/// # Errors
+/// The plan's network has no fitted costs, or those of another transport.
+fn fit_of(plan: &Plan) -> Result<CpuFit, TwinError> {
+    let fit = plan.network.cpu.as_ref().and_then(|cpu| cpu.fit).ok_or(TwinError::NoCosts)?;
+    let asked = plan.transport.info().name;
+    match &plan.network.fitted_to {
+        Some(fitted) if fitted != asked => {
+            Err(TwinError::OtherTransport { fitted: fitted.clone(), asked: asked.to_owned() })
+        }
+        _ => Ok(fit),
+    }
+}
+
+/// Simulates a plan on its fitted machine, for at most 0.2 s of its time.
+///
+/// # Errors
+/// The plan's network has no fitted costs, or those of another transport, or it cannot be simulated.
+pub fn simulate(plan: &Plan) -> Result<Record, TwinError> {
+    fit_of(plan)?;
+    let mut plan = plan.clone();
+    plan.trigger.duration = Some(plan.trigger.duration.map_or(SIMULATED, |duration| duration.min(SIMULATED)));
+    Ok(evb::simulate(&plan, NonZeroUsize::MIN, None, &mut |_| true)?)
+}
+
+/// Holds runs of a plan against its simulation.
+///
+/// # Errors
+/// The plan's network has no fitted costs, or those of another transport.
+pub fn compare(plan: &Plan, runs: &Runs, simulated: &Record) -> Result<Twin, TwinError> {
+    let CpuFit { error_percent, reference } = fit_of(plan)?;
+    let figures = figures(runs, simulated, error_percent / 100.0);
+    let fitted_reference_hz = hertz(reference);
+    let (agreement, explanation) = judge(runs, fitted_reference_hz, &figures[0]);
+    let cpu = simulated.simulation.as_ref().and_then(|simulation| simulation.cpu.clone()).unwrap_or_default();
+    Ok(Twin {
+        kind: RecordKind::Twin,
+        experiment: plan.name.clone(),
+        seed: plan.run.seed,
+        version: simulated.version.clone(),
+        transport: plan.transport.info().name.to_owned(),
+        turns: runs.records.len() as u64,
+        band_percent: error_percent,
+        fitted_reference_hz,
+        reference_hz: runs.reference_hz.clone(),
+        figures,
+        simulated_work: cpu.work,
+        agreement,
+        explanation,
+    })
+}
+
+/// A frequency in hertz.
+fn hertz(frequency: Frequency) -> f64 {
+    frequency.0 as f64 * 1e-3
+}
+
+/// The event rate first.
+fn figures(runs: &Runs, simulated: &Record, band: f64) -> Vec<TwinFigure> {
+    let of = |figure: &str, value: &dyn Fn(&Record) -> f64, band: Option<f64>| {
+        let real: Vec<_> = runs.records.iter().map(value).collect();
+        let (median, spread) = median_and_spread(&real);
+        let simulated = value(simulated);
+        let ratio = if median > 0.0 { simulated / median } else { 0.0 };
+        let agrees = match band {
+            Some(band) => (ratio - 1.0).abs() <= band + spread,
+            None => (1.0 / FACTOR..=FACTOR).contains(&ratio),
+        };
+        let range = |band: f64| Bounds { low: simulated * (1.0 - band), high: simulated * (1.0 + band) };
+        TwinFigure { figure: figure.to_owned(), real, simulated, simulated_range: band.map(range), agrees }
+    };
+    vec![
+        of("event rate, Hz", &|record| record.event_rate_hz, Some(band)),
+        of("throughput, B/s", &|record| record.throughput_bytes_per_s, Some(band)),
+        of("latency median, us", &|record| record.latency_us.p50, None),
+        of("latency p99, us", &|record| record.latency_us.p99, None),
+        of("cores busy", &cores_busy, None),
+    ]
+}
+
+/// The part of the time for which the cores of the machine were busy, from 0 to 1.
+fn cores_busy(record: &Record) -> f64 {
+    let simulated = record.simulation.as_ref().and_then(|simulation| simulation.cpu.as_ref());
+    if let Some(cpu) = simulated {
+        let loads: f64 = cpu.workers.iter().map(|worker| worker.load).sum();
+        return loads / cpu.cores.max(1) as f64;
+    }
+    record.occupancy.as_ref().and_then(|occupancy| occupancy.machine_busy).unwrap_or(0.0)
+}
+
+/// Whether the event rates agree, and why.
+fn judge(runs: &Runs, fitted_hz: f64, rate: &TwinFigure) -> (Agreement, String) {
+    let (reference, moved) = median_and_spread(&runs.reference_hz);
+    let (median, spread) = median_and_spread(&rate.real);
+    let percent = |part: f64| format!("{:+.0} %", part * 100.0);
+    let change = if fitted_hz > 0.0 { reference / fitted_hz - 1.0 } else { 0.0 };
+    if median == 0.0 {
+        return (Agreement::NotComparable, "the runs built no events".into());
+    }
+    if change.abs() > SAME_MACHINE || moved > SAME_MACHINE {
+        let moved = moved * 100.0;
+        let message = format!(
+            "the reference run is {} of its rate at the fit away, and varied by {moved:.0} %: fit again when nothing else runs",
+            percent(change)
+        );
+        return (Agreement::NotComparable, message);
+    }
+    if spread > STEADY {
+        let message = format!("the event rate of the runs varied by {:.0} %: make them longer", spread * 100.0);
+        return (Agreement::NotComparable, message);
+    }
+    let off = percent(rate.simulated / median - 1.0);
+    match rate.agrees {
+        true => (Agreement::Agree, format!("the simulated event rate is {off} away from the real one")),
+        false if rate.simulated > median => (
+            Agreement::Differ,
+            format!("the simulated event rate is {off} away: the runs spend time that the costs lack"),
+        ),
+        false => (Agreement::Differ, format!("the simulated event rate is {off} away: the costs are too high for it")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rate(real: &[f64], simulated: f64, band: f64) -> TwinFigure {
+        let (median, spread) = median_and_spread(real);
+        let agrees = (simulated / median - 1.0).abs() <= band + spread;
+        TwinFigure { figure: String::new(), real: real.to_vec(), simulated, simulated_range: None, agrees }
+    }
+
+    fn agreement(reference_hz: &[f64], real: &[f64], simulated: f64) -> Agreement {
+        let runs = Runs { records: Vec::new(), reference_hz: reference_hz.to_vec() };
+        judge(&runs, 100.0, &rate(real, simulated, 0.1)).0
+    }
+
+    #[test]
+    fn rates_agree_within_the_band_and_the_spread() {
+        assert_eq!(agreement(&[100.0], &[98.0, 100.0, 102.0], 111.0), Agreement::Agree);
+        assert_eq!(agreement(&[100.0], &[98.0, 100.0, 102.0], 114.0), Agreement::Differ);
+        assert_eq!(agreement(&[100.0], &[98.0, 100.0, 102.0], 86.0), Agreement::Differ);
+    }
+
+    #[test]
+    fn a_machine_that_moved_is_not_comparable_even_where_rates_would_agree() {
+        assert_eq!(agreement(&[70.0], &[100.0], 100.0), Agreement::NotComparable);
+        assert_eq!(agreement(&[80.0, 100.0, 120.0], &[100.0], 100.0), Agreement::NotComparable);
+        assert_eq!(agreement(&[100.0], &[60.0, 100.0, 140.0], 100.0), Agreement::NotComparable);
+        assert_eq!(agreement(&[100.0], &[0.0], 100.0), Agreement::NotComparable);
+    }
+}
