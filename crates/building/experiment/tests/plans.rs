@@ -322,6 +322,7 @@ fn full_network() -> NetworkConfig {
                 xon_offset: Some(ByteCount(6000)),
             }),
             trimming: false,
+            cut_through: Some(vec!["leaf*".into()]),
         },
         flow: Flow::StoreAndForward {
             queue: ByteCount(1_000_000),

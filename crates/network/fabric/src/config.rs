@@ -304,6 +304,10 @@ pub struct SwitchConfig {
     /// Ultra Ethernet Specification 1.0). Otherwise it is dropped.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub trimming: bool,
+    /// Names of the switches that cut through, a `*` at the end for any ending; the others store whole packets. Without it all
+    /// do as the flow says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut_through: Option<Vec<String>>,
 }
 
 /// Explicit congestion notification: the probability of a mark on a packet that comes into a queue (RFC 3168), which grows
@@ -735,6 +739,7 @@ impl NetworkConfig {
                 marking: None,
                 memory: None,
                 trimming: false,
+                cut_through: None,
             },
             flow,
             routing: Routing::Fixed { spread: Spread::Source },

@@ -24,6 +24,7 @@
 mod builder;
 mod choice;
 mod config;
+mod cut_through;
 mod dependency;
 mod distances;
 mod error;

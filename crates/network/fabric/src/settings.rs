@@ -2,7 +2,7 @@
 
 use crate::{
     Arbitration, ChannelRule, Control, Flow, HostLinks, LinkEnd, Marking, Network, NetworkConfig, NetworkError,
-    NetworkLink, NicConfig, Routing, Topology, WhenFull,
+    NetworkLink, NicConfig, Routing, Topology, WhenFull, cut_through,
 };
 use evb_connection::Transport;
 use evb_core::{Bandwidth, ByteCount, Span};
@@ -44,6 +44,7 @@ pub(crate) fn check(config: &NetworkConfig) -> Result<(), NetworkError> {
     check_nic(&config.nic)?;
     check_flow(config)?;
     check_queues(config)?;
+    cut_through::check(config)?;
     check_transport(config)?;
     check_routing(config)
 }

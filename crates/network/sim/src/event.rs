@@ -81,6 +81,8 @@ pub(crate) enum NetEvent {
     Drained { drain: u32 },
     /// New routes are found.
     Reroute,
+    /// The tail of a lost packet has left the link that it came over.
+    End(PacketId),
 }
 
 #[cfg(test)]

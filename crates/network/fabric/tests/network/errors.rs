@@ -270,6 +270,23 @@ fn marks_and_shared_memory_need_queues() {
 }
 
 #[test]
+fn switches_that_cut_through_are_named() {
+    let refused = |change: &dyn Fn(&mut NetworkConfig)| {
+        refused_with(|config| {
+            config.switch.cut_through = Some(vec!["leaf*".to_owned(), "spine1".to_owned()]);
+            config.flow = store(5000, 2);
+            change(config);
+        })
+    };
+    let excludes = |key| E::CutThroughExcludes { key };
+    assert_eq!(refused(&|config| config.flow = wormhole(5000, 0)), excludes("flow.type = \"wormhole\""));
+    let bridges = Routing::Learning { age: Span::from_secs(1) };
+    assert_eq!(refused(&|config| config.routing = bridges), excludes("routing.type = \"learning\""));
+    let unknown = refused(&|config| config.switch.cut_through = Some(vec!["spine2".to_owned()]));
+    assert_eq!(unknown, E::NoSuchSwitch { name: "spine2".to_owned(), first: "leaf0".to_owned() });
+}
+
+#[test]
 fn connections_need_a_window_for_a_packet() {
     let rdma = RdmaConfig {
         recovery: Recovery::GoBackN,

@@ -243,12 +243,6 @@ impl Net {
         }
     }
 
-    /// The last byte of a packet arrives in a switch, which stores it, at `arrival`.
-    pub(super) fn arrive_whole(&mut self, lane: LaneId, id: PacketId, arrival: Time) {
-        self.packets[id].lane = lane;
-        self.plan(arrival + self.flow.switch_delay, NetEvent::Request(id));
-    }
-
     /// The packet in front of a lane leaves it in this time.
     #[inline]
     pub(super) fn leave_buffer(&mut self, lane: LaneId, id: PacketId, leaving: Range<Time>) {
@@ -361,7 +355,7 @@ impl Net {
         }
     }
 
-    /// A packet has come into a switch whole (store and forward): its sender may have to pause. Returns false if the packet is
+    /// A switch looks at a packet that has come (store and forward): its sender may have to pause. Returns false if the packet is
     /// lost, since the sender was asked to pause and there is no headroom for it.
     #[inline(always)]
     pub(super) fn store(&mut self, id: PacketId) -> bool {

@@ -138,7 +138,7 @@ impl Net {
         let (flow, channels) = FlowControl::new(network.config.flow, switch.delay);
         let router = Router::new(&network, seed)?;
         let links = Links::new(&network, channels, || flow.empty());
-        let holds = flow.may_hold(&links, network.config.nic.rate);
+        let holds = flow.may_hold(&links, &network);
         let has_priorities = flow.stores_whole_packets() || network.config.channel_rule() == ChannelRule::Priority;
         let priorities = if has_priorities { channels } else { 1 };
         Ok(Self {
