@@ -44,6 +44,7 @@ impl Net {
             NetEvent::Wake { link } => self.links.wake(self.queue.now(), link),
             NetEvent::Pause { lane } => self.pause(lane, true),
             NetEvent::Unpause { lane } => self.pause(lane, false),
+            NetEvent::Watch { lane } => self.look_for_storm(lane),
             NetEvent::Drained { drain } => self.drained(drain),
             NetEvent::Reroute => self.reroute(),
             NetEvent::End(id) => self.end(id),

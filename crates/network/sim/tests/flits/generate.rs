@@ -348,6 +348,7 @@ impl Generator {
                     reaction,
                     priorities: self.number(1, 2) as u8,
                     headroom: has_own.then(|| ByteCount(self.below(3 * self.most))),
+                    watchdog: None,
                 }
             }
         }
