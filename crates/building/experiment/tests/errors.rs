@@ -352,6 +352,11 @@ cases! {
     hyperx_that_can_wait: with("[network]\ntopology = { type = \"hyperx\", sizes = [4, 4] }\n");
     hyperx_with_links_of_another: with("[network]\ntopology = { type = \"hyperx\", sizes = [4, 4], links = [1] }\n");
     headroom_without_pauses: with("[network]\nflow = { type = \"store-and-forward\", queue = \"1 MB\", full = \"drop\", reaction = \"1 us\", headroom = \"20 kB\" }\n");
+    cut_through_of_worms: with("[network]\nflow = { type = \"wormhole\", slack = \"1 kB\", reaction = \"0 s\" }\nswitch.cut_through = [\"switch0\"]\n");
+    cut_through_of_an_unknown_switch: with("[network.switch]\ncut_through = [\"spine*\"]\n");
+    watchdog_without_pauses: with("[network]\nflow = { type = \"store-and-forward\", queue = \"1 MB\", full = \"drop\", reaction = \"1 us\", watchdog = { } }\n");
+    pause_by_a_switch: with("[[network.fault]]\ntarget = \"switch0\"\nat = \"1 s\"\naction = \"pause\"\n");
+    pause_without_pauses: with("[[network.fault]]\ntarget = \"switch0>h0\"\nat = \"1 s\"\naction = \"pause\"\n");
     fat_tree_of_nothing: with("[network]\ntopology = { type = \"fat-tree\" }\n");
     fat_tree_described_twice: with("[network]\ntopology = { type = \"fat-tree\", radix = 4, levels = [{ down = 4, up = 2 }, { down = 2 }] }\n");
     fat_tree_without_a_top: with("[network]\ntopology = { type = \"fat-tree\", levels = [{ down = 4, up = 2 }, { down = 2, up = 2 }] }\n");

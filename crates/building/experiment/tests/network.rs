@@ -92,6 +92,7 @@ fn a_table_with_another_type_has_nothing_of_the_preset() {
         reaction: Span(9_000),
         priorities: 1,
         headroom: None,
+        watchdog: None,
     };
     assert_eq!(mine, expected);
 }

@@ -12,7 +12,7 @@ use evb_experiment::{
 use evb_fabric::{
     Arbitration, Control, Dma, Flow, HostConfig, HostLinks, Jitter, JitterPer, JitterSpread, LinkConfig, NetworkConfig,
     NetworkFault, NetworkFaultAction, NicConfig, Rails, Routing, Service, SharedMemory, SwitchConfig, Topology,
-    WhenFull,
+    Watchdog, WatchdogAction, WhenFull,
 };
 use evb_filter::{ChainStep, Code, Rule, Selection, StreamId, UnitsPlan, Width};
 use evb_patterns::{Pattern, TrafficConfig};
@@ -322,6 +322,7 @@ fn full_network() -> NetworkConfig {
                 xon_offset: Some(ByteCount(6000)),
             }),
             trimming: false,
+            cut_through: Some(vec!["leaf*".into()]),
         },
         flow: Flow::StoreAndForward {
             queue: ByteCount(1_000_000),
@@ -329,6 +330,11 @@ fn full_network() -> NetworkConfig {
             reaction: Span(700_000),
             priorities: 4,
             headroom: Some(ByteCount(100_000)),
+            watchdog: Some(Watchdog {
+                detection: Span::from_millis(400),
+                restoration: Span::from_secs(2),
+                action: WatchdogAction::Forward,
+            }),
         },
         routing: Routing::Dispersive { patience: Span::from_micros(5), after: 1, rails: Rails::Joined, probes: 0 },
         nic: NicConfig {
@@ -436,6 +442,7 @@ fn full_network_faults() -> Vec<NetworkFault> {
         fault("leaf0", 1, NetworkFaultAction::Fail { reroute: Span::from_millis(2) }),
         fault("leaf0>spine0.1", 0, NetworkFaultAction::Slow { factor: 2.5 }),
         fault("spine9>leaf41.0", 3, NetworkFaultAction::Corrupt { one_in: 1000 }),
+        fault("leaf0>h0.0", 2, NetworkFaultAction::Pause),
     ]
 }
 

@@ -87,7 +87,7 @@ impl<'a> NetworkBuilder<'a> {
     /// Adds a switch.
     pub(crate) fn switch(&mut self, name: String) -> SwitchId {
         let id = SwitchId(self.switches.len() as u16);
-        self.switches.push(Switch { name, inputs: Vec::new(), outputs: Vec::new() });
+        self.switches.push(Switch { name, inputs: Vec::new(), outputs: Vec::new(), cuts_through: false });
         id
     }
 

@@ -304,6 +304,10 @@ pub struct SwitchConfig {
     /// Ultra Ethernet Specification 1.0). Otherwise it is dropped.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub trimming: bool,
+    /// Names of the switches that cut through, a `*` at the end for any ending; the others store whole packets. Without it all
+    /// do as the flow says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut_through: Option<Vec<String>>,
 }
 
 /// Explicit congestion notification: the probability of a mark on a packet that comes into a queue (RFC 3168), which grows
@@ -398,7 +402,32 @@ pub enum Flow {
         /// [`NetworkConfig::headroom_for`] its cable without it. What finds no room is lost.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         headroom: Option<ByteCount>,
+        /// The watchdog of each output of a switch, against receivers that pause without end; none without it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        watchdog: Option<Watchdog>,
     },
+}
+
+/// A watchdog against pause storms, as the PFC watchdog of SONiC (sonic-mgmt, docs/pfcwd): it looks after each output of a
+/// switch, and each priority in pauses by priority.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Watchdog {
+    /// Length of a pause after which it acts.
+    pub detection: Span,
+    /// Time without a pause after which all is as before.
+    pub restoration: Span,
+    /// What it does meanwhile.
+    pub action: WatchdogAction,
+}
+
+/// What a watchdog does with an output that is paused for too long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WatchdogAction {
+    /// What waits for the output is lost, and what comes for it, or from its receiver.
+    Drop,
+    /// The output does not obey pauses.
+    Forward,
 }
 
 /// The rule by which a packet takes a virtual channel of a link. Numbers beyond the last channel mean the last one.
@@ -699,6 +728,8 @@ pub enum NetworkFaultAction {
         /// One in this many.
         one_in: u64,
     },
+    /// The host at the end of the link asks its switch to pause all the time, as a broken interface does: a pause storm.
+    Pause,
 }
 
 /// The mappers of the hosts of a source-routed network: they find out the routes.
@@ -735,6 +766,7 @@ impl NetworkConfig {
                 marking: None,
                 memory: None,
                 trimming: false,
+                cut_through: None,
             },
             flow,
             routing: Routing::Fixed { spread: Spread::Source },
@@ -828,11 +860,21 @@ impl Flow {
         matches!(self, Self::StoreAndForward { full: WhenFull::Pause | WhenFull::PriorityPause, .. })
     }
 
-    /// True if a switch may lose a packet for want of room: queues that drop, or a headroom that the file sets.
+    /// True if a switch may lose a packet: in queues that drop, in a headroom that the file sets, or by a watchdog.
     pub fn may_lose(&self) -> bool {
         match self {
-            Self::StoreAndForward { full, headroom, .. } => *full == WhenFull::Drop || headroom.is_some(),
+            Self::StoreAndForward { full, headroom, watchdog, .. } => {
+                *full == WhenFull::Drop || headroom.is_some() || watchdog.is_some()
+            }
             Self::Wormhole { .. } | Self::CutThrough { .. } => false,
+        }
+    }
+
+    /// The watchdog of each output of a switch.
+    pub fn watchdog(&self) -> Option<Watchdog> {
+        match *self {
+            Self::StoreAndForward { watchdog, .. } => watchdog,
+            Self::Wormhole { .. } | Self::CutThrough { .. } => None,
         }
     }
 }

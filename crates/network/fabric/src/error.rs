@@ -205,6 +205,20 @@ pub enum NetworkError {
     /// Learning bridges under a flow that does not store whole packets.
     #[error("learning bridges store whole packets, and this flow does not")]
     BridgesStorePackets,
+    /// A list of switches that cut through beside a setting by which all switches do the same.
+    #[error("switch.cut_through and {key} exclude each other")]
+    CutThroughExcludes {
+        /// The setting.
+        key: &'static str,
+    },
+    /// A switch is named that there is not.
+    #[error("there is no switch {name:?} to cut through")]
+    NoSuchSwitch {
+        /// The name.
+        name: String,
+        /// The name of the first switch.
+        first: String,
+    },
     /// STOP would reach the sender too late, or GO would leave the link idle.
     #[error("a slack of {slack} is below the round trip of link {link}")]
     SlackTooSmall {
@@ -284,6 +298,10 @@ impl NetworkError {
             Self::UnsuitableRouting { routing: "table", .. } => "use topology.type = \"infiniband\", or another routing, such as fixed".to_owned(),
             Self::IslipNeedsInputBuffers => "use flow.type = \"cut-through\", or another arbitration".to_owned(),
             Self::BridgesStorePackets => "use flow.type = \"store-and-forward\", or routing.type = \"spanning-tree\"".to_owned(),
+            Self::CutThroughExcludes { key } => format!("remove switch.cut_through, or {key}"),
+            Self::NoSuchSwitch { first, .. } => {
+                format!("use names such as {first:?}; a * at the end stands for any ending, as in \"leaf*\"")
+            }
             Self::UnsuitableRouting { .. } => "use another routing, such as fixed".to_owned(),
             Self::SlackTooSmall { smallest, .. } => {
                 format!("use a slack of {smallest} or more, or shorten link.delay, switch.delay or flow.reaction")

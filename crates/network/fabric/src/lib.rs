@@ -24,6 +24,7 @@
 mod builder;
 mod choice;
 mod config;
+mod cut_through;
 mod dependency;
 mod distances;
 mod error;
@@ -41,7 +42,7 @@ pub use config::{
     Arbitration, ChannelRule, Control, Dma, ExplicitLink, Flow, HostConfig, HostLinks, Jitter, JitterPer, JitterSpread,
     LinkConfig, MapperConfig, Marking, NetworkConfig, NetworkFault, NetworkFaultAction, NicConfig, Rails, Routing,
     Service, SharedMemory, Spread, SubnetCable, SubnetHostCable, SubnetSwitch, SwitchConfig, Ties, Topology, TreeLevel,
-    WhenFull,
+    Watchdog, WatchdogAction, WhenFull,
 };
 pub use error::NetworkError;
 pub use headroom::Headroom;

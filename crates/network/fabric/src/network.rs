@@ -65,6 +65,8 @@ pub struct Switch {
     pub inputs: Vec<LinkId>,
     /// Links that begin here, in the order of the ports.
     pub outputs: Vec<LinkId>,
+    /// True if it forwards the head of a packet before the tail has come; otherwise it stores the whole packet first.
+    pub cuts_through: bool,
 }
 
 /// One port of a host.
@@ -112,7 +114,8 @@ impl Network {
     /// not connected. [`Routes::check`](crate::Routes::check) finds out whether the routing has all routes.
     pub fn build(config: &NetworkConfig) -> Result<Self, NetworkError> {
         settings::check(config)?;
-        let network = topology::build(config)?;
+        let mut network = topology::build(config)?;
+        network.note_cut_through()?;
         settings::check_network(&network)?;
         Ok(network)
     }

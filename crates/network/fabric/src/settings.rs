@@ -2,7 +2,7 @@
 
 use crate::{
     Arbitration, ChannelRule, Control, Flow, HostLinks, LinkEnd, Marking, Network, NetworkConfig, NetworkError,
-    NetworkLink, NicConfig, Routing, Topology, WhenFull,
+    NetworkLink, NicConfig, Routing, Topology, Watchdog, WhenFull, cut_through,
 };
 use evb_connection::Transport;
 use evb_core::{Bandwidth, ByteCount, Span};
@@ -44,6 +44,7 @@ pub(crate) fn check(config: &NetworkConfig) -> Result<(), NetworkError> {
     check_nic(&config.nic)?;
     check_flow(config)?;
     check_queues(config)?;
+    cut_through::check(config)?;
     check_transport(config)?;
     check_routing(config)
 }
@@ -108,9 +109,9 @@ fn check_flow(config: &NetworkConfig) -> Result<(), NetworkError> {
             within("flow.virtual_channels", "virtual channels", u64::from(virtual_channels), MOST_CHANNELS)?;
             takes_a_packet("flow.buffer", buffer, &config.nic)
         }
-        Flow::StoreAndForward { queue, priorities, headroom, .. } => {
+        Flow::StoreAndForward { queue, priorities, headroom, watchdog, .. } => {
             above_zero("flow.queue", queue.0)?;
-            check_pauses(config, headroom)?;
+            check_pauses(config, headroom, watchdog)?;
             within("flow.priorities", "priorities", u64::from(priorities), MOST_PRIORITIES)?;
             takes_a_packet("flow.queue", queue, &config.nic)
         }
@@ -118,13 +119,26 @@ fn check_flow(config: &NetworkConfig) -> Result<(), NetworkError> {
 }
 
 /// Checks that settings of pauses are for switches that ask for them.
-fn check_pauses(config: &NetworkConfig, headroom: Option<ByteCount>) -> Result<(), NetworkError> {
+fn check_pauses(
+    config: &NetworkConfig,
+    headroom: Option<ByteCount>,
+    watchdog: Option<Watchdog>,
+) -> Result<(), NetworkError> {
     let xon_offset = config.switch.memory.and_then(|memory| memory.xon_offset);
-    let settings = [("flow.headroom", headroom), ("switch.memory.xon_offset", xon_offset)];
-    match settings.into_iter().find(|(_, value)| value.is_some()) {
+    let settings = [
+        ("flow.headroom", headroom.is_some()),
+        ("flow.watchdog", watchdog.is_some()),
+        ("switch.memory.xon_offset", xon_offset.is_some()),
+    ];
+    match settings.into_iter().find(|(_, is_set)| *is_set) {
         Some((key, _)) if !config.flow.pauses() => Err(NetworkError::NeedsPauses { key }),
-        _ => Ok(()),
+        _ => watchdog.map_or(Ok(()), check_watchdog),
     }
+}
+
+fn check_watchdog(watchdog: Watchdog) -> Result<(), NetworkError> {
+    above_zero("flow.watchdog.detection", watchdog.detection.0)?;
+    above_zero("flow.watchdog.restoration", watchdog.restoration.0)
 }
 
 /// Checks the queues of switches.

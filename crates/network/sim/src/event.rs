@@ -79,10 +79,14 @@ pub(crate) enum NetEvent {
     Pause { lane: LaneId },
     /// The end of a pause has reached the sender of the link of this lane.
     Unpause { lane: LaneId },
+    /// The watchdog of the output before this lane looks at it.
+    Watch { lane: LaneId },
     /// Bytes that came over a link have left the switch; flow control keeps their lane and number.
     Drained { drain: u32 },
     /// New routes are found.
     Reroute,
+    /// The tail of a lost packet has left the link that it came over.
+    End(PacketId),
 }
 
 #[cfg(test)]

@@ -127,6 +127,7 @@ fn waits(load: f64, packets: usize) -> Vec<f64> {
         reaction: Span::ZERO,
         priorities: 1,
         headroom: None,
+        watchdog: None,
     };
     let mut random = Xoshiro256PlusPlus::seed_from_u64(7);
     let service = (SIZE * BYTE) as f64;
@@ -181,6 +182,7 @@ fn a_single_link_with_a_store_is_exact() {
         reaction: Span::ZERO,
         priorities: 1,
         headroom: None,
+        watchdog: None,
     };
     let mut network = network(Topology::Crossbar { ports: 2 }, flow);
     network.config.link.delay = Span(300);

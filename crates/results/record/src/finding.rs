@@ -110,6 +110,7 @@ kinds! {
     FilterFailed "filter_failed" Fails "A filter unit ended repeatedly and was given up: without another one, all events are kept in quarantine"
     Quarantined "quarantined" Fails "Events are kept in quarantine, without a decision, because their filter unit crashed, hung or answered nonsense"
     HeadroomFull "headroom_full" Fails "Packets came to an input that had asked for a pause, found its headroom full, and were lost"
+    PauseStorm "pause_storm" Fails "An output of a switch was paused for longer than its watchdog allows, which dropped packets or sent them all the same"
     LostMessages "lost_messages" Fails "Messages of the traffic were sent and did not arrive"
     LostRequests "lost_requests" Fails "Requests for data were lost: their senders wait forever"
     RateNotKept "rate_not_kept" Fails "Less was carried than the file offers, by more than `trigger.accept_loss`: triggers were turned away, the rate in the steady window is below the offered one, or what was offered piled up"

@@ -247,6 +247,24 @@ pub struct LinkRecord {
     /// Packets dropped because the link's receiver had asked for a pause and had no headroom for them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub ingress_dropped: u64,
+    /// Part of the time in which the link's sender obeyed a pause, of any priority.
+    #[serde(default, skip_serializing_if = "is_none_of_it")]
+    pub paused: f64,
+    /// How far pauses spread: most pauses in a row of which each follows from the next one, from that of the link's receiver on.
+    /// With 1 the receiver itself was the cause.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub pause_chain: u64,
+    /// Number of times that the link's watchdog acted.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub storms: u64,
+    /// Packets dropped by a watchdog: those for the link, and those that came over the link while the watchdog of its other
+    /// direction dropped.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub watchdog_dropped: u64,
+}
+
+fn is_none_of_it(part: &f64) -> bool {
+    *part == 0.0
 }
 
 /// A fault of a link or switch that took effect, and what came of it until the next fault or the end.
@@ -254,7 +272,7 @@ pub struct LinkRecord {
 pub struct NetworkFault {
     /// The link or switch.
     pub target: String,
-    /// `fail`, `slow` or `corrupt`.
+    /// `fail`, `slow`, `corrupt` or `pause`.
     pub action: String,
     /// Time of the fault, in seconds after the start.
     pub at_s: f64,

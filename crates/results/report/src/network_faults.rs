@@ -32,6 +32,7 @@ pub(crate) fn since(fault: &NetworkFault) -> String {
     match fault.action.as_str() {
         "fail" => format!("was down from {at} to {until}"),
         "slow" => format!("was slow from {at} to {until}"),
+        "pause" => format!("was paused by its host from {at} to {until}"),
         _ => format!("corrupted packets from {at} to {until}"),
     }
 }

@@ -155,6 +155,7 @@ fn losses(network: &Network) -> Vec<(&'static str, String)> {
     if network.lost_packets > 0 {
         rows.push(("dropped", format!("{} packets lost on the way", network.lost_packets)));
     }
+    rows.extend(pauses(network));
     if let Some(connections) = &network.connections {
         rows.push(("connections", connected(connections)));
     }
@@ -168,6 +169,30 @@ fn losses(network: &Network) -> Vec<(&'static str, String)> {
         rows.push(("deadlock", format!("{} links wait for each other in a ring", network.deadlock.len())));
     }
     rows
+}
+
+/// How far pauses spread, and what watchdogs did.
+fn pauses(network: &Network) -> Vec<(&'static str, String)> {
+    let paused = || network.links.iter().filter(|link| link.paused > 0.0);
+    let Some(most) = paused().max_by(|a, b| a.paused.total_cmp(&b.paused)) else { return Vec::new() };
+    let of_hosts = paused().filter(|link| is_of_host(link)).count();
+    let chain = paused().map(|link| link.pause_chain).max().unwrap_or(0);
+    let spread = format!(
+        "{} links, {of_hosts} of them from hosts, up to {chain} in a row; {} for {} % of the time",
+        paused().count(),
+        most.name,
+        percent(most.paused)
+    );
+    let sum = |count: fn(&LinkRecord) -> u64| network.links.iter().map(count).sum::<u64>();
+    let (storms, dropped) = (sum(|link| link.storms), sum(|link| link.watchdog_dropped));
+    let watchdog = (storms > 0).then(|| ("watchdog", format!("{storms} pause storms, {dropped} packets dropped")));
+    [("paused", spread)].into_iter().chain(watchdog).collect()
+}
+
+/// True if a link begins at a host: its name does with `h` and a number.
+fn is_of_host(link: &LinkRecord) -> bool {
+    let number = link.name.strip_prefix('h').and_then(|name| name.split(['>', '.']).next());
+    number.is_some_and(|number| number.parse::<u64>().is_ok())
 }
 
 /// The newest maps of the mappers.
@@ -204,7 +229,7 @@ fn where_it_blocks(network: &Network, width: usize) -> String {
 /// Name and importance of a column, its number, and the format of the number.
 type Column = (&'static str, u8, fn(&LinkRecord) -> f64, fn(f64) -> String);
 
-const COLUMNS: [Column; 9] = [
+const COLUMNS: [Column; 10] = [
     ("packets", 3, |link| link.packets as f64, whole),
     ("used %", 5, |link| link.used, percent),
     ("blocked %", 7, |link| link.blocked, percent),
@@ -212,6 +237,7 @@ const COLUMNS: [Column; 9] = [
     ("most waiting", 4, |link| link.most_waiting as f64, whole),
     ("most bytes", 2, |link| link.most_bytes as f64, whole),
     ("dropped", 6, |link| link.dropped as f64, whole),
+    ("paused %", 5, |link| link.paused, percent),
     ("pauses", 1, |link| link.pauses as f64, whole),
     ("ingress dropped", 6, |link| link.ingress_dropped as f64, whole),
 ];

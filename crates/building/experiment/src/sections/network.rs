@@ -114,6 +114,12 @@ const SWITCH: &[Key] = &[
         "whether a packet of a connection that does not fit into a queue is cut to its header, which goes on with the highest \
          priority; for the transport `ultra-ethernet`, with two `flow.priorities`; dropped without this key",
     ),
+    optional(
+        "cut_through",
+        KeyKind::Names { least: 0, most: MAX_COUNT as usize },
+        "names of the switches that forward a packet before its tail has come, such as `leaf3`, or `leaf*` for all names that begin so; the \
+         others store whole packets; without this key all do as `flow` says; not with `wormhole`",
+    ),
 ];
 
 static ARBITRATION: Words<Arbitration> = Words(&[
@@ -175,6 +181,7 @@ fn config(network: View<'_>) -> NetworkConfig {
             marking: queues::marking(network, "switch.marking"),
             memory: queues::memory(network, "switch.memory"),
             trimming: queues::trims(network),
+            cut_through: queues::cut_through(network),
         },
         flow: flow::FLOW.make(network.below("flow")),
         routing: routing::ROUTING.make(network.below("routing")),

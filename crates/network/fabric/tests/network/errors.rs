@@ -37,6 +37,7 @@ fn store(queue: u64, priorities: u8) -> Flow {
         reaction: Span::ZERO,
         priorities,
         headroom: None,
+        watchdog: None,
     }
 }
 
@@ -259,7 +260,8 @@ fn marks_and_shared_memory_need_queues() {
     let resumes = SwitchConfig { memory: Some(resumes), ..plain.clone() };
     assert_eq!(refused(resumes, store(5000, 1)), E::NeedsPauses { key: "switch.memory.xon_offset" });
     let Flow::StoreAndForward { queue, full, reaction, priorities, .. } = store(5000, 1) else { unreachable!() };
-    let headroom = Flow::StoreAndForward { queue, full, reaction, priorities, headroom: Some(ByteCount(0)) };
+    let headroom =
+        Flow::StoreAndForward { queue, full, reaction, priorities, headroom: Some(ByteCount(0)), watchdog: None };
     assert_eq!(refused(plain.clone(), headroom), E::NeedsPauses { key: "flow.headroom" });
     for bad in [Marking { high: ByteCount(999), ..marking }, Marking { most: 1.5, ..marking }] {
         assert_eq!(refused(SwitchConfig { marking: Some(bad), ..plain.clone() }, store(5000, 1)), E::BadMarking);
@@ -267,6 +269,23 @@ fn marks_and_shared_memory_need_queues() {
     let small = SharedMemory { size: ByteCount(10), ..memory };
     let error = refused(SwitchConfig { memory: Some(small), ..plain }, store(5000, 1));
     assert!(matches!(error, E::BufferTooSmall { what: "switch.memory.size", .. }), "{error:?}");
+}
+
+#[test]
+fn switches_that_cut_through_are_named() {
+    let refused = |change: &dyn Fn(&mut NetworkConfig)| {
+        refused_with(|config| {
+            config.switch.cut_through = Some(vec!["leaf*".to_owned(), "spine1".to_owned()]);
+            config.flow = store(5000, 2);
+            change(config);
+        })
+    };
+    let excludes = |key| E::CutThroughExcludes { key };
+    assert_eq!(refused(&|config| config.flow = wormhole(5000, 0)), excludes("flow.type = \"wormhole\""));
+    let bridges = Routing::Learning { age: Span::from_secs(1) };
+    assert_eq!(refused(&|config| config.routing = bridges), excludes("routing.type = \"learning\""));
+    let unknown = refused(&|config| config.switch.cut_through = Some(vec!["spine2".to_owned()]));
+    assert_eq!(unknown, E::NoSuchSwitch { name: "spine2".to_owned(), first: "leaf0".to_owned() });
 }
 
 #[test]
@@ -297,7 +316,7 @@ fn trimming_needs_priorities_and_a_transport_that_asks_again() {
     let needed = |full, priorities, transport| {
         let error = refused_with(|config| {
             let (queue, reaction) = (ByteCount(5000), Span(0));
-            config.flow = Flow::StoreAndForward { queue, full, reaction, priorities, headroom: None };
+            config.flow = Flow::StoreAndForward { queue, full, reaction, priorities, headroom: None, watchdog: None };
             config.switch.trimming = true;
             config.transport = transport;
         });

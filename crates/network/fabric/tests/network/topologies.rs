@@ -152,6 +152,7 @@ fn headroom_follows_from_the_length_of_the_cable() {
         reaction: Span(1_000_000),
         priorities: 1,
         headroom: None,
+        watchdog: None,
     };
     config.flow = flow(WhenFull::PriorityPause);
     config.link = LinkConfig { rate: Bandwidth(100_000_000_000), delay: Span(100_000) };

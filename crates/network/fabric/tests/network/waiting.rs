@@ -79,6 +79,7 @@ fn queues_that_drop_do_not_wait() {
         reaction: Span::ZERO,
         priorities: 1,
         headroom: None,
+        watchdog: None,
     };
     torus.config.flow = flow(WhenFull::Pause);
     assert!(cycle(&torus).is_some());

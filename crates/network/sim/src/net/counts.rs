@@ -38,6 +38,37 @@ pub(crate) struct LinkCounts {
     pub(crate) most_headroom: u64,
     /// Packets that came during a pause and found no headroom at the receiver.
     pub(crate) ingress_dropped: u64,
+    /// Packets dropped by the watchdog of the link: they were for it, or came over the other direction of its cable.
+    pub(crate) watchdog_dropped: u64,
+    /// Number of times that its watchdog acted.
+    pub(crate) storms: u32,
+    /// The chain of pauses that the last one of this link's receiver followed from, with itself.
+    pub(crate) pause_chain: u16,
+    /// The longest one.
+    pub(crate) longest_pause_chain: u16,
+    /// Time in which the sender obeyed a pause, but for the present one.
+    paused: Span,
+    /// Begin of the present pause.
+    paused_since: Option<Time>,
+}
+
+impl LinkCounts {
+    /// The sender obeys a pause from now on, or none.
+    pub(super) fn note_pause(&mut self, now: Time, is_paused: bool) {
+        self.paused = self.paused_until(now);
+        self.paused_since = is_paused.then_some(now);
+    }
+
+    /// The pause of the receiver follows from others.
+    pub(super) fn note_chain(&mut self, chain: u16) {
+        self.pause_chain = chain;
+        self.longest_pause_chain = chain.max(self.longest_pause_chain);
+    }
+
+    /// Time until `end` in which the sender obeyed a pause.
+    pub(crate) fn paused_until(&self, end: Time) -> Span {
+        Span(self.paused.0 + self.paused_since.map_or(0, |since| end.since(since).0))
+    }
 }
 
 /// The counts of all links.
@@ -58,8 +89,14 @@ impl Counts {
     pub(super) fn begin(&mut self, now: Time) {
         self.from = now;
         for counts in &mut self.links {
-            // Waiting packets continue to wait.
-            *counts = LinkCounts { queued: counts.queued, waiting: counts.waiting, ..LinkCounts::default() };
+            // Waiting packets continue to wait, and pauses go on.
+            *counts = LinkCounts {
+                queued: counts.queued,
+                waiting: counts.waiting,
+                pause_chain: counts.pause_chain,
+                paused_since: counts.paused_since.map(|_| now),
+                ..LinkCounts::default()
+            };
         }
     }
 

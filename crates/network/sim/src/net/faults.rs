@@ -35,6 +35,7 @@ impl Faults {
             NetworkFaultAction::Fail { .. } => port.failed = true,
             NetworkFaultAction::Slow { factor } => harm.slowness = factor,
             NetworkFaultAction::Corrupt { one_in } => harm.corrupt_one_in = one_in,
+            NetworkFaultAction::Pause => return,
         }
         port.harmed = true;
     }
@@ -46,6 +47,7 @@ impl Faults {
             NetworkFaultAction::Fail { .. } => port.failed = false,
             NetworkFaultAction::Slow { .. } => harm.slowness = 1.0,
             NetworkFaultAction::Corrupt { .. } => harm.corrupt_one_in = 0,
+            NetworkFaultAction::Pause => return,
         }
         let is_well = harm.slowness == 1.0 && harm.corrupt_one_in == 0;
         port.harmed = port.failed || !is_well;
@@ -88,6 +90,9 @@ fn harmed_links(network: &Network, target: FaultTarget, action: NetworkFaultActi
 impl Net {
     /// Applies a fault.
     pub(crate) fn fault(&mut self, target: FaultTarget, action: NetworkFaultAction) {
+        if action == NetworkFaultAction::Pause {
+            return self.pause_by_hosts(target, true);
+        }
         for link in harmed_links(&self.network, target, action) {
             let port = &mut self.links[link];
             self.faults.harm(link, port, action);
@@ -108,6 +113,9 @@ impl Net {
 
     /// Ends a fault: the links work as before, and are used again when new routes are found.
     pub(crate) fn mend(&mut self, target: FaultTarget, action: NetworkFaultAction) {
+        if action == NetworkFaultAction::Pause {
+            return self.pause_by_hosts(target, false);
+        }
         for link in harmed_links(&self.network, target, action) {
             self.faults.mend(link, &mut self.links[link], action);
             self.links.touch(link);

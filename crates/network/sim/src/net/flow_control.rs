@@ -128,12 +128,14 @@ impl FlowControl {
         }
     }
 
+    /// True if a pause is for one priority.
+    pub(super) fn pauses_by_priority(&self) -> bool {
+        matches!(self.discipline, Discipline::Store { full: WhenFull::PriorityPause, .. })
+    }
+
     /// The lane to which bytes are accounted: without priorities in the pause, all priorities share one.
-    fn account(&self, links: &Links, lane: LaneId) -> LaneId {
-        match self.discipline {
-            Discipline::Store { full: WhenFull::PriorityPause, .. } => lane,
-            _ => links.lane(links.link_of(lane), 0),
-        }
+    pub(super) fn account(&self, links: &Links, lane: LaneId) -> LaneId {
+        if self.pauses_by_priority() { lane } else { links.lane(links.link_of(lane), 0) }
     }
 }
 
@@ -243,12 +245,6 @@ impl Net {
         }
     }
 
-    /// The last byte of a packet arrives in a switch, which stores it, at `arrival`.
-    pub(super) fn arrive_whole(&mut self, lane: LaneId, id: PacketId, arrival: Time) {
-        self.packets[id].lane = lane;
-        self.plan(arrival + self.flow.switch_delay, NetEvent::Request(id));
-    }
-
     /// The packet in front of a lane leaves it in this time.
     #[inline]
     pub(super) fn leave_buffer(&mut self, lane: LaneId, id: PacketId, leaving: Range<Time>) {
@@ -320,8 +316,18 @@ impl Net {
             return self.take_in_or_trim(link, id);
         }
         let fits = self.admit(link, id);
-        self.counts[link].dropped += u64::from(!fits);
+        if !fits {
+            self.note_drop(link);
+        }
         fits
+    }
+
+    /// A packet is dropped before a link: by its queue, or where senders pause by its watchdog.
+    #[cold]
+    fn note_drop(&mut self, link: LinkId) {
+        let counts = &mut self.counts[link];
+        let drops = if self.network.config.flow.pauses() { &mut counts.watchdog_dropped } else { &mut counts.dropped };
+        *drops += 1;
     }
 
     /// Takes a packet into the queue of an output (store and forward); returns false if it does not fit.
@@ -340,7 +346,7 @@ impl Net {
         let (lane, wire_bytes) = (packet.lane, packet.wire);
         // The queue of a network interface is its host's memory.
         if lane != LaneId::NONE {
-            let fits = full != WhenFull::Drop || held <= queue;
+            let fits = (full != WhenFull::Drop || held <= queue) && !self.is_dropped_by_watchdog(link, packet.priority);
             if !fits || !self.take_memory(link, lane, wire_bytes) {
                 return false;
             }
@@ -361,7 +367,7 @@ impl Net {
         }
     }
 
-    /// A packet has come into a switch whole (store and forward): its sender may have to pause. Returns false if the packet is
+    /// A switch looks at a packet that has come (store and forward): its sender may have to pause. Returns false if the packet is
     /// lost, since the sender was asked to pause and there is no headroom for it.
     #[inline(always)]
     pub(super) fn store(&mut self, id: PacketId) -> bool {
@@ -375,6 +381,10 @@ impl Net {
         let &Packet { lane, wire, .. } = &self.packets[id];
         let (link, switch) = (self.links.link_of(lane), usize::from(self.links.switch_of(lane).0));
         let account = self.flow.account(&self.links, lane);
+        if self.comes_from_storm(link, id) {
+            self.counts[link].watchdog_dropped += 1;
+            return false;
+        }
         let Contents::Store(stored) = &mut self.links[account].contents else { return true };
         let Some((is_full, headroom)) = self.ingress.take(stored, switch, link, wire.into()) else {
             self.counts[link].ingress_dropped += 1;
@@ -384,8 +394,7 @@ impl Net {
         let counts = &mut self.counts[link];
         counts.most_headroom = headroom.max(counts.most_headroom);
         if begins {
-            counts.pauses += 1;
-            self.plan(self.pause_known(link), NetEvent::Pause { lane });
+            self.ask_to_pause(lane, true);
         }
         true
     }
@@ -393,29 +402,12 @@ impl Net {
     /// Bytes that came through a lane have left the switch: the pause may be over.
     pub(super) fn drained(&mut self, drain: u32) {
         let (lane, bytes) = self.flow.drains.remove(drain);
-        let (link, switch) = (self.links.link_of(lane), usize::from(self.links.switch_of(lane).0));
+        let switch = usize::from(self.links.switch_of(lane).0);
         let account = self.flow.account(&self.links, lane);
         let Contents::Store(stored) = &mut self.links[account].contents else { return };
         let has_room = self.ingress.give_back(stored, switch, bytes.into());
         if has_room && std::mem::take(&mut stored.pausing) {
-            self.plan(self.pause_known(link), NetEvent::Unpause { lane });
+            self.ask_to_pause(lane, false);
         }
-    }
-
-    /// Time at which the sender of a link obeys what its receiver asks for now.
-    fn pause_known(&self, link: LinkId) -> Time {
-        self.queue.now() + self.network.config.pause_delay(self.links.class(link).delay)
-    }
-
-    /// The sender of a link begins or ends a pause.
-    pub(super) fn pause(&mut self, lane: LaneId, begin: bool) {
-        let link = self.links.link_of(lane);
-        let mask = match self.flow.discipline {
-            Discipline::Store { full: WhenFull::PriorityPause, .. } => 1 << self.links.channel_of(lane),
-            _ => u8::MAX,
-        };
-        let port = &mut self.links[link];
-        port.paused = if begin { port.paused | mask } else { port.paused & !mask };
-        self.links.touch(link);
     }
 }

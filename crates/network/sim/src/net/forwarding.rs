@@ -44,8 +44,10 @@ impl Net {
             NetEvent::Wake { link } => self.links.wake(self.queue.now(), link),
             NetEvent::Pause { lane } => self.pause(lane, true),
             NetEvent::Unpause { lane } => self.pause(lane, false),
+            NetEvent::Watch { lane } => self.look_for_storm(lane),
             NetEvent::Drained { drain } => self.drained(drain),
             NetEvent::Reroute => self.reroute(),
+            NetEvent::End(id) => self.end(id),
         }
     }
 
@@ -216,7 +218,8 @@ impl Net {
             LinkEnd::Endpoint(_) if train != TrainId::NONE => {}
             LinkEnd::Endpoint(_) => self.queue.push(left_at + class.delay, Event::Deliver(id)),
             LinkEnd::Switch(_) if self.flow.stores_whole_packets() => {
-                self.arrive_whole(lane, id, left_at + class.delay)
+                let head = now + class.byte_time + class.delay;
+                self.arrive_at_queues(lane, id, head, left_at + class.delay)
             }
             LinkEnd::Switch(_) => {
                 let held = self.take_credit(lane, wire);
@@ -270,8 +273,11 @@ impl Net {
         self.end(id);
     }
 
-    /// A packet that is nowhere any more is lost.
+    /// A packet that is nowhere any more is lost, when its tail has come.
     fn end(&mut self, id: PacketId) {
+        if let Some(later) = self.comes_until(id) {
+            return self.plan(later, NetEvent::End(id));
+        }
         self.trace.lose(self.queue.now(), id, &self.packets[id]);
         self.effects.push(NetEffect::Lost(id));
     }

@@ -160,6 +160,11 @@ impl Links {
         self[self.link_of(lane)].kind == LinkKind::Up
     }
 
+    /// Virtual channels, or priorities, of each link.
+    pub(super) fn channels(&self) -> u8 {
+        self.channels as u8
+    }
+
     /// The buffers at the end of a link.
     pub(super) fn lanes(&self, link: LinkId) -> impl Iterator<Item = &Lane> {
         (0..self.channels as u8).map(move |channel| &self[self.lane(link, channel)])

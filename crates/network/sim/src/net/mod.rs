@@ -33,6 +33,7 @@ mod lane;
 mod links;
 mod matching;
 mod partition_border;
+mod pauses;
 mod probing;
 mod queues;
 mod routing;
@@ -60,6 +61,7 @@ use flow_control::FlowControl;
 use ingress::Ingress;
 use links::Links;
 use matching::Inputs;
+use pauses::Watchdogs;
 use queues::Queues;
 use routing::Router;
 use source_routed::SourceRoutedPackets;
@@ -100,6 +102,7 @@ pub(crate) struct Net {
     inputs: Inputs,
     queues: Queues,
     ingress: Ingress,
+    watchdogs: Watchdogs,
     faults: Faults,
     /// Switches may have to hold packets that go out faster than they come in.
     holds: bool,
@@ -138,7 +141,8 @@ impl Net {
         let (flow, channels) = FlowControl::new(network.config.flow, switch.delay);
         let router = Router::new(&network, seed)?;
         let links = Links::new(&network, channels, || flow.empty());
-        let holds = flow.may_hold(&links, network.config.nic.rate);
+        let lanes = links.lane(LinkId(network.links.len() as u32), 0).0 as usize;
+        let holds = flow.may_hold(&links, &network);
         let has_priorities = flow.stores_whole_packets() || network.config.channel_rule() == ChannelRule::Priority;
         let priorities = if has_priorities { channels } else { 1 };
         Ok(Self {
@@ -153,6 +157,7 @@ impl Net {
             inputs: Inputs::new(if switch.arbitration == Arbitration::Islip { network.links.len() } else { 0 }),
             queues: Queues::new(&network),
             ingress: Ingress::new(&network),
+            watchdogs: Watchdogs::new(&network, lanes),
             faults: Faults::new(network.links.len()),
             holds,
             source_routed: SourceRoutedPackets::default(),

@@ -161,5 +161,6 @@ fn name(action: NetworkFaultAction) -> &'static str {
         NetworkFaultAction::Fail { .. } => "fail",
         NetworkFaultAction::Slow { .. } => "slow",
         NetworkFaultAction::Corrupt { .. } => "corrupt",
+        NetworkFaultAction::Pause => "pause",
     }
 }

@@ -89,8 +89,8 @@ fn account(simulation: &Simulation<'_>, end: Time) -> Account {
     }
     let fitted_to = plan.network.fitted_to.as_deref().filter(|_| plan.network.cpu.is_none());
     let not_modelled = fitted_to.map(not_modelled);
-    let headroom = headroom_full(simulation);
-    for finding in statistics.lost_requests().into_iter().chain(not_modelled).chain(headroom) {
+    let of_pauses = headroom_full(simulation).into_iter().chain(pause_storm(simulation));
+    for finding in statistics.lost_requests().into_iter().chain(not_modelled).chain(of_pauses) {
         account.find(finding);
     }
     // Without a death nothing would be stopped.
@@ -180,6 +180,19 @@ fn headroom_full(simulation: &Simulation<'_>) -> Option<Finding> {
     Some(Finding::new(FindingKind::HeadroomFull, &*link.name, message).hint(hint))
 }
 
+/// The finding that watchdogs acted, at the link of which most was dropped.
+fn pause_storm(simulation: &Simulation<'_>) -> Option<Finding> {
+    let counts = simulation.link_counts();
+    let storms: u32 = counts.clone().map(|(_, counts)| counts.storms).sum();
+    let dropped: u64 = counts.clone().map(|(_, counts)| counts.watchdog_dropped).sum();
+    let acted = counts.filter(|(_, counts)| counts.storms > 0);
+    let (link, _) = acted.max_by_key(|(_, counts)| counts.watchdog_dropped)?;
+    let message =
+        format!("watchdogs found {storms} outputs that were paused for too long, and dropped {dropped} packets");
+    let hint = "look for the host or switch at the end of the link that pauses it, and why";
+    Some(Finding::new(FindingKind::PauseStorm, &*link.name, message).hint(hint))
+}
+
 /// The finding that a network fitted to messages leaves out the times of the nodes.
 fn not_modelled(layer: &str) -> Finding {
     let what = "generating, checking and storing events take no time in it, and no two nodes share a processor";
@@ -227,7 +240,7 @@ impl Simulation<'_> {
 
 fn network(simulation: &Simulation<'_>, seconds: f64) -> evb_record::Network {
     let (net, statistics) = (&simulation.net, &simulation.statistics);
-    let config = &net.network.config;
+    let (config, end) = (&net.network.config, Time(statistics.to.unwrap_or(statistics.from)));
     let part = |time: u64| if seconds > 0.0 { time as f64 * 1e-12 / seconds } else { 0.0 };
     let links = simulation.link_counts().map(|(link, counts)| LinkRecord {
         name: link.name.clone(),
@@ -245,6 +258,10 @@ fn network(simulation: &Simulation<'_>, seconds: f64) -> evb_record::Network {
         pauses: counts.pauses.into(),
         most_headroom_bytes: counts.most_headroom,
         ingress_dropped: counts.ingress_dropped,
+        paused: part(counts.paused_until(end).0),
+        pause_chain: counts.longest_pause_chain.into(),
+        storms: counts.storms.into(),
+        watchdog_dropped: counts.watchdog_dropped,
     });
     evb_record::Network {
         preset: config.preset.clone(),
@@ -272,7 +289,7 @@ fn faults(simulation: &Simulation<'_>, log: &FaultLog) -> Vec<NetworkFault> {
     let rerouted = |at: Time, action| match (action, &simulation.mapping) {
         (NetworkFaultAction::Fail { .. }, Some(mapping)) => mapping.known_after(at),
         (NetworkFaultAction::Fail { reroute }, None) => Some(at + reroute).filter(|found| *found <= end),
-        (NetworkFaultAction::Slow { .. } | NetworkFaultAction::Corrupt { .. }, _) => None,
+        (NetworkFaultAction::Slow { .. } | NetworkFaultAction::Corrupt { .. } | NetworkFaultAction::Pause, _) => None,
     };
     log.records(end, simulation.network_counts(), rerouted)
 }

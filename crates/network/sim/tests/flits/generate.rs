@@ -59,6 +59,7 @@ impl Generator {
                 marking: None,
                 memory: None,
                 trimming: false,
+                cut_through: None,
             },
             flow: Flow::Wormhole { slack: ByteCount(1), reaction: Span::ZERO },
             routing: self.routing(&topology),
@@ -70,6 +71,7 @@ impl Generator {
         };
         network.flow = self.flow(kind, &network);
         network.switch.memory = self.memory(&network.flow);
+        network.switch.cut_through = self.cut_through(&network);
         let endpoints = Network::build(&network).expect("a good network").endpoints.len() as u64;
         if self.one_in(3) {
             network.host_links = vec![self.host_links(kind, &network, endpoints as u16)];
@@ -84,6 +86,19 @@ impl Generator {
         let alpha = [0.5, 1.0, 2.0, 8.0][self.below(4) as usize];
         let xon_offset = (flow.pauses() && self.one_in(2)).then(|| ByteCount(self.below(2 * self.most)));
         self.one_in(2).then_some(SharedMemory { size, alpha, least, xon_offset })
+    }
+
+    /// Switches that cut through, in a third of the networks with packets that are whole in a switch: any of them, or those whose
+    /// names begin as that of the first.
+    fn cut_through(&mut self, network: &NetworkConfig) -> Option<Vec<String>> {
+        if matches!(network.flow, Flow::Wormhole { .. }) || !self.one_in(3) {
+            return None;
+        }
+        let switches = Network::build(network).expect("a good network").switches;
+        if self.one_in(3) {
+            return Some(vec![switches[0].name.trim_end_matches(char::is_numeric).to_owned() + "*"]);
+        }
+        Some(switches.into_iter().filter(|_| self.one_in(2)).map(|switch| switch.name).collect())
     }
 
     fn below(&mut self, end: u64) -> u64 {
@@ -333,6 +348,7 @@ impl Generator {
                     reaction,
                     priorities: self.number(1, 2) as u8,
                     headroom: has_own.then(|| ByteCount(self.below(3 * self.most))),
+                    watchdog: None,
                 }
             }
         }

@@ -31,6 +31,29 @@ fn time(set: &[&str]) -> f64 {
     run_with(PAIR, set).seconds * 1e9
 }
 
+/// A message over two leaves and a spine, each of which cuts through or stores: a switch that stores adds the time of the whole packet,
+/// one that cuts through that of a byte, whatever the others do.
+#[test]
+fn each_switch_cuts_through_or_stores() {
+    let clos = "network.topology={type = \"clos\", leaves = 2, ports_per_leaf = 1, spines = 1}";
+    let queues = "network.flow={type = \"store-and-forward\", queue = \"64 KiB\", full = \"drop\", reaction = \"0 s\"}";
+    let credits = "network.flow.buffer=64 KiB";
+    for (flow, names, storing) in [
+        (credits, None, 0),
+        (credits, Some("leaf*"), 1),
+        (credits, Some("spine0"), 2),
+        (queues, None, 3),
+        (queues, Some("leaf*"), 1),
+        (queues, Some("spine0"), 2),
+        (queues, Some("*"), 0),
+    ] {
+        let names = names.map(|names| format!("network.switch.cut_through=[\"{names}\"]"));
+        let set: Vec<_> = [clos, flow, "workload.messages=1"].into_iter().chain(names.as_deref()).collect();
+        let expected = f64::from(1 + storing) * 1000.0 * BYTE + f64::from(3 - storing) * BYTE;
+        assert_near(&format!("{set:?}"), time(&set), expected, 1e-6);
+    }
+}
+
 /// Nanoseconds that the interface needs for a message: for each of its packets an overhead, and the bytes on the wire.
 fn message_time(size: u64, overhead: f64, header: u64, minimum: u64) -> f64 {
     let full = size / 4000;

@@ -21,6 +21,7 @@ mod mapper;
 mod mixed_rates;
 mod offered;
 mod pages;
+mod pauses;
 mod processors;
 mod published;
 mod rates;

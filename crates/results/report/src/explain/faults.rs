@@ -121,6 +121,9 @@ fn of_fault(fault: &NetworkFault) -> Limit {
     let advice = match (fault.action.as_str(), fault.cut_off.is_empty(), fault.rerouted_s) {
         ("fail", false, _) => "a second port for each host (nic.ports), on another switch or link",
         ("fail", true, Some(_)) => "a shorter time until new routes are found (reroute), or more links beside it",
+        ("pause", ..) => {
+            "another interface; a watchdog (network.flow.watchdog) keeps such a fault from the rest of the network"
+        }
         ("fail", true, None) => "a way around it: more links or switches beside it",
         _ => "replace it; more links or switches beside it soften such a fault",
     };

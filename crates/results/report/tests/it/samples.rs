@@ -145,6 +145,10 @@ fn crossbar(hosts: u64) -> Network {
         pauses: 0,
         most_headroom_bytes: 0,
         ingress_dropped: 0,
+        paused: 0.0,
+        pause_chain: 0,
+        storms: 0,
+        watchdog_dropped: 0,
     };
     let up = (0..hosts).map(|n| link(format!("h{n}>switch0"), n));
     let down = (0..hosts).map(|n| link(format!("switch0>h{n}"), n / 2));

@@ -48,6 +48,12 @@ static FAULT: Choice<Make<NetworkFaultAction>> = Choice {
             &[required("one_in", integer(1, i64::MAX), "one packet in this many")],
             |view| NetworkFaultAction::Corrupt { one_in: view.integer("one_in") },
         ),
+        variant(
+            "pause",
+            "the host at the end of the link, such as `leaf0>h3`, asks its switch to pause all the time: a pause storm",
+            &[],
+            |_| NetworkFaultAction::Pause,
+        ),
     ],
 };
 

@@ -1,8 +1,8 @@
 //! `network.flow`: the flow control: the fate of a packet that cannot move.
 
 use super::preset_keys::{ONE, PRESET, of_preset};
-use crate::{choice::*, limits::*, schema::*};
-use evb_fabric::{ChannelRule, Flow, WhenFull};
+use crate::{choice::*, limits::*, schema::*, view::View};
+use evb_fabric::{ChannelRule, Flow, Watchdog, WatchdogAction, WhenFull};
 
 pub(super) static FLOW: Choice<Make<Flow>> = choice(
     "flow control",
@@ -64,6 +64,11 @@ pub(super) static FLOW: Choice<Make<Flow>> = choice(
                      finds none is lost; without this key what its cable, the response time and two packets can bring, which \
                      `evb check` shows",
                 ),
+                optional(
+                    "watchdog",
+                    KeyKind::Section(WATCHDOG),
+                    "what each output of a switch does when it is paused for too long, a pause storm; for pauses; it waits without this table",
+                ),
             ],
             |view| Flow::StoreAndForward {
                 queue: view.quantity("queue"),
@@ -71,10 +76,37 @@ pub(super) static FLOW: Choice<Make<Flow>> = choice(
                 reaction: view.quantity("reaction"),
                 priorities: view.integer("priorities"),
                 headroom: view.maybe_quantity("headroom"),
+                watchdog: view.has("watchdog").then(|| watchdog(view.below("watchdog"))),
             },
         ),
     ],
 );
+
+/// The defaults are those of SONiC: sonic-utilities, pfcwd/main.py, `DEFAULT_DETECTION_TIME` and the lines below it.
+const WATCHDOG: &[Key] = &[
+    key(
+        "detection",
+        time(MAX_WAIT),
+        KeyDefault::Text("200 ms"),
+        "length of a pause, of one priority with `priority-pause`, after which it acts",
+    ),
+    key("restoration", time(MAX_WAIT), KeyDefault::Text("200 ms"), "time without a pause after which all is as before"),
+    key("action", KeyKind::Word(&ACTION), KeyDefault::Text("drop"), "what it does"),
+];
+
+static ACTION: Words<WatchdogAction> = Words(&[
+    word(
+        "drop",
+        "what waits for the output is lost, and what comes for it, or over the other direction of its cable",
+        WatchdogAction::Drop,
+    ),
+    word("forward", "the output does not obey pauses", WatchdogAction::Forward),
+]);
+
+fn watchdog(view: View<'_>) -> Watchdog {
+    let (detection, restoration) = (view.quantity("detection"), view.quantity("restoration"));
+    Watchdog { detection, restoration, action: ACTION.at(view, "action") }
+}
 
 static CHANNEL: Words<ChannelRule> = Words(&[
     word(

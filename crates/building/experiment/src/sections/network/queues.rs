@@ -1,6 +1,7 @@
-//! `network.switch.marking`, `network.switch.memory` and `network.switch.trimming`: the output queues of a switch that stores packets.
+//! The switches: the output queues of those that store packets, `network.switch.marking`, `memory` and `trimming`, and which of
+//! them cut through, `cut_through`.
 
-use crate::{limits::*, schema::*, view::View};
+use crate::{limits::*, schema::*, tree::Node, view::View};
 use evb_fabric::{Marking, SharedMemory};
 
 pub(super) const MARKING: &[Key] = &[
@@ -54,6 +55,12 @@ pub(super) fn marking(view: View<'_>, at: &str) -> Option<Marking> {
 /// True if switches cut packets to their headers when they do not fit.
 pub(super) fn trims(network: View<'_>) -> bool {
     network.has("switch.trimming") && network.flag("switch.trimming")
+}
+
+/// The names of the switches that cut through, if they are listed.
+pub(super) fn cut_through(network: View<'_>) -> Option<Vec<String>> {
+    let names = network.has("switch.cut_through").then(|| network.list("switch.cut_through"))?;
+    Some(names.iter().filter_map(Node::text).map(str::to_owned).collect())
 }
 
 /// Makes the shared memory at this place, if it is there.

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{diagnostics::Problem, limits::*, scalar::brief, sections::background, view::View};
 use evb_core::Span;
-use evb_fabric::Network;
+use evb_fabric::{FaultTarget, Network};
 
 /// Checks that the network can be built, that every node has a host in it, and that faults happen to parts of it. The
 /// points of a sweep often have the same network: `known` keeps the last one.
@@ -89,10 +89,33 @@ fn end_of_fault(view: View<'_>, fault: View<'_>) -> Option<Problem> {
     })
 }
 
+/// Only a host pauses without end, and only a network with pauses hears it.
+fn pause_of_host(network: &Network, target: FaultTarget, fault: View<'_>) -> Option<Problem> {
+    if fault.text("action") != "pause" {
+        return None;
+    }
+    let links = match target {
+        FaultTarget::Link(link) => vec![link],
+        FaultTarget::Cable(links) => links.to_vec(),
+        FaultTarget::Switch(_) => Vec::new(),
+    };
+    if links.iter().all(|&link| network.link(link).to.switch().is_some()) {
+        let to_host = network.endpoints.first().map_or("", |endpoint| &*network.link(endpoint.down).name);
+        let help = format!("name a link to a host, such as {to_host:?}");
+        return Some(
+            Problem::new("no host is at the end that is to pause", help).at(fault.origin("target"), "this part"),
+        );
+    }
+    (!network.config.flow.pauses()).then(|| {
+        let help = "use network.flow.full = \"priority-pause\" or \"pause\", or remove the fault";
+        Problem::new("this network has no pauses", help).at(fault.origin("action"), "nothing obeys them")
+    })
+}
+
 fn fault(view: View<'_>, network: &Network, fault: View<'_>) -> Option<Problem> {
     let target = fault.text("target");
-    if network.find(target).is_some() {
-        return end_of_fault(view, fault);
+    if let Some(found) = network.find(target) {
+        return end_of_fault(view, fault).or_else(|| pause_of_host(network, found, fault));
     }
     let link = network.links.first().map_or("", |link| &*link.name);
     let switch = network.switches.first().map_or("", |switch| &*switch.name);

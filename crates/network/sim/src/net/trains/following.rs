@@ -15,7 +15,9 @@ impl Net {
     pub(crate) fn may_couple(&self) -> bool {
         let config = &self.network.config;
         let NicConfig { ports, messages, service, keeps_step, dma, .. } = &config.nic;
-        let is_plain = (*ports, *messages, *service, *keeps_step) == (1, 1, Service::InTurn, false) && dma.is_none();
+        let is_plain = (*ports, *messages, *service, *keeps_step) == (1, 1, Service::InTurn, false)
+            && dma.is_none()
+            && !self.network.is_mixed();
         // Packets of other inputs change how much of a shared memory an input may take.
         let is_sure = match config.flow {
             Flow::Wormhole { .. } => false,

@@ -80,7 +80,7 @@ impl Net {
             let arrival = first + spacing * number.into();
             let id = self.packets.insert(Packet { since: arrival, ..like.clone() });
             if is_stored {
-                self.arrive_whole(lane, id, arrival);
+                self.arrive_at_queues(lane, id, arrival, arrival);
             } else if let Some((_, last)) = &mut ends {
                 self.packets[std::mem::replace(last, id)].next = id;
             } else {

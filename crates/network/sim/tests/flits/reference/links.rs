@@ -1,7 +1,7 @@
 //! Requests for links, and their arbitration.
 
 use super::{Happening, Hop, World, byte_time, time_for};
-use evb_fabric::{Arbitration, ChannelRule, Flow, LinkEnd, LinkId, Routing, WhenFull};
+use evb_fabric::{Arbitration, ChannelRule, Flow, LinkEnd, LinkId, Routing, SwitchId, WhenFull};
 use evb_sim::testing::Probe;
 use std::collections::VecDeque;
 
@@ -216,12 +216,14 @@ impl World<'_> {
             self.inputs[link].free_at = self.now + read;
             self.plan(read, Happening::HasBeenRead { link, channel, packet });
         }
-        let switch = self.network.config.switch.delay.0;
         self.wires[next].sending = Some((packet, self.now + all));
         self.plan(all, Happening::TailSent { packet, hop });
         match (link.to, self.store()) {
             (LinkEnd::Endpoint(_), _) => self.plan(all + link.delay.0, Happening::TailThere { packet, hop }),
-            (LinkEnd::Switch(_), Some(_)) => self.plan(all + link.delay.0 + switch, Happening::Ask { packet }),
+            (LinkEnd::Switch(_), Some(_)) => {
+                let ready = self.ready_at(packet, self.now + byte_time(link.rate.0) + link.delay.0);
+                self.plan(ready - self.now, Happening::Ask { packet })
+            }
             (LinkEnd::Switch(_), None) => {
                 self.plan(byte_time(link.rate.0) + link.delay.0, Happening::HeadThere { packet, hop })
             }
@@ -252,12 +254,15 @@ impl World<'_> {
         self.packets[packet].route.last().map_or((0, 0), |hop| (hop.link, hop.channel))
     }
 
-    /// Time from which the switch can send the packet, whose head came at `head_at`. The last byte must be there before it is
-    /// sent at the pace of the fastest link that the packet may take.
+    /// Time from which the switch can send the packet, whose head came at `head_at`. If it stores packets, all of it must be there;
+    /// otherwise the last byte must be there before it is sent at the pace of the fastest link that the packet may take.
     pub(super) fn ready_at(&self, packet: usize, head_at: u64) -> u64 {
         let switch = self.network.config.switch.delay.0;
         if self.slack().is_some() {
             return head_at + switch;
+        }
+        if !self.network.switch(self.switch_of(packet)).cuts_through {
+            return self.packets[packet].tail_at + switch;
         }
         let rate = self.ways(packet).iter().map(|&way| self.network.link(way).rate.0).max().expect("there is a way");
         let last_byte_after = time_for(self.packets[packet].probe.wire.into(), rate).saturating_sub(byte_time(rate));
@@ -266,9 +271,13 @@ impl World<'_> {
 
     /// The links that the packet may take from its switch.
     fn ways(&self, packet: usize) -> &[LinkId] {
+        self.routes.candidates(self.switch_of(packet), self.packets[packet].probe.to)
+    }
+
+    /// The switch that the packet is in, or comes into.
+    fn switch_of(&self, packet: usize) -> SwitchId {
         let before = &self.network.links[self.packets[packet].route.last().expect("it is in a switch").link];
-        let switch = before.to.switch().expect("a packet at a host goes nowhere");
-        self.routes.candidates(switch, self.packets[packet].probe.to)
+        before.to.switch().expect("a packet at a host goes nowhere")
     }
 
     /// The link that the packet takes next, and in which channel.
