@@ -19,15 +19,29 @@ pub(crate) struct Bound {
 
 /// The tightest bound. With failures the rest of the network has to carry `reserve` less: the demand without its headroom.
 pub(crate) fn bound(candidate: &Candidate<'_>, demand: &Demand, survive: &[Failure], reserve: f64) -> Bound {
-    let hosts = host_bounds(candidate, demand);
-    let uplinks = (0..candidate.levels.len() - 1).flat_map(|level| {
+    let uplinks = uplink_bounds(candidate, demand, survive, reserve);
+    let all = host_bounds(candidate, demand).into_iter().chain(uplinks);
+    all.min_by(|a, b| a.load.total_cmp(&b.load)).expect("there are hosts")
+}
+
+/// The loads that the uplinks of each level carry, without a failure and then with each one.
+pub(crate) fn uplink_loads(candidate: &Candidate<'_>, demand: &Demand, survive: &[Failure], reserve: f64) -> Vec<f64> {
+    uplink_bounds(candidate, demand, survive, reserve).map(|bound| bound.load).collect()
+}
+
+fn uplink_bounds(
+    candidate: &Candidate<'_>,
+    demand: &Demand,
+    survive: &[Failure],
+    reserve: f64,
+) -> impl Iterator<Item = Bound> {
+    (0..candidate.levels.len() - 1).flat_map(move |level| {
         let failures = survive.iter().map(move |&failure| (Some(failure), reserve));
         [(None, 1.0)]
             .into_iter()
             .chain(failures)
             .map(move |(failure, factor)| uplink_bound(candidate, demand, level, failure, factor))
-    });
-    hosts.into_iter().chain(uplinks).min_by(|a, b| a.load.total_cmp(&b.load)).expect("there are hosts")
+    })
 }
 
 /// The cables of hosts.

@@ -4,7 +4,8 @@
 //! 2. All trees of switches whose ports suffice are candidates.
 //! 3. Bounds exclude those whose cables cannot carry the bytes, with and without failures.
 //! 4. Simulations of the rest show which are enough: of the networks with the same parts, the one with the fewest uplinks is
-//!    searched, first by short simulations and then by longer ones, and with each failure that is to be survived.
+//!    searched, first by short simulations and then by longer ones, and with each failure that is to be survived. A network that
+//!    is not enough excludes all that have no more in any respect, so once one has failed, strong ones are simulated first.
 //! 5. The result is the front: the networks that no other one beats in cost, power and load at once; and for every other one
 //!    the reason why it is not there.
 //!
@@ -18,11 +19,13 @@ mod demand;
 mod error;
 mod file;
 mod parts;
+mod planning;
 mod problem;
 mod range;
 mod requirements;
 mod search;
 mod store;
+mod strength;
 mod trial;
 
 pub use cabling::{CableRun, cables};
@@ -33,15 +36,15 @@ pub use requirements::{Effort, Failure, Freedom, Goal, Requirements, Site};
 pub use store::{Store, TRIALS};
 pub use trial::Trial;
 
-use evb::{Plan, Record};
+use evb::{Plan, TakeRecords};
 use evb_experiment::Experiment;
 use evb_record::Planning;
 use problem::Problem;
 use search::Search;
 use std::path::Path;
 
-/// Simulates plans, and returns their records in the same order; fewer if it was stopped.
-pub type Simulate<'a, E> = dyn FnMut(&[&Plan]) -> Result<Vec<Record>, E> + 'a;
+/// Simulates plans, and gives each record away as soon as it is there; not all of them if it was stopped.
+pub type Simulate<'a, E> = dyn FnMut(&[&Plan], &mut dyn TakeRecords<E>) -> Result<(), E> + 'a;
 
 /// A planner with its question.
 pub struct Planner {

@@ -8,6 +8,7 @@ use crate::{
     demand::Demand,
     parts::Parts,
     requirements::Failure,
+    strength::Strength,
 };
 use evb_core::{Frequency, Span};
 use evb_experiment::{Experiment, Plan};
@@ -38,6 +39,8 @@ pub(crate) struct Problem<'a> {
     pub(crate) records: Vec<PlanCandidate>,
     /// The tightest bound of each candidate, for each choice.
     pub(crate) bounds: Vec<Vec<Bound>>,
+    /// What each candidate has, for each choice.
+    strengths: Vec<Vec<Strength>>,
     /// Candidates that were left out.
     pub(crate) left_out: usize,
 }
@@ -68,6 +71,7 @@ impl<'a> Problem<'a> {
             candidates: Vec::new(),
             records: Vec::new(),
             bounds: Vec::new(),
+            strengths: Vec::new(),
             left_out: 0,
         };
         problem.assemble(parts)?;
@@ -106,7 +110,17 @@ impl<'a> Problem<'a> {
             self.choices.iter().map(|choice| bound(candidate, &choice.demand, &goal.survive, reserve)).collect()
         };
         self.bounds = self.candidates.iter().map(of).collect();
+        let of = |candidate: &Candidate<'_>| {
+            let of = |choice: &Choice| Strength::of(candidate, &choice.demand, &goal.survive, reserve);
+            self.choices.iter().map(of).collect()
+        };
+        self.strengths = self.candidates.iter().map(of).collect();
         Ok(())
+    }
+
+    /// True if the other candidate has no more in any respect.
+    pub(crate) fn covers(&self, choice: usize, candidate: usize, other: usize) -> bool {
+        self.strengths[candidate][choice].covers(&self.strengths[other][choice])
     }
 
     /// The required load of the lower ends of all ranges, as a factor of that of the upper ends.

@@ -1,42 +1,44 @@
 //! The search: the cheapest networks for each load, by bounds first, and then by simulations with rising effort.
 
-use crate::{PlannerError, Simulate, Store, problem::Problem, trial::Trial};
-use evb::Plan;
+use crate::{PlannerError, Simulate, Store, planning::required, problem::Problem, trial::Trial};
+use evb::{Plan, Record, TakeRecords};
 use evb_experiment::Experiment;
-use evb_record::{FrontEntry, Judgement, Outcome, PlanVerdict, Planning, RecordKind};
+use evb_record::{Outcome, Planning};
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
 
 /// Networks of a family that are simulated at once. It does not depend on the machine, so that the plan does not.
-const AT_ONCE: usize = 4;
+const AT_ONCE: usize = 2;
+/// Number of families, its own included, that a network must be able to exclude to be simulated before its turn.
+const WORTHWHILE: usize = 3;
 
 /// A search that goes on.
 pub(crate) struct Search<'a, 's, E> {
-    problem: &'a Problem<'a>,
+    pub(crate) problem: &'a Problem<'a>,
     store: &'a mut Store,
     simulate: &'a mut Simulate<'s, E>,
     /// The results for a candidate, a choice and a load.
-    results: BTreeMap<Question, Answer>,
+    pub(crate) results: BTreeMap<Question, Answer>,
     /// Networks that carry a load, by choice.
     accepted: Vec<Accepted>,
-    simulations: u64,
+    pub(crate) simulations: u64,
 }
 
 /// A candidate, a choice, and the index of a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Question {
-    candidate: usize,
-    choice: usize,
-    load: usize,
+pub(crate) struct Question {
+    pub(crate) candidate: usize,
+    pub(crate) choice: usize,
+    pub(crate) load: usize,
 }
 
 /// What simulations say.
 #[derive(Clone, Debug)]
-struct Answer {
-    outcome: Outcome,
-    reason: String,
+pub(crate) struct Answer {
+    pub(crate) outcome: Outcome,
+    pub(crate) reason: String,
     /// The longest simulation without a failure.
-    trial: Trial,
+    pub(crate) trial: Trial,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -68,7 +70,15 @@ impl<'a, 's, E: From<PlannerError>> Search<'a, 's, E> {
                 is_cut |= !self.search(choice, load, &loads)?;
             }
         }
+        self.complete(&loads)?;
         Ok(self.planning(&loads, is_cut))
+    }
+
+    /// Simulates the requirement with the networks of the front that were only asked for more.
+    fn complete(&mut self, loads: &[f64]) -> Result<(), E> {
+        let required = required(loads);
+        let more = self.on_front().into_iter().filter(|question| question.load > required);
+        self.answer(&more.map(|question| Question { load: required, ..question }).collect::<Vec<_>>(), loads)
     }
 
     /// The loads to be carried, ascending: the lower end of the requirement first, if it has a range.
@@ -84,36 +94,96 @@ impl<'a, 's, E: From<PlannerError>> Search<'a, 's, E> {
     /// Finds the cheapest network of each family that carries a load, unless another one carries it for less. It returns false
     /// if the number of simulations did not suffice.
     fn search(&mut self, choice: usize, load: usize, loads: &[f64]) -> Result<bool, E> {
-        for family in self.families(choice, loads[load]) {
-            let members: Vec<_> =
-                family.into_iter().filter(|&candidate| self.is_open(candidate, choice, load, loads)).collect();
-            let (mut below, mut above) = (0, members.len());
-            // Below `below` all fail, and what is at `above` carries the load.
-            while below < above {
-                if self.simulations >= self.problem.requirements.search.simulations {
-                    return Ok(false);
-                }
-                let probes = probes(below, above);
-                let questions: Vec<_> =
-                    probes.iter().map(|&at| Question { candidate: members[at], choice, load }).collect();
-                self.answer(&questions, loads)?;
-                let is_enough = |at: &usize| {
-                    let question = Question { candidate: members[*at], choice, load };
-                    self.results.get(&question).is_some_and(|answer| answer.outcome == Outcome::Good)
-                };
-                match probes.iter().copied().find(|at| is_enough(at)) {
-                    Some(first) => {
-                        above = first;
-                        below = probes.iter().copied().filter(|&at| at < first).max().map_or(below, |at| at + 1);
+        let families = self.families(choice, loads[load]);
+        for family in &families {
+            loop {
+                let members = self.open(family, choice, load, loads);
+                let (Some(&cheapest), Some(&strongest)) = (members.iter().min(), members.last()) else { break };
+                let [cheapest, strongest] = [cheapest, strongest].map(|candidate| Question { candidate, choice, load });
+                let is_good = |question| self.outcome(question) == Some(Outcome::Good);
+                match [cheapest, strongest].into_iter().find(|question| self.outcome(question).is_none()) {
+                    _ if is_good(&cheapest) => self.accept(cheapest, loads),
+                    Some(_) if self.is_over() => return Ok(false),
+                    Some(unknown) => {
+                        self.answer(&self.with_strongest(unknown, &families, loads), loads)?;
+                        continue;
                     }
-                    None => below = probes.iter().copied().max().map_or(above, |at| at + 1),
+                    None if is_good(&strongest) => match self.fewest_uplinks(&members, strongest, loads)? {
+                        Some(enough) => self.accept(enough, loads),
+                        None => return Ok(false),
+                    },
+                    None => {}
                 }
-            }
-            if let Some(&candidate) = members.get(above) {
-                self.accepted.push(Accepted { candidate, choice, load: loads[load] });
+                break;
             }
         }
         Ok(true)
+    }
+
+    fn accept(&mut self, Question { candidate, choice, load }: Question, loads: &[f64]) {
+        self.accepted.push(Accepted { candidate, choice, load: loads[load] });
+    }
+
+    /// The network with the fewest uplinks that carries the load. The last one does. `None` if the number of simulations did not
+    /// suffice.
+    fn fewest_uplinks(&mut self, members: &[usize], last: Question, loads: &[f64]) -> Result<Option<Question>, E> {
+        let of = |at: usize| Question { candidate: members[at], ..last };
+        let (mut below, mut above) = (0, members.len() - 1);
+        // Below `below` all fail, and what is at `above` carries the load.
+        while below < above {
+            if self.is_over() {
+                return Ok(None);
+            }
+            let places = places(below, above);
+            self.answer(&places.iter().map(|&at| of(at)).collect::<Vec<_>>(), loads)?;
+            let enough = places.iter().copied().find(|&at| self.outcome(&of(at)) == Some(Outcome::Good));
+            above = enough.unwrap_or(above);
+            below = places.into_iter().filter(|&at| at < above).max().map_or(below, |at| at + 1);
+        }
+        Ok(Some(of(above)))
+    }
+
+    /// Where a network of hosts with the same rate has failed already, also asks for the one whose failure excludes most; and for
+    /// that alone if it has all that the network of the question has.
+    fn with_strongest(&self, question: Question, families: &[Vec<usize>], loads: &[f64]) -> Vec<Question> {
+        let Question { candidate, choice, load } = question;
+        let rate = self.problem.records[candidate].host_bits_per_s;
+        let is_alike = |other: usize| self.problem.records[other].host_bits_per_s == rate;
+        let answers = || self.results.iter().filter(|(asked, _)| asked.choice == choice && asked.load == load);
+        if !answers().any(|(asked, answer)| is_alike(asked.candidate) && answer.outcome == Outcome::NotGood) {
+            return vec![question];
+        }
+        let open = families.iter().filter_map(|family| self.open(family, choice, load, loads).last().copied());
+        let open: Vec<_> = open.filter(|&other| is_alike(other)).collect();
+        let covers = |one: usize, other: usize| self.problem.covers(choice, one, other);
+        // What has all of a network that is enough is enough, too.
+        let good: Vec<_> =
+            answers().filter(|(_, answer)| answer.outcome == Outcome::Good).map(|(asked, _)| asked.candidate).collect();
+        let unknown = |one: usize| {
+            !self.results.contains_key(&Question { candidate: one, ..question })
+                && !good.iter().any(|&other| covers(one, other))
+        };
+        let unknown: Vec<_> = open.into_iter().filter(|&one| unknown(one)).collect();
+        let worth = |one: usize| {
+            let excluded = unknown.iter().filter(|&&other| covers(one, other)).count();
+            let admitted = unknown.iter().filter(|&&other| covers(other, one)).count();
+            // Once one is enough, the others are halved.
+            if good.iter().any(|&other| is_alike(other)) { excluded.min(admitted) } else { excluded }
+        };
+        match unknown.iter().copied().rev().max_by_key(|&one| worth(one)).filter(|&one| worth(one) >= WORTHWHILE) {
+            Some(strongest) if covers(strongest, candidate) => vec![Question { candidate: strongest, ..question }],
+            Some(strongest) => vec![question, Question { candidate: strongest, ..question }],
+            None => vec![question],
+        }
+    }
+
+    fn outcome(&self, question: &Question) -> Option<Outcome> {
+        self.results.get(question).map(|answer| answer.outcome)
+    }
+
+    /// True if no more simulations are allowed.
+    fn is_over(&self) -> bool {
+        self.simulations >= self.problem.requirements.search.simulations
     }
 
     /// The families with candidates that no bound excludes, each by the number of uplinks; the family with the cheapest first.
@@ -137,22 +207,42 @@ impl<'a, 's, E: From<PlannerError>> Search<'a, 's, E> {
         families
     }
 
-    /// True if it could be on the front: it has not failed at a lower load, and nothing that carries the load is better.
-    fn is_open(&self, candidate: usize, choice: usize, load: usize, loads: &[f64]) -> bool {
-        let failed = |lower: usize| {
-            let question = Question { candidate, choice, load: lower };
-            self.results.get(&question).is_some_and(|answer| answer.outcome != Outcome::Good)
+    /// The networks that could be on the front: nothing that carries the load is better, and none of them has failed at this load
+    /// or a lower one, nor has one that has as much in every respect.
+    fn open(&self, family: &[usize], choice: usize, load: usize, loads: &[f64]) -> Vec<usize> {
+        let is_open = |&candidate: &usize| {
+            let failed = |lower: usize| {
+                self.outcome(&Question { candidate, choice, load: lower })
+                    .is_some_and(|outcome| outcome != Outcome::Good)
+            };
+            !self.is_beaten(candidate, choice, loads[load])
+                && !(0..load).any(failed)
+                && self.failed_above(Question { candidate, choice, load }).is_none()
         };
+        family.iter().copied().filter(is_open).collect()
+    }
+
+    /// True if another network carries the load for no more cost and power.
+    fn is_beaten(&self, candidate: usize, choice: usize, load: f64) -> bool {
         let own = &self.problem.records[candidate];
-        let is_beaten = self.accepted.iter().any(|accepted| {
+        self.accepted.iter().any(|accepted| {
             let other = &self.problem.records[accepted.candidate];
             accepted.choice == choice
                 && accepted.candidate != candidate
-                && accepted.load >= loads[load]
+                && accepted.load >= load
                 && other.cost.high <= own.cost.high
                 && other.power_w <= own.power_w
-        });
-        !is_beaten && !(0..load).any(failed)
+        })
+    }
+
+    /// A network that has as much in every respect, or the same one, and has failed at this load or a lower one.
+    pub(crate) fn failed_above(&self, question: Question) -> Option<(&Question, &Answer)> {
+        self.results.iter().find(|(asked, answer)| {
+            asked.choice == question.choice
+                && asked.load <= question.load
+                && answer.outcome == Outcome::NotGood
+                && self.problem.covers(question.choice, asked.candidate, question.candidate)
+        })
     }
 
     /// Simulates candidates at a load, with rising effort, until each has failed or carried it in the longest simulation and with
@@ -170,8 +260,7 @@ impl<'a, 's, E: From<PlannerError>> Search<'a, 's, E> {
                 let (outcome, reason) = trial.verdict(self.latency_us());
                 let is_last = effort + 1 == efforts.len();
                 let is_decided = match outcome {
-                    // Until the first events have ended they pile up in any network.
-                    Outcome::NotGood => is_last || effort > 0 || trial.is_far_off(),
+                    Outcome::NotGood => true,
                     Outcome::CannotTell => is_last,
                     // A short simulation excludes a network, and admits none.
                     Outcome::Good => is_last || effort > 0,
@@ -222,14 +311,13 @@ impl<'a, 's, E: From<PlannerError>> Search<'a, 's, E> {
             )?;
             experiments.push((key(&experiment), experiment));
         }
-        let unknown: Vec<_> = experiments.iter().filter(|(key, _)| self.store.get(key).is_none()).collect();
-        let plans: Vec<&Plan> = unknown.iter().flat_map(|(_, experiment)| experiment.plans()).collect();
+        let is_unknown = |(key, _): &&(String, Experiment)| self.store.get(key).is_none();
+        let (keys, unknown): (Vec<_>, Vec<_>) =
+            experiments.iter().filter(is_unknown).map(|(key, experiment)| (key.clone(), experiment)).unzip();
+        let plans: Vec<&Plan> = unknown.into_iter().flat_map(Experiment::plans).collect();
         if !plans.is_empty() {
-            let records = (self.simulate)(&plans)?;
-            for ((key, _), record) in unknown.iter().zip(&records) {
-                self.store.keep(Trial::new(key.clone(), record))?;
-            }
-            if records.len() < plans.len() {
+            (self.simulate)(&plans, &mut Keeper { store: self.store, keys: &keys })?;
+            if keys.iter().any(|key| self.store.get(key).is_none()) {
                 return Err(PlannerError::Stopped.into());
             }
         }
@@ -240,149 +328,29 @@ impl<'a, 's, E: From<PlannerError>> Search<'a, 's, E> {
         };
         Ok(wanted.into_iter().zip(experiments).map(of).collect())
     }
-
-    fn planning(&self, loads: &[f64], is_cut: bool) -> Planning {
-        let problem = self.problem;
-        let choices = problem.choices.len();
-        let judgements: Vec<_> = (0..problem.candidates.len())
-            .flat_map(|candidate| (0..choices).map(move |choice| (candidate, choice)))
-            .map(|(candidate, choice)| self.judgement(candidate, choice, loads))
-            .collect();
-        Planning {
-            kind: RecordKind::Planning,
-            plan: problem.requirements.name.clone(),
-            seed: problem.choices[0].plan.run.seed,
-            version: evb::VERSION.to_owned(),
-            goal: problem.goal(),
-            parts_date: String::new(),
-            currency: String::new(),
-            choices: problem.choice_words(),
-            candidates: problem.records.clone(),
-            front: self.front(loads),
-            notes: self.notes(&judgements, is_cut),
-            judgements,
-            simulations: self.simulations,
-        }
-    }
-
-    fn judgement(&self, candidate: usize, choice: usize, loads: &[f64]) -> Judgement {
-        let bound = &self.problem.bounds[candidate][choice];
-        let required = loads.iter().position(|&load| load == 1.0).expect("the requirement is one of the loads");
-        let answer = self.results.get(&Question { candidate, choice, load: required });
-        let (verdict, reason) = match answer {
-            _ if bound.load < 1.0 => (PlanVerdict::Bound, bound.reason.clone()),
-            Some(answer) => match answer.outcome {
-                Outcome::Good => (PlanVerdict::Enough, String::new()),
-                Outcome::NotGood => (PlanVerdict::Simulated, answer.reason.clone()),
-                Outcome::CannotTell => (PlanVerdict::CannotTell, answer.reason.clone()),
-            },
-            None => self
-                .inferred(candidate, choice, required, loads)
-                .map_or((PlanVerdict::NotTried, String::new()), |reason| (PlanVerdict::Inferred, reason)),
-        };
-        let carried = |&(index, _): &(usize, &f64)| {
-            let answer = self.results.get(&Question { candidate, choice, load: index });
-            answer.is_some_and(|answer| answer.outcome == Outcome::Good)
-        };
-        let carried = loads.iter().enumerate().filter(carried).map(|(_, load)| *load).reduce(f64::max);
-        let number = self.problem.records[candidate].number;
-        Judgement { candidate: number, choice, verdict, reason, carried, bound: bound.load }
-    }
-
-    /// The reason why it fails, by a stronger network of the same parts, or by a lower load.
-    fn inferred(&self, candidate: usize, choice: usize, required: usize, loads: &[f64]) -> Option<String> {
-        let failed = |candidate: usize, load: usize| {
-            let answer = self.results.get(&Question { candidate, choice, load })?;
-            (answer.outcome == Outcome::NotGood).then_some(answer)
-        };
-        if let Some((load, answer)) = (0..required).find_map(|load| Some((load, failed(candidate, load)?))) {
-            return Some(format!("at {:.2} of the load: {}", loads[load], answer.reason));
-        }
-        let own = &self.problem.candidates[candidate];
-        let (other, answer) = self.problem.candidates.iter().enumerate().find_map(|(index, other)| {
-            let is_stronger = other.family == own.family && other.levels[0].uplinks() > own.levels[0].uplinks();
-            Some((other, failed(index, required).filter(|_| is_stronger)?))
-        })?;
-        Some(format!("with {} uplinks of a leaf: {}", other.levels[0].uplinks(), answer.reason))
-    }
-
-    /// The networks that no other one beats in cost, power and load at once.
-    fn front(&self, loads: &[f64]) -> Vec<FrontEntry> {
-        let mut best: BTreeMap<(usize, usize), usize> = BTreeMap::new();
-        for (question, answer) in &self.results {
-            if answer.outcome == Outcome::Good {
-                let load = best.entry((question.candidate, question.choice)).or_default();
-                *load = question.load.max(*load);
-            }
-        }
-        let values = |&(candidate, _): &(usize, usize), load: usize| {
-            let record = &self.problem.records[candidate];
-            (record.cost.high, record.power_w, load)
-        };
-        let beats = |(one, load): (&(usize, usize), &usize), (other, least): (&(usize, usize), &usize)| {
-            let (a, b) = (values(one, *load), values(other, *least));
-            let is_as_good = a.0 <= b.0 && a.1 <= b.1 && a.2 >= b.2;
-            is_as_good && (a != b || one < other)
-        };
-        best.iter()
-            .filter(|entry| !best.iter().any(|other| beats(other, *entry)))
-            .map(|(&(candidate, choice), &load)| self.entry(candidate, choice, load, loads))
-            .collect()
-    }
-
-    fn entry(&self, candidate: usize, choice: usize, load: usize, loads: &[f64]) -> FrontEntry {
-        let trial = |load: usize| {
-            let answer = self.results.get(&Question { candidate, choice, load });
-            answer.map(|answer| &answer.trial)
-        };
-        let required = loads[..=load].iter().position(|&load| load == 1.0).and_then(trial);
-        let shown = required.or_else(|| trial(load)).expect("it was simulated");
-        FrontEntry {
-            candidate: self.problem.records[candidate].number,
-            choice,
-            carries: loads[load],
-            latency_p99_us: required.map(|trial| trial.p99_us),
-            busiest_link: shown.busiest_link.clone(),
-            busiest_used: shown.busiest_used,
-        }
-    }
-
-    fn notes(&self, judgements: &[Judgement], is_cut: bool) -> Vec<String> {
-        let mut notes = Vec::new();
-        if is_cut {
-            let most = self.problem.requirements.search.simulations;
-            notes.push(format!("the search ended after {most} simulations: cheaper networks may be enough"));
-        }
-        if self.problem.left_out > 0 {
-            let left_out = self.problem.left_out;
-            notes.push(format!("the {left_out} most expensive networks were not considered"));
-        }
-        for (choice, words) in self.problem.choice_words().iter().enumerate() {
-            let of_choice = || judgements.iter().filter(|judgement| judgement.choice == choice);
-            if of_choice().any(|judgement| judgement.verdict == PlanVerdict::Enough) {
-                continue;
-            }
-            let words: Vec<_> = words.iter().map(|(key, value)| format!("{key} = {value}")).collect();
-            let of = if words.is_empty() { String::new() } else { format!(" with {}", words.join(", ")) };
-            let unknown = of_choice().any(|judgement| judgement.verdict == PlanVerdict::CannotTell);
-            let verb = if unknown { "is known to be enough" } else { "is enough" };
-            notes.push(format!("no network of these parts {verb}{of}"));
-        }
-        if self.problem.requirements.goal.survive.is_empty() {
-            return notes;
-        }
-        notes.push(
-            "a host has one cable: the failure of it, of its interface or of its leaf cuts the host off".to_owned(),
-        );
-        notes
-    }
 }
 
 /// Up to [`AT_ONCE`] places of a range, evenly spread, with its last one.
-fn probes(below: usize, above: usize) -> Vec<usize> {
+fn places(below: usize, above: usize) -> Vec<usize> {
     let length = above - below;
     let count = length.min(AT_ONCE);
     (1..=count).map(|n| below + length * n / count - 1).collect()
+}
+
+/// Keeps each simulation as soon as it has ended.
+struct Keeper<'a> {
+    store: &'a mut Store,
+    keys: &'a [String],
+}
+
+impl<E: From<PlannerError>> TakeRecords<E> for Keeper<'_> {
+    fn ended(&mut self, index: usize, record: &Record) -> Result<(), E> {
+        Ok(self.store.keep(Trial::new(self.keys[index].clone(), record))?)
+    }
+
+    fn in_order(&mut self, _: &Record) -> Result<(), E> {
+        Ok(())
+    }
 }
 
 /// What a simulation depends on, as a hash.
@@ -396,14 +364,14 @@ fn key(experiment: &Experiment) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::probes;
+    use super::places;
 
     #[test]
-    fn probes_are_in_the_range_and_end_with_its_last_place() {
+    fn places_are_in_the_range_and_end_with_its_last_one() {
         for (below, above) in [(0, 1), (3, 5), (0, 4), (2, 40)] {
-            let probes = probes(below, above);
-            assert!(probes.windows(2).all(|pair| pair[0] < pair[1]), "{probes:?}");
-            assert!(probes[0] >= below && probes.last() == Some(&(above - 1)), "{probes:?}");
+            let found = places(below, above);
+            assert!(found.windows(2).all(|pair| pair[0] < pair[1]), "{found:?}");
+            assert!(found[0] >= below && found.last() == Some(&(above - 1)), "{found:?}");
         }
     }
 }

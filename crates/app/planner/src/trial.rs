@@ -45,12 +45,6 @@ impl Trial {
         }
     }
 
-    /// True if it is not good for another reason than that it was too short: events were lost, or less than a quarter of the rate
-    /// was reached.
-    pub(crate) fn is_far_off(&self) -> bool {
-        self.lost > 0 || self.rate_hz < 0.25 * self.offered_hz
-    }
-
     /// The verdict with a limit of the latency, in microseconds.
     pub(crate) fn verdict(&self, latency_us: Option<f64>) -> (Outcome, String) {
         match latency_us.filter(|&most| self.p99_us > most) {

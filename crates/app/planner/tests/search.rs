@@ -90,9 +90,9 @@ fn simulate(plan: &Plan) -> Result<Record, SimulateError> {
 
 fn search(planner: &Planner, store: &mut Store) -> (Planning, usize) {
     let mut simulated = 0;
-    let planning = planner.search::<Failure>(store, &mut |plans| {
+    let planning = planner.search::<Failure>(store, &mut |plans, take| {
         simulated += plans.len();
-        plans.iter().map(|plan| Ok(simulate(plan)?)).collect()
+        plans.iter().enumerate().try_for_each(|(index, plan)| take.ended(index, &simulate(plan)?))
     });
     (planning.unwrap(), simulated)
 }
@@ -133,16 +133,36 @@ fn bounds_exclude_only_what_a_simulation_excludes() {
 }
 
 #[test]
+fn the_failure_of_a_network_excludes_all_that_have_no_more() {
+    let folder = tempfile::tempdir().unwrap();
+    // The bytes of an event need 38 us on a cable of 100 Gbit/s.
+    let limit = PLAN.replace("rate = \"42 kHz\"", "rate = \"14 kHz\"\nlatency = \"30 us\"");
+    let planner = write(folder.path(), &limit);
+    let (planning, simulated) = search(&planner, &mut Store::default());
+    assert_eq!(planning.cheapest(), None);
+    let with = |verdict| planning.judgements.iter().filter(move |judgement| judgement.verdict == verdict);
+    let excluded: Vec<_> = with(PlanVerdict::Inferred).filter(|one| one.reason.contains("nor is no.")).collect();
+    assert!(excluded.len() > 3 * with(PlanVerdict::Simulated).count(), "{:#?}", planning.judgements);
+    assert!(simulated < excluded.len(), "{simulated}");
+    for judgement in excluded {
+        let experiment = planner.experiment(judgement.candidate, judgement.choice).unwrap();
+        assert!(simulate(&experiment.plans()[0]).unwrap().latency_us.p99 > 30.0, "{judgement:?}");
+    }
+}
+
+#[test]
 fn a_search_goes_on_with_what_it_has() {
     let folder = tempfile::tempdir().unwrap();
     let planner = write(folder.path(), PLAN);
     let (whole, all) = search(&planner, &mut Store::default());
     let out = folder.path().join("out");
-    let mut batches = 0;
-    let stopped = planner.search::<Failure>(&mut Store::open(&out).unwrap(), &mut |plans| {
-        batches += 1;
-        let most = if batches > 2 { 1 } else { plans.len() };
-        plans.iter().take(most).map(|plan| Ok(simulate(plan)?)).collect()
+    let mut simulated = 0;
+    let stopped = planner.search::<Failure>(&mut Store::open(&out).unwrap(), &mut |plans, take| {
+        for (index, plan) in plans.iter().enumerate().take(4 - simulated) {
+            take.ended(index, &simulate(plan)?)?;
+            simulated += 1;
+        }
+        Ok(())
     });
     assert!(matches!(stopped, Err(Failure::Planner(PlannerError::Stopped))), "{stopped:?}");
     // A program that is killed leaves half a line.
@@ -151,6 +171,7 @@ fn a_search_goes_on_with_what_it_has() {
     fs::write(&path, torn).unwrap();
     let mut store = Store::open(&out).unwrap();
     let held = store.len();
+    assert_eq!(held, 4, "each simulation is kept when it ends");
     let (resumed, rest) = search(&planner, &mut store);
     assert_eq!((resumed, held + rest), (whole, all));
     let (again, none) = search(&planner, &mut Store::open(&out).unwrap());
@@ -195,7 +216,7 @@ fn wrong_files_are_told_with_their_names() {
             Err(error) => return error.to_string(),
         };
         planner
-            .search::<Failure>(&mut Store::default(), &mut |_| panic!("nothing is simulated"))
+            .search::<Failure>(&mut Store::default(), &mut |_, _| panic!("nothing is simulated"))
             .unwrap_err()
             .to_string()
     };

@@ -9,7 +9,7 @@ use crate::{
     terminal::{agrees, show, width},
 };
 use clap::Args;
-use evb::{Part, Plan};
+use evb::{Part, Plan, TakeRecords};
 use evb_planner::{CableRun, Planner, PlannerError, Store, cables};
 use evb_record::{Outcome, PlanVerdict, Planning};
 use std::{
@@ -50,9 +50,9 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Outcome, Failure> {
         None => Store::default(),
     };
     let stop = stop_on_signals("the search ends; what was simulated is kept in the folder of --out")?;
-    let mut simulate = |plans: &[&Plan]| {
+    let mut simulate = |plans: &[&Plan], take: &mut dyn TakeRecords<Failure>| {
         let parts = vec![Part::Open; plans.len()];
-        args.how.simulate(plans.to_vec(), parts, &stop, &|_| Ok(None), &mut ())
+        args.how.simulate(plans.to_vec(), parts, &stop, &|_| Ok(None), take).map(drop)
     };
     let planning = planner.search(&mut store, &mut simulate)?;
     if args.how.json {

@@ -21,6 +21,8 @@ pub(crate) struct Backlog {
     /// Growth of the time from arrival to end, per time: 0 if the load was carried, 1 if half of it was. `None` if nothing was
     /// done.
     pub(crate) growth: Option<f64>,
+    /// Shortest time from arrival to end, in seconds, as if items ended in the order of their arrival. Infinite if nothing was done.
+    pub(crate) shortest_s: f64,
     /// Rate of done items in the last third of the time, relative to the mean rate of accepted ones.
     pub(crate) late_rate: f64,
 }
@@ -51,7 +53,8 @@ impl Backlog {
             Some((arrival, end - arrival))
         };
         let times: Vec<_> = (1..=LEVELS).map_while(|level| times(level as f64 / LEVELS as f64)).collect();
-        Some(Self { offered_s, drain_s, left, growth: growth(&times), late_rate })
+        let shortest_s = times.iter().map(|time| time.1).fold(f64::INFINITY, f64::min);
+        Some(Self { offered_s, drain_s, left, growth: growth(&times), shortest_s, late_rate })
     }
 
     /// The part by which more was offered than carried, relative to what was carried: 1 at twice the load. Times grow by this
@@ -62,6 +65,12 @@ impl Backlog {
         let by_left = left / (1.0 - left);
         let by_drain = if self.drain_s > 0.0 { self.drain_s / self.offered_s } else { by_left };
         self.growth.unwrap_or(0.0).max(0.0).min(by_left).min(by_drain)
+    }
+
+    /// The part of the shortest time by which times grew while the load was offered. The first items meet an empty system, so
+    /// times grow by some of it also if all is carried.
+    pub(crate) fn growth_of_shortest(&self) -> f64 {
+        self.excess() * self.offered_s / self.shortest_s.max(f64::MIN_POSITIVE)
     }
 }
 

@@ -35,6 +35,9 @@ const CARRIED: f64 = 0.95;
 const CARRIED_BY_GROWTH: f64 = 0.96;
 /// Times the longest latency must fit into the time in which the load is offered.
 const LATENCIES: f64 = 10.0;
+/// Times the shortest latency by which latencies grow at most until the first items have ended, if the load is carried: an item
+/// takes longer among others than alone, but not many times as long.
+const FILLING: f64 = 4.0;
 
 impl Offer {
     /// A finding if less was carried than allowed: more than the accepted part was turned away, or more than this part of the
@@ -72,7 +75,7 @@ impl Offer {
 
     /// The verdict without a window, or of one with a wide interval. What was done when the last item had been offered is
     /// carried. The others may have been under way, or they piled up: then each took longer than the one before, and in the
-    /// end fewer were done than came.
+    /// end fewer were done than came. Until the first items have ended any system fills, and its times grow.
     fn over_all(&self, backlog: &Backlog) -> Option<Finding> {
         let (accepted, wanted) = (self.accepted(), 1.0 - self.accepted_loss);
         let is_done = accepted * (1.0 - backlog.left) >= CARRIED * wanted;
@@ -81,10 +84,11 @@ impl Offer {
             return None;
         }
         let is_short = LATENCIES * self.longest_s > backlog.offered_s;
+        let is_piling_up = backlog.late_rate < CARRIED && backlog.growth_of_shortest() > FILLING;
         let carried = backlog.growth.map(|_| accepted / (1.0 + backlog.excess()));
         match carried {
             Some(carried) if carried >= CARRIED_BY_GROWTH * wanted => is_short.then(|| self.undecided(backlog)),
-            Some(carried) if !is_short || backlog.late_rate < CARRIED => Some(self.piled_up(carried, backlog)),
+            Some(carried) if !is_short || is_piling_up => Some(self.piled_up(carried, backlog)),
             _ => Some(self.undecided(backlog)),
         }
     }
@@ -202,6 +206,17 @@ mod tests {
         }
         // 93 % are carried, and the longest latency fits into the time ten times.
         assert_eq!(judged(100, 10.7, 0.0, 80.0, 0.0), Some(FindingKind::RateNotKept));
+    }
+
+    #[test]
+    fn a_run_of_which_nothing_has_ended_cannot_tell() {
+        // Each item takes longer than the one before, by a fifth of its distance, until the system is full.
+        for (items, delay) in [(50, 1000.0), (100, 1000.0), (100, 2000.0)] {
+            let longest = delay + items as f64 * 12.0;
+            assert_eq!(judged(items, 12.0, delay, longest, 0.0), Some(FindingKind::RateNotJudged), "{items}");
+        }
+        // What takes many times as long as the first ones is not under way, but waits.
+        assert_eq!(judged(100, 100.0, 1000.0, 11_000.0, 0.0), Some(FindingKind::RateNotKept));
     }
 
     #[test]
