@@ -120,16 +120,16 @@ fn cores_busy(record: &Record) -> f64 {
 fn judge(runs: &Runs, fitted_hz: f64, rate: &TwinFigure) -> (Agreement, String) {
     let (reference, moved) = median_and_spread(&runs.reference_hz);
     let (median, spread) = median_and_spread(&rate.real);
-    let percent = |part: f64| format!("{:+.0} %", part * 100.0);
     let change = if fitted_hz > 0.0 { reference / fitted_hz - 1.0 } else { 0.0 };
     if median == 0.0 {
         return (Agreement::NotComparable, "the runs built no events".into());
     }
     if change.abs() > SAME_MACHINE || moved > SAME_MACHINE {
-        let moved = moved * 100.0;
+        let (moved, words) = (moved * 100.0, if change < 0.0 { "less" } else { "more" });
+        let change = change.abs() * 100.0;
         let message = format!(
-            "the reference run is {} of its rate at the fit away, and varied by {moved:.0} %: fit again when nothing else runs",
-            percent(change)
+            "the reference run had {change:.0} % {words} than at the fit, and varied by {moved:.0} %: fit again, or compare when \
+             nothing else runs"
         );
         return (Agreement::NotComparable, message);
     }
@@ -137,14 +137,11 @@ fn judge(runs: &Runs, fitted_hz: f64, rate: &TwinFigure) -> (Agreement, String) 
         let message = format!("the event rate of the runs varied by {:.0} %: make them longer", spread * 100.0);
         return (Agreement::NotComparable, message);
     }
-    let off = percent(rate.simulated / median - 1.0);
+    let off = format!("the simulated event rate is {:+.0} % off", (rate.simulated / median - 1.0) * 100.0);
     match rate.agrees {
-        true => (Agreement::Agree, format!("the simulated event rate is {off} away from the real one")),
-        false if rate.simulated > median => (
-            Agreement::Differ,
-            format!("the simulated event rate is {off} away: the runs spend time that the costs lack"),
-        ),
-        false => (Agreement::Differ, format!("the simulated event rate is {off} away: the costs are too high for it")),
+        true => (Agreement::Agree, off),
+        false if rate.simulated > median => (Agreement::Differ, off + ": the runs spend time that the costs lack"),
+        false => (Agreement::Differ, off + ": the costs are too high for these runs"),
     }
 }
 

@@ -124,7 +124,7 @@ mod tests {
             ],
             simulated_work: vec![work("poll", 0.1), work("builder.byte", 0.3)],
             agreement: Agreement::Agree,
-            explanation: "the simulated event rate is -6 % away from the real one".into(),
+            explanation: "the simulated event rate is -6 % off".into(),
         };
         insta::assert_snapshot!(twin_summary(&twin, 80));
     }
