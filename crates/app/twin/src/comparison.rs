@@ -11,8 +11,10 @@ use std::num::NonZeroUsize;
 const SAME_MACHINE: f64 = 0.15;
 /// The largest half-width of the real rates, as a part of their median, at which they are one figure.
 const STEADY: f64 = 0.2;
-/// Simulated time: rates are steady long before.
+/// Simulated time, if it has enough triggers: rates are steady long before.
 const SIMULATED: Span = Span::from_millis(200);
+/// Fewest triggers that are simulated where they come at a rate.
+const FEWEST_TRIGGERS: u64 = 2000;
 /// The factor within which figures without a band agree.
 const FACTOR: f64 = 2.0;
 
@@ -40,14 +42,16 @@ fn fit_of(plan: &Plan) -> Result<CpuFit, TwinError> {
     }
 }
 
-/// Simulates a plan on its fitted machine, for at most 0.2 s of its time.
+/// Simulates a plan on its fitted machine, for 0.2 s of its time, or 2000 triggers at a rate.
 ///
 /// # Errors
 /// The plan's network has no fitted costs, or those of another transport, or it cannot be simulated.
 pub fn simulate(plan: &Plan) -> Result<Record, TwinError> {
     fit_of(plan)?;
     let mut plan = plan.clone();
-    plan.trigger.duration = Some(plan.trigger.duration.map_or(SIMULATED, |duration| duration.min(SIMULATED)));
+    let triggers = |rate: Frequency| Span::from_secs(1).0.saturating_mul(1000) / rate.0.max(1) * FEWEST_TRIGGERS;
+    let enough = SIMULATED.max(Span(plan.trigger.rate.map_or(0, triggers)));
+    plan.trigger.duration = Some(plan.trigger.duration.map_or(enough, |duration| duration.min(enough)));
     Ok(evb::simulate(&plan, NonZeroUsize::MIN, None, &mut |_| true)?)
 }
 

@@ -25,8 +25,8 @@ const YIELD_PAUSE: Span = Span::from_millis(100);
 /// What a worker does at its planned time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Due {
-    /// A turn of this node begins.
-    Turn(NodeId),
+    /// A turn of this node begins; the worker needed `found` to see that it has something to do.
+    Turn { node: NodeId, found: Span },
     /// Nothing: the plan was changed, or it rests.
     Rest,
 }
@@ -203,7 +203,7 @@ impl Cpus {
         }
         self.workers[index].planned_at = Time::MAX;
         match self.workers[index].state {
-            State::Waking => self.make_ready(now, index, true),
+            State::Waking => self.make_ready(now, index),
             State::Running => return self.go_on(now, index),
             State::Polling => self.begin_to_yield(now, index),
             State::Yielding => self.sleep(now, index),
@@ -237,24 +237,15 @@ impl Cpus {
         };
         let node = worker.nodes[(worker.next + turns) % nodes];
         worker.next = (worker.next + turns + 1) % nodes;
-        worker.busy = worker.busy + time;
-        // The turn itself adds what it costs.
-        worker.planned_at = now + time;
-        Due::Turn(node)
-    }
-
-    /// A turn of a node has begun: takes its call, and returns the time that it took to find it.
-    pub(crate) fn begin_turn(&mut self, now: Time, node: NodeId) -> Span {
         self.called[node.index()] = false;
-        self.workers[self.worker_of[node.index()]].planned_at.since(now)
+        Due::Turn { node, found: time }
     }
 
     /// A turn of a node that began at `now` ends after `time`, that of finding it included.
     pub(crate) fn end_turn(&mut self, now: Time, node: NodeId, time: Span, has_worked: bool) {
         let index = self.worker_of[node.index()];
         let worker = &mut self.workers[index];
-        let found = worker.planned_at.since(now);
-        worker.busy = worker.busy + Span(time.0.saturating_sub(found.0));
+        worker.busy = worker.busy + time;
         if has_worked {
             self.called[node.index()] = true;
             worker.begin_work();
@@ -321,27 +312,23 @@ impl Cpus {
         }
     }
 
-    /// A worker wants a core; one that was asleep before all others.
-    fn make_ready(&mut self, now: Time, index: usize, first: bool) {
+    /// A worker that was asleep wants a core, before all others.
+    fn make_ready(&mut self, now: Time, index: usize) {
         let computer = self.workers[index].computer;
         if self.computers[computer].free_cores > 0 {
             self.computers[computer].free_cores -= 1;
             return self.run(now, index);
         }
         self.workers[index].state = State::Ready;
-        let ready = &mut self.computers[computer].ready;
-        if first {
-            ready.push_front(index)
-        } else {
-            ready.push_back(index)
-        }
-        let here = |worker: &Worker| worker.computer == computer;
-        if let Some(other) = self.workers.iter().position(|worker| here(worker) && worker.state == State::Yielding) {
-            self.workers[other].planned_at = Time::MAX;
-            self.workers[other].yielded_at = Some(now);
-            self.give_way(now, other);
-        } else if first {
-            self.hurry(computer);
+        self.computers[computer].ready.push_front(index);
+        let yields = |worker: &Worker| worker.computer == computer && worker.state == State::Yielding;
+        match self.workers.iter().position(yields) {
+            Some(other) => {
+                self.workers[other].planned_at = Time::MAX;
+                self.workers[other].yielded_at = Some(now);
+                self.give_way(now, other);
+            }
+            None => self.hurry(computer),
         }
     }
 

@@ -3,6 +3,7 @@
 use super::Simulation;
 use crate::{
     cpu::{Cpus, Due, WorkItem},
+    event::Event,
     message::{Message, MessageId},
     node::{NodeUnit, Outgoing},
 };
@@ -29,8 +30,9 @@ pub(crate) enum Input {
 pub(crate) struct Computing {
     pub(crate) cpus: Cpus,
     inboxes: Vec<VecDeque<Input>>,
-    /// The peers of the present turn.
-    peers: Vec<NodeId>,
+    /// The exchange of messages in which each node was a peer last: what a node takes in a turn, or what it sends.
+    last_exchange: Vec<u64>,
+    exchange: u64,
     /// The sizes of fragments differ.
     draws: bool,
 }
@@ -39,17 +41,14 @@ impl Computing {
     /// The computers of a plan; `None` if the plan has none.
     pub(crate) fn of(plan: &Plan) -> Option<Box<Self>> {
         let draws = plan.sources.iter().any(|source| !matches!(source, SourceSpec::Fixed { .. }));
-        let inboxes = vec![VecDeque::new(); plan.building.nodes().into()];
-        Some(Box::new(Self { cpus: Cpus::of(plan)?, inboxes, peers: Vec::new(), draws }))
+        let nodes = usize::from(plan.building.nodes());
+        let (inboxes, last_exchange) = (vec![VecDeque::new(); nodes], vec![0; nodes]);
+        Some(Box::new(Self { cpus: Cpus::of(plan)?, inboxes, last_exchange, exchange: 0, draws }))
     }
 
-    /// Adds a peer of the present turn; true if it is the first time.
+    /// A message of the present exchange; true if it is the first one with this peer.
     fn is_new_peer(&mut self, peer: NodeId) -> bool {
-        let is_new = !self.peers.contains(&peer);
-        if is_new {
-            self.peers.push(peer);
-        }
-        is_new
+        std::mem::replace(&mut self.last_exchange[peer.index()], self.exchange) != self.exchange
     }
 }
 
@@ -74,7 +73,7 @@ impl Simulation<'_> {
     fn plan_workers(&mut self) {
         let Some(computing) = &mut self.computing else { return };
         while let Some((at, worker)) = computing.cpus.pop_planned() {
-            self.net.queue.push(at, crate::event::Event::Worker { worker });
+            self.net.queue.push(at, Event::Worker { worker });
         }
     }
 
@@ -82,16 +81,15 @@ impl Simulation<'_> {
     pub(super) fn work(&mut self, worker: u16) {
         let now = self.net.queue.now();
         let Some(computing) = &mut self.computing else { return };
-        if let Due::Turn(id) = computing.cpus.due(now, worker) {
-            self.turn(now, id);
+        if let Due::Turn { node, found } = computing.cpus.due(now, worker) {
+            self.turn(now, node, found);
         }
         self.plan_workers();
     }
 
     /// A turn of a node: it takes what has come, works, and sends.
-    fn turn(&mut self, now: Time, id: NodeId) {
+    fn turn(&mut self, now: Time, id: NodeId, found: Span) {
         let Some(computing) = &mut self.computing else { return };
-        let found = computing.cpus.begin_turn(now, id);
         if self.nodes[id.index()].dead {
             computing.inboxes[id.index()].clear();
             return computing.cpus.end_turn(now, id, found, false);
@@ -111,7 +109,7 @@ impl Simulation<'_> {
         }
         let has_worked = taken > 0 || has_read || !out.is_empty() || !outputs.is_empty();
         time = time + self.cost_of_work(id, before);
-        self.computing.iter_mut().for_each(|computing| computing.peers.clear());
+        self.begin_exchange();
         for mut outgoing in out.drain(..) {
             time = time + self.cost_of_sending(id, &outgoing);
             outgoing.delay = outgoing.delay + time;
@@ -128,10 +126,15 @@ impl Simulation<'_> {
         }
     }
 
+    fn begin_exchange(&mut self) {
+        if let Some(computing) = &mut self.computing {
+            computing.exchange += 1;
+        }
+    }
+
     /// Gives a node what has come for it; returns the time until then, from `time` on, and the number of messages.
     fn take_inputs(&mut self, now: Time, id: NodeId, mut time: Span) -> (Span, usize) {
-        let Some(computing) = &mut self.computing else { return (time, 0) };
-        computing.peers.clear();
+        self.begin_exchange();
         let mut taken = 0;
         while taken < BATCH
             && let Some(input) = self.computing.as_mut().and_then(|computing| computing.inboxes[id.index()].pop_front())

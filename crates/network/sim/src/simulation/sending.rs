@@ -36,7 +36,8 @@ impl Simulation<'_> {
         }
         let host = self.host(from);
         let mut posted_at = self.net.queue.now().0 + delay.0;
-        if let Some(host) = host.filter(|_| !self.is_of_interfaces(&body)) {
+        // With processors that nodes share, the sender's turn has taken the time.
+        if let Some(host) = host.filter(|_| self.computing.is_none() && !self.is_of_interfaces(&body)) {
             posted_at = self.occupy(host, posted_at, self.net.network.config.host.send);
         }
         if let (Control::Separate { delay, rate }, true, false) =

@@ -134,3 +134,11 @@ fn equal_simulations_give_equal_records() {
     };
     assert_eq!(simulate(), simulate());
 }
+
+#[test]
+fn times_of_hosts_have_no_meaning_beside_processors() {
+    let work = [ONE_WORKER, "network.cpu.readout.fragment=1 us"];
+    let plain = run(&work).event_rate_hz;
+    let with_host = run(&[&work[..], &["network.host.send=10 us", "network.host.receive=10 us"]].concat());
+    assert_near("event rate", with_host.event_rate_hz, plain, 1e-9);
+}

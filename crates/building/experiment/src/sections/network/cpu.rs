@@ -12,8 +12,8 @@ use crate::{
 };
 use evb_core::{Frequency, Span};
 
-pub(super) const DOC: &str = "the processors of the computers that carry the nodes; without this table each node has a processor \
-that only `host` keeps busy";
+pub(super) const DOC: &str = "the processors of the computers that carry the nodes; with this table `host` has no meaning, and without it \
+each node has a processor that only `host` keeps busy";
 
 /// Most cores of a computer.
 const MAX_CORES: i64 = 4096;
