@@ -104,6 +104,13 @@ impl Fit {
         100.0 * errors.get(at.saturating_sub(1)).copied().unwrap_or(0.0)
     }
 
+    /// Per cent by which the runs of one kind varied, of half of the kinds at most.
+    #[must_use]
+    pub fn spread_percent(&self) -> f64 {
+        let spreads: Vec<f64> = self.residuals.iter().map(|run| run.spread).collect();
+        100.0 * median_and_spread(&spreads).0
+    }
+
     /// The machine with these costs.
     #[must_use]
     pub fn plan(&self) -> CpuPlan {
@@ -120,6 +127,7 @@ impl Fit {
             "# What event building over {} costs on this machine, as `evb twin --fit` found.\n",
             self.transport
         );
+        let _infallible = writeln!(text, "# Runs of one kind varied by {:.0} % typically.", self.spread_percent());
         text += "# Event rates of the runs, real and simulated with these costs:\n#\n";
         for run in &self.residuals {
             let (real, simulated) = (run.real_hz * 1e-3, run.simulated_hz * 1e-3);

@@ -22,9 +22,9 @@ pub enum SimulateError {
     /// Control messages have a separate transport, and the network has none for them.
     #[error("control messages of {0} have a separate transport, but their network is shared")]
     Control(String),
-    /// The work of traffic patterns has no costs.
-    #[error("`network.cpu` describes the work of an event builder, and this is a traffic pattern")]
-    CpuOfTraffic,
+    /// Only the work of one event builder has costs.
+    #[error("`network.cpu` describes the work of an event builder of one stage, and this is {0}")]
+    NoCosts(&'static str),
     /// A barrel shifter needs interfaces that send its slots.
     #[error("messages go through memory (`network.cpu.messages`), where no interface sends the slots of this shaping")]
     SlotsInMemory,
@@ -52,7 +52,7 @@ impl SimulateError {
             Self::Control(_) => Some(
                 "describe the control network, too: --set 'network.control={ type = \"separate\", delay = \"50 us\", rate = \"1 Gbit/s\" }'".into(),
             ),
-            Self::CpuOfTraffic => Some("leave out `network.cpu`; `network.host` has the costs of messages".into()),
+            Self::NoCosts(_) => Some("leave out `network.cpu`; `network.host` has the costs of messages".into()),
             Self::SlotsInMemory => Some("describe the network between the nodes, and set network.cpu.messages to \"network\"".into()),
             Self::Trace(_) => Some("check the path and the free space".into()),
         }

@@ -75,6 +75,7 @@ fn run(
     packets: Packets,
 ) -> Result<Record, SimulateError> {
     let start = Instant::now();
+    check_cpu(plan)?;
     if let Some(stages) = &plan.stages {
         return if trace.is_some() {
             Err(SimulateError::TraceOfStages)
@@ -114,7 +115,6 @@ fn simulated(plan: &Plan) -> Result<Plan, SimulateError> {
     if plan.control.is_some() && plan.network.config.control == Control::Shared {
         return Err(SimulateError::Control(plan.name.clone()));
     }
-    check_cpu(plan)?;
     let mut plan = Plan { filter: plan.filter.simulated()?, ..plan.clone() };
     if plan.network.cpu.as_ref().is_some_and(|cpu| !cpu.processes && cpu.computers == Computers::One) {
         // As a run in threads of one process does.
@@ -127,7 +127,10 @@ fn simulated(plan: &Plan) -> Result<Plan, SimulateError> {
 fn check_cpu(plan: &Plan) -> Result<(), SimulateError> {
     let Some(cpu) = &plan.network.cpu else { return Ok(()) };
     if let Workload::Traffic(_) = plan.workload {
-        return Err(SimulateError::CpuOfTraffic);
+        return Err(SimulateError::NoCosts("a traffic pattern"));
+    }
+    if plan.stages.is_some() {
+        return Err(SimulateError::NoCosts("one of two stages"));
     }
     let in_slots = matches!(plan.building.shaping, Shaping::BarrelShifter { .. } | Shaping::RateDivision { .. });
     match cpu.messages {

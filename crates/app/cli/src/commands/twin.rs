@@ -23,6 +23,8 @@ use std::{
 const RUNS_OF_FIT: u64 = 3;
 /// Runs of a file, by default.
 const RUNS: u64 = 5;
+/// Per cent by which runs of one kind vary on a machine on which something else works.
+const UNSTEADY_PERCENT: f64 = 10.0;
 /// Bytes of the cache of a core of which the system reports none.
 const USUAL_CACHE: u64 = 1 << 20;
 
@@ -124,6 +126,12 @@ fn fit(args: &TwinArgs, file: &Path, signals: &Signals) -> Result<Outcome, Failu
         "evb: {shown} holds the costs; nine in ten of the {count} event rates are within {:.0} %",
         fit.error_percent()
     );
+    if fit.spread_percent() > UNSTEADY_PERCENT {
+        eprintln!(
+            "evb: runs of one kind varied by {:.0} %: fit again when nothing else works on this machine",
+            fit.spread_percent()
+        );
+    }
     eprintln!("evb: try it with `evb twin FILE --network {shown}`");
     Ok(Outcome::Good)
 }

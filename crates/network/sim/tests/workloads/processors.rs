@@ -1,7 +1,9 @@
 //! Nodes that share processors, where the cost of each piece of work is known.
 
 use crate::support::{assert_near, run_with};
+use evb_experiment::Experiment;
 use evb_record::{CpuRecord, Record};
+use std::num::NonZeroUsize;
 
 /// Two readout units and two builder units on one computer, whose work costs nothing but what a test sets.
 const SHARED: &str = r#"
@@ -141,4 +143,18 @@ fn times_of_hosts_have_no_meaning_beside_processors() {
     let plain = run(&work).event_rate_hz;
     let with_host = run(&[&work[..], &["network.host.send=10 us", "network.host.receive=10 us"]].concat());
     assert_near("event rate", with_host.event_rate_hz, plain, 1e-9);
+}
+
+#[test]
+fn what_has_no_costs_is_refused() {
+    let refused = |set: &[&str]| {
+        let set: Vec<String> = set.iter().map(|&key| key.to_owned()).collect();
+        let experiment = Experiment::parse(SHARED, "test.toml", &set).unwrap_or_else(|error| panic!("{error:#?}"));
+        let result = evb_sim::simulate(&experiment.plans()[0], NonZeroUsize::MIN, None, &mut |_| true);
+        result.expect_err("it has no costs").to_string()
+    };
+    let slots = refused(&["shaping={ type = \"rate-division\" }"]);
+    assert!(slots.contains("where no interface sends the slots of this shaping"), "{slots}");
+    let traffic = refused(&["workload={ type = \"random\" }", "trigger={ duration = \"1 ms\" }"]);
+    assert!(traffic.ends_with("and this is a traffic pattern"), "{traffic}");
 }
