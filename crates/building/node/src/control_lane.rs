@@ -4,11 +4,11 @@
 //! from one node to another take the same lane, and keep their order. A thread serves the second transport, since a node can
 //! sleep in one transport only.
 
-use crate::outbox::{BATCH, Outbox, report_links};
+use crate::outbox::{Outbox, report_links};
 use evb_core::{NodeId, NodeRange};
 use evb_protocol::Config;
 use evb_transport::{Broadcasts, Connect, Message as Envelope, Received, Transport, Waker};
-use evb_unit::DeadLink;
+use evb_unit::{DeadLink, TURN_MESSAGES};
 use std::{
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -144,10 +144,10 @@ fn lock(status: &Mutex<TransportStatus>) -> MutexGuard<'_, TransportStatus> {
 
 impl Server<'_> {
     fn run(mut self) {
-        let mut inbox = Vec::with_capacity(BATCH);
+        let mut inbox = Vec::with_capacity(TURN_MESSAGES);
         loop {
             let is_open = self.send();
-            let count = self.outbox.transport.receive(BATCH, &mut inbox);
+            let count = self.outbox.transport.receive(TURN_MESSAGES, &mut inbox);
             for received in inbox.drain(..) {
                 let _node_is_gone = self.arrivals.send(received);
             }

@@ -1,7 +1,7 @@
 //! The node's side of its transport: incoming and outgoing messages.
 
 use crate::control_lane::ControlLane;
-use crate::outbox::{BATCH, Outbox, report_links};
+use crate::outbox::{Outbox, report_links};
 use bytes::Bytes;
 use evb_core::{NodeId, NodeRange, Transmit};
 use evb_protocol::{
@@ -10,7 +10,7 @@ use evb_protocol::{
 };
 use evb_record::Broadcast;
 use evb_transport::{Broadcasts, Message as Envelope, Received, Transport};
-use evb_unit::DeadLink;
+use evb_unit::{DeadLink, TURN_MESSAGES};
 
 /// An input from the link to its node.
 pub(crate) enum Arrived {
@@ -40,7 +40,7 @@ impl<T: Transport> NodeLink<T> {
             before: transport.broadcasts(),
             outbox: Outbox::new(transport, nodes),
             control: None,
-            inbox: Vec::with_capacity(BATCH),
+            inbox: Vec::with_capacity(TURN_MESSAGES),
             sent: 0,
             counts: [0; 2],
             run: wire::RunMark::default(),
@@ -94,9 +94,9 @@ impl<T: Transport> NodeLink<T> {
 
     /// Gives all messages that have arrived to `handle`, and returns their number.
     pub(crate) fn receive(&mut self, mut handle: impl FnMut(Arrived)) -> usize {
-        let mut count = self.outbox.transport.receive(BATCH, &mut self.inbox);
+        let mut count = self.outbox.transport.receive(TURN_MESSAGES, &mut self.inbox);
         if let Some(lane) = &mut self.control {
-            count = lane.receive(BATCH, &mut self.inbox);
+            count = lane.receive(TURN_MESSAGES, &mut self.inbox);
         }
         for received in self.inbox.drain(..) {
             handle(match received {

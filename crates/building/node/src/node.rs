@@ -4,13 +4,12 @@ use crate::control::{Instruction, Notice, Order};
 use crate::core_binding::CoreBinding;
 use crate::error::NodeError;
 use crate::link::{Arrived, NodeLink};
-use crate::outbox::BATCH;
 use crate::run_info::RunStart;
 use bytes::Bytes;
 use evb_core::{NodeId, Time, Transmit};
 use evb_protocol::Message;
 use evb_transport::Transport;
-use evb_unit::{DriverReport, Report};
+use evb_unit::{DriverReport, Report, TURN_MESSAGES};
 use std::{
     sync::{
         Arc,
@@ -145,7 +144,7 @@ impl<T: Transport> Node<T> {
             }
             Arrived::Garbage => {}
         });
-        let worked = role.work(now, received < BATCH)?;
+        let worked = role.work(now, received < TURN_MESSAGES)?;
         role.transmit(now, &mut |transmit| link.send(transmit));
         let sent = link.flush();
         if run.is_asked && role.is_ready(now)? {

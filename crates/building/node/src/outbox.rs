@@ -5,9 +5,6 @@ use evb_transport::{Message as Envelope, SendError, Transport};
 use evb_unit::DeadLink;
 use std::collections::VecDeque;
 
-/// Largest number of messages taken from the transport at once.
-pub(crate) const BATCH: usize = 256;
-
 /// A transport, and the messages that it did not take yet: a slow peer delays no other. The credits of the protocol
 /// bound their number.
 pub(crate) struct Outbox<T> {

@@ -34,11 +34,6 @@ mod front_end;
 mod input;
 mod source_watch;
 
-/// Limits for reading in one round: enough fragments to amortise the round, few enough to keep others served. A node with
-/// large fragments shows signs of life in between. A little is read ahead of the builders' requests: more would leave the
-/// caches before it is sent.
-const LIMITS: ReadLimits = ReadLimits { fragments: 64, bytes: 8 << 20, ahead: 64 };
-
 pub(crate) struct ReadoutNode {
     unit: evb_unit::ReadoutUnit<Bytes, Input>,
     /// Its live source brings bundles: the super-fragments of a first stage.
@@ -192,7 +187,7 @@ impl ReadoutNode {
     fn take_arrivals(&mut self, now: Time) -> bool {
         let Some(Input { origin: Origin::Live(live), .. }) = self.unit.source.only_mut() else { return false };
         self.watch.look(now, || (live.connections(), self.unit.machine.is_out_of_step()));
-        for count in 0..LIMITS.fragments {
+        for count in 0..ReadLimits::TURN.fragments {
             // A front end waits while the buffer is full: that is the back-pressure.
             if !self.unit.machine.has_room() {
                 return count > 0;
@@ -399,7 +394,7 @@ impl NodeRole for ReadoutNode {
         if self.deadline.is_some_and(|deadline| deadline <= now) {
             self.unit.machine.handle_timeout(now);
         }
-        let has_read = self.unit.read(now, LIMITS)?;
+        let has_read = self.unit.read(now, ReadLimits::TURN)?;
         let moved = self.take_arrivals(now) || has_read;
         self.take_apart();
         self.front_end.iter_mut().for_each(FrontEnd::listen);

@@ -133,6 +133,11 @@ pub struct ReadLimits {
 }
 
 impl ReadLimits {
+    /// Those of one turn of a node: enough fragments to amortise the turn, few enough to keep others served. A node with large
+    /// fragments shows signs of life in between. A little is read ahead of the builders' requests: more would leave the
+    /// caches before it is sent.
+    pub const TURN: Self = Self { fragments: 64, bytes: 8 << 20, ahead: 64 };
+
     /// No limit: reading takes no time.
     pub const NONE: Self = Self { fragments: usize::MAX, bytes: u64::MAX, ahead: u64::MAX };
 }

@@ -14,6 +14,9 @@ pub const WORKER_SPINS: u32 = 200;
 /// Number of yields of a worker without work before it sleeps.
 pub const WORKER_YIELDS: u32 = 64;
 
+/// Most messages that a node takes in one turn.
+pub const TURN_MESSAGES: usize = 256;
+
 /// Number of workers of a process that carries `nodes` nodes on a computer with this number of cores.
 #[must_use]
 pub fn worker_count(plan: &Plan, cores: usize, nodes: usize) -> usize {

@@ -10,13 +10,8 @@ use crate::{
 use evb_core::{NodeId, Span, Time};
 use evb_experiment::Plan;
 use evb_sources::SourceSpec;
-use evb_unit::{ReadLimits, WorkDone};
+use evb_unit::{ReadLimits, TURN_MESSAGES, WorkDone};
 use std::collections::VecDeque;
-
-/// Most messages that a node takes in a turn, as in a run.
-const BATCH: usize = 256;
-/// Limits for reading in a turn, as in a run.
-const READ: ReadLimits = ReadLimits { fragments: 64, bytes: 8 << 20, ahead: 64 };
 
 /// Something that has come for a node.
 #[derive(Clone, Copy, Debug)]
@@ -97,13 +92,13 @@ impl Simulation<'_> {
         let before = self.done_by(id);
         let (mut time, taken) = self.take_inputs(now, id, found);
         let node = &mut self.nodes[id.index()];
-        if taken < BATCH && node.deadline().is_some_and(|deadline| deadline <= now) {
+        if taken < TURN_MESSAGES && node.deadline().is_some_and(|deadline| deadline <= now) {
             node.timeout_at = Time::MAX;
             node.handle_timeout(now);
         }
         let mut out = std::mem::take(&mut self.out);
         let mut outputs = std::mem::take(&mut self.outputs);
-        let has_read = self.nodes[id.index()].drain_within(now, READ, &mut out, &mut outputs);
+        let has_read = self.nodes[id.index()].drain_within(now, ReadLimits::TURN, &mut out, &mut outputs);
         if let Some(deadline) = self.nodes[id.index()].deadline() {
             self.plan_timeout(id, deadline);
         }
@@ -136,7 +131,7 @@ impl Simulation<'_> {
     fn take_inputs(&mut self, now: Time, id: NodeId, mut time: Span) -> (Span, usize) {
         self.begin_exchange();
         let mut taken = 0;
-        while taken < BATCH
+        while taken < TURN_MESSAGES
             && let Some(input) = self.computing.as_mut().and_then(|computing| computing.inboxes[id.index()].pop_front())
         {
             taken += 1;
