@@ -86,7 +86,7 @@ enum State {
     Running,
     /// It has a core and polls without work.
     Polling,
-    /// It has a core and yields, and nobody else is ready.
+    /// It has a core and yields, but no other worker is ready.
     Yielding,
 }
 
@@ -128,7 +128,9 @@ impl Cpus {
         let of_all = workers_of(plan, count);
         self.workers.extend((0..count).map(|_| Worker::new(computer)));
         for (index, &node) in here.iter().enumerate() {
-            let worker = first + if self.plan.processes { index } else { of_all[node.index()] };
+            // A run in threads has all nodes on one computer; a part of them is dealt out in turn.
+            let is_run = self.plan.computers == Computers::One && !self.plan.processes;
+            let worker = first + if is_run { of_all[node.index()] } else { index % count };
             self.worker_of[node.index()] = worker;
             self.workers[worker].nodes.push(node);
         }
@@ -267,7 +269,7 @@ impl Cpus {
         self.plan(index, now + Span(round * u64::from(WORKER_SPINS)));
     }
 
-    /// A worker yields: to one that is ready, or to nobody.
+    /// A worker yields its core to one that is ready, or keeps it if there is none.
     fn begin_to_yield(&mut self, now: Time, index: usize) {
         let worker = &mut self.workers[index];
         worker.yields += 1;

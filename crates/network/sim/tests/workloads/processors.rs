@@ -1,6 +1,6 @@
 //! Nodes that share processors, where the cost of each piece of work is known.
 
-use crate::support::{assert_near, run_with};
+use crate::support::{assert_between, assert_near, run_with};
 use evb_experiment::Experiment;
 use evb_record::{CpuRecord, Record};
 use std::num::NonZeroUsize;
@@ -125,6 +125,15 @@ fn computers_of_each_host_send_over_the_network() {
     // Each builder has a computer of its own, and half of the events.
     assert_near("event rate", record.event_rate_hz, 2.0 * 1e6 / 4.0, 0.02);
     assert!(record.simulation.as_ref().is_some_and(|simulation| simulation.packets > 40_000));
+}
+
+#[test]
+fn units_of_one_host_have_a_core_each_where_there_are_two() {
+    let folded = ["network.placement={ manager = 2, readout = 0, builder = 0 }", "network.cpu.computers=each-host"];
+    let work = ["network.cpu.readout.fragment=1 us", "network.cpu.builder.fragment=1 us"];
+    let record = run(&[&folded[..], &work, &["network.cpu.messages=network"]].concat());
+    // Each unit works for 1 us on an event on average: 1 MHz at most with a core each, and 500 kHz on one core for both.
+    assert_between("event rate", record.event_rate_hz, 0.75e6, 1e6);
 }
 
 #[test]
