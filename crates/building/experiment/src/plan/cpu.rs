@@ -99,7 +99,7 @@ pub struct CrossingCost {
 /// The cost of events for their manager.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ManagerCost {
-    /// Time for each block of events, which is one event if there are no blocks.
+    /// Time for each block of events, or for each event without blocks.
     pub block: Span,
     /// Time for each event.
     pub event: Span,
@@ -108,7 +108,7 @@ pub struct ManagerCost {
 /// The cost of fragments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PayloadCost {
-    /// Time for the fragments of each block of events, which are one fragment if there are no blocks.
+    /// Time for the fragments of each block of events, or for each fragment without blocks.
     pub block: Span,
     /// Time for each fragment.
     pub fragment: Span,

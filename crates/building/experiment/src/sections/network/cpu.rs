@@ -98,18 +98,15 @@ const CROSSING: &[Key] = &[
     cost("byte", "of the receiver, for each byte of payload"),
 ];
 
-const MANAGER: &[Key] = &[
-    cost("block", "for each block of events, which is one event if there are no blocks"),
-    cost("event", "for each event"),
-];
+const MANAGER: &[Key] =
+    &[cost("block", "for each block of events, or for each event without blocks"), cost("event", "for each event")];
 
 const PAYLOAD: &[Key] = &[OF_BLOCK, OF_FRAGMENT, OF_BYTE];
 
 const READOUT: &[Key] =
     &[OF_BLOCK, OF_FRAGMENT, OF_BYTE, cost("draw", "for each fragment of a source whose sizes differ")];
 
-const OF_BLOCK: Key =
-    cost("block", "for the fragments of each block of events, which are one fragment if there are no blocks");
+const OF_BLOCK: Key = cost("block", "for the fragments of each block of events, or for each fragment without blocks");
 const OF_FRAGMENT: Key = cost("fragment", "for each fragment");
 const OF_BYTE: Key = cost("byte", "for each byte of payload");
 
