@@ -1,7 +1,7 @@
 //! TCP in a registry: the transport, and the layers with and without multicast.
 
 use super::{
-    Tcp, TcpOptions,
+    BindError, Tcp, TcpOptions,
     multicast::{MulticastOptions, ReliableMulticast, WithMulticast},
 };
 use evb_transport::{
@@ -27,13 +27,21 @@ const ENCRYPT: Setting = Setting {
     doc: "`on` encrypts all messages of this transport, so that they cannot be read or changed on their way; `off` sends them as \
           they are, once both sides have proved that they have the token",
 };
+/// The setting for the congestion control of the system's TCP.
+const CONGESTION: Setting = Setting {
+    name: "congestion_control",
+    value: SettingValue::Text { default: SYSTEM },
+    doc: "the congestion control of the connections, such as `cubic` or `dctcp`; `system` leaves it to the system, which has it in \
+          `net.ipv4.tcp_congestion_control`",
+};
+const SYSTEM: &str = "system";
 const ON: &str = "on";
 const OFF: &str = "off";
 const LISTEN: &str = "listen";
 
 impl TransportFactory for Tcp {
     const INFO: TransportInfo = TransportInfo {
-        settings: &[INTERFACE, ENCRYPT],
+        settings: &[INTERFACE, ENCRYPT, CONGESTION],
         gives_up_peers: true,
         memory: |_| MemoryOfNode { own: 0, for_each_peer: TcpOptions::SEND_QUEUE_BYTES },
         layers: &[Layer::new("tcp"), Layer { note: "tcp with multicast", ..Layer::new(MULTICAST) }],
@@ -42,13 +50,15 @@ impl TransportFactory for Tcp {
 
     fn open<V: UseEndpoint>(settings: &Settings, options: NodeOptions, use_it: V) -> Result<V::Output, V::Error> {
         let encrypt = encrypt(settings)?;
-        let Some(interface) = interface(settings, options.listen)? else { return use_it.with(bind(options, encrypt)?) };
+        let Some(interface) = interface(settings, options.listen)? else {
+            return use_it.with(bind(settings, options, encrypt)?);
+        };
         if encrypt {
             return Err(no_multicast_encrypted().into());
         }
         let multicast =
             MulticastOptions { interface, ..MulticastOptions::new(options.endpoint.nodes, options.endpoint.max_body) };
-        use_it.with(ReliableMulticast::over_tcp(bind(options, false)?, multicast))
+        use_it.with(ReliableMulticast::over_tcp(bind(settings, options, false)?, multicast))
     }
 
     fn open_layer<V: UseLayer>(settings: &Settings, options: LayerOptions, use_it: V) -> Result<V::Output, V::Error> {
@@ -56,7 +66,7 @@ impl TransportFactory for Tcp {
         if encrypt && options.layer == MULTICAST {
             return Err(no_multicast_encrypted().into());
         }
-        let layer = OverTransport::new(bind(options.of_transport()?, encrypt)?, options.max_bytes);
+        let layer = OverTransport::new(bind(settings, options.of_transport()?, encrypt)?, options.max_bytes);
         if options.layer != MULTICAST {
             return use_it.with(layer);
         }
@@ -93,10 +103,19 @@ fn no_multicast_encrypted() -> OpenError {
     OpenError::new("datagrams of multicast are not encrypted").hint("leave out `multicast`, or `encrypt`")
 }
 
-fn bind(options: NodeOptions, encrypt: bool) -> Result<Tcp, OpenError> {
-    let tcp = TcpOptions { listen: options.listen, encrypt, ..TcpOptions::new(options.endpoint) };
+fn bind(settings: &Settings, options: NodeOptions, encrypt: bool) -> Result<Tcp, OpenError> {
+    let congestion_control = Some(CONGESTION.text(settings)).filter(|name| name != SYSTEM);
+    let tcp = TcpOptions { listen: options.listen, encrypt, congestion_control, ..TcpOptions::new(options.endpoint) };
     Tcp::bind(options.node, tcp).map_err(|error| {
-        OpenError::new(error)
-            .hint("`--listen HOST:PORT` chooses another address for this node; port 0 takes any free one")
+        let hint = match error {
+            BindError::Address { .. } => {
+                "`--listen HOST:PORT` chooses another address for this node; port 0 takes any free one"
+            }
+            BindError::CongestionControl { .. } => {
+                "`sysctl net.ipv4.tcp_available_congestion_control` lists what the system has, and \
+                 `net.ipv4.tcp_allowed_congestion_control` what everybody may choose"
+            }
+        };
+        OpenError::new(error).hint(hint)
     })
 }

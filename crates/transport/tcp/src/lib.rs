@@ -60,14 +60,25 @@ const NEWCOMER: mio::Token = mio::Token(usize::MAX - 3);
 /// Token of a socket that somebody else reads.
 const WATCHED: mio::Token = mio::Token(usize::MAX - 4);
 
-/// The listening socket cannot be opened.
+/// An endpoint cannot be opened.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot listen on {address}: {source}")]
-pub struct BindError {
-    /// The requested address.
-    pub address: SocketAddr,
-    /// The reason.
-    pub source: io::Error,
+pub enum BindError {
+    /// The system refuses the address or further files.
+    #[error("cannot listen on {address}: {source}")]
+    Address {
+        /// The requested address.
+        address: SocketAddr,
+        /// The reason.
+        source: io::Error,
+    },
+    /// The system has no such congestion control, or does not let this user choose it.
+    #[error("cannot use the congestion control `{name}`: {source}")]
+    CongestionControl {
+        /// The requested congestion control.
+        name: String,
+        /// The reason.
+        source: io::Error,
+    },
 }
 
 /// The endpoint of one node.
@@ -101,7 +112,7 @@ impl Tcp {
     /// Opens the listening socket of node `local`.
     ///
     /// # Errors
-    /// [`BindError`] if the system refuses the address or further files.
+    /// [`BindError`] if the system refuses the address, further files, or the congestion control.
     ///
     /// # Panics
     /// If `local` is not below `options.endpoint.nodes`, or `options.endpoint.max_body` is above [`FRAME_MAX_BODY`].
@@ -109,7 +120,14 @@ impl Tcp {
         assert!(local.0 < options.endpoint.nodes, "{local} is not one of {} nodes", options.endpoint.nodes);
         assert!(options.endpoint.max_body <= FRAME_MAX_BODY, "frames have at most {FRAME_MAX_BODY} bytes");
         let address = options.listen;
-        Self::open(local, options).map_err(|source| BindError { address, source })
+        let endpoint = Self::open(local, options).map_err(|source| BindError::Address { address, source })?;
+        match endpoint.listener.as_ref().map_or(Ok(()), |listener| endpoint.options.control_congestion_of(listener)) {
+            Ok(()) => Ok(endpoint),
+            Err(source) => {
+                let name = endpoint.options.congestion_control.clone().unwrap_or_default();
+                Err(BindError::CongestionControl { name, source })
+            }
+        }
     }
 
     fn open(local: NodeId, options: TcpOptions) -> io::Result<Self> {

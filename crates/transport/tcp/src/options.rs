@@ -1,7 +1,12 @@
 //! Options of a TCP endpoint.
 
 use evb_transport::EndpointOptions;
-use std::net::{Ipv4Addr, SocketAddr};
+use socket2::SockRef;
+use std::{
+    io,
+    net::{Ipv4Addr, SocketAddr},
+    os::fd::AsFd,
+};
 
 /// Options of a TCP endpoint. A node must call [`receive`](evb_transport::Transport::receive),
 /// [`flush`](evb_transport::Transport::flush) or [`wait`](evb_transport::Transport::wait) more often than every half of
@@ -19,11 +24,19 @@ pub struct TcpOptions {
     /// Size of the system's socket buffers in bytes; `None` leaves them to the system, which lets them grow. Below 64
     /// KiB a loopback connection may stall for seconds: the system drops segments that do not fit.
     pub socket_buffer_bytes: Option<usize>,
+    /// The congestion control of all connections, such as `cubic`; `None` for that of the system.
+    pub congestion_control: Option<String>,
 }
 
 impl TcpOptions {
     /// Default of `send_queue_bytes`.
     pub const SEND_QUEUE_BYTES: usize = 4 << 20;
+
+    /// Gives a socket its congestion control.
+    pub(crate) fn control_congestion_of(&self, socket: &impl AsFd) -> io::Result<()> {
+        let name = self.congestion_control.as_ref();
+        name.map_or(Ok(()), |name| SockRef::from(socket).set_tcp_congestion(name.as_bytes()))
+    }
 
     /// The defaults: this machine only, in clear, 4 MiB waiting for each peer.
     #[must_use]
@@ -34,6 +47,7 @@ impl TcpOptions {
             encrypt: false,
             send_queue_bytes: Self::SEND_QUEUE_BYTES,
             socket_buffer_bytes: None,
+            congestion_control: None,
         }
     }
 }
