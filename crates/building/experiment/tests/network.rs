@@ -110,6 +110,7 @@ fn every_transport_can_be_written() {
         ack_every: 2,
         ack_delay: Span::from_millis(40),
         tail_probes: true,
+        interface_queue: ByteCount(0),
     };
     assert_eq!(transport("type = 'tcp'"), Transport::Tcp(tcp));
     let control = TcpControl::Dctcp;

@@ -35,6 +35,9 @@ pub struct TcpConfig {
     pub ack_delay: Span,
     /// The sender probes for lost tails after two round trips (RFC 8985, 7).
     pub tail_probes: bool,
+    /// Bytes of a connection that may wait in the queue of the interface. They count as sent: the window has them, and so has
+    /// the round trip.
+    pub interface_queue: ByteCount,
 }
 
 /// The congestion control of TCP.
@@ -43,8 +46,11 @@ pub struct TcpConfig {
 pub enum TcpControl {
     /// Slow start, additive increase and multiplicative decrease (RFC 5681).
     Reno,
-    /// The default of Linux (RFC 9438), without HyStart.
+    /// Growth with the cube of the time since the last loss (RFC 9438), without HyStart.
     Cubic,
+    /// `Cubic` as Linux has it: with HyStart, which ends slow start before a loss, and recoveries that send in proportion to what
+    /// arrives (RFC 6937).
+    LinuxCubic,
     /// Decrease by the part of marked bytes (RFC 8257).
     Dctcp,
 }
@@ -174,6 +180,14 @@ pub(crate) fn usual_window(link: Bandwidth, round_trip: Span) -> f64 {
 }
 
 impl Transport {
+    /// Bytes of a connection that may wait in the queue of the interface. Without any, the interface asks connections in turn.
+    pub const fn interface_queue(&self) -> ByteCount {
+        match self {
+            Self::Tcp(tcp) => tcp.interface_queue,
+            Self::None | Self::Rdma(_) | Self::UltraEthernet(_) => ByteCount(0),
+        }
+    }
+
     /// True if messages travel over connections.
     pub const fn connects(&self) -> bool {
         !matches!(self, Self::None)

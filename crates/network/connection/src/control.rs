@@ -3,6 +3,7 @@
 mod cubic;
 mod dcqcn;
 mod dctcp;
+mod hystart;
 mod nscc;
 mod reno;
 
@@ -84,7 +85,8 @@ pub(crate) fn of(transport: &Transport, segment: u64, link: Bandwidth) -> Box<dy
             let window = reno::Window::new(segment, u64::from(tcp.initial_window) * segment);
             match tcp.control {
                 TcpControl::Reno => Box::new(reno::Reno(window)),
-                TcpControl::Cubic => Box::new(cubic::Cubic::new(window)),
+                TcpControl::Cubic => Box::new(cubic::Cubic::new(window, None)),
+                TcpControl::LinuxCubic => Box::new(cubic::Cubic::new(window, Some(hystart::HyStart::default()))),
                 TcpControl::Dctcp => Box::new(dctcp::Dctcp::new(window)),
             }
         }

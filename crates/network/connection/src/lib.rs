@@ -11,6 +11,7 @@ mod credit;
 mod outstanding;
 mod paths;
 mod receiver;
+mod reduction;
 mod round_trip;
 mod sender;
 mod wire;

@@ -1,11 +1,12 @@
 //! The sending end of a connection.
 
 use crate::{
-    config::{Transport, UltraEthernetControl},
+    config::{TcpControl, Transport, UltraEthernetControl},
     control::{self, Acked, CongestionControl},
     credit::Credit,
     outstanding::{Outstanding, Reordering},
     paths::Paths,
+    reduction::RateReduction,
     round_trip::RoundTrip,
     wire::{Reply, ReplyKind, Segment},
 };
@@ -44,6 +45,8 @@ pub struct Sender {
     /// What the receiver has granted, if it grants.
     credit: Option<Credit>,
     recovery: Option<LossRecovery>,
+    /// A recovery sends in proportion to what arrives.
+    reduces_rate: bool,
     /// The time at which segments count as lost that may have been overtaken.
     losses_at: Option<Time>,
     /// Probes for lost tails; `None` without them.
@@ -63,6 +66,8 @@ pub struct Sender {
 struct LossRecovery {
     until: u64,
     after_timeout: bool,
+    /// Bounds what is sent meanwhile; `None` if the window alone does.
+    reduction: Option<RateReduction>,
 }
 
 /// A probe for the last segments, behind which nothing comes that would show their loss (RFC 8985, 7).
@@ -163,6 +168,7 @@ impl Sender {
             steering,
             credit,
             recovery: None,
+            reduces_rate: matches!(transport, Transport::Tcp(tcp) if tcp.control == TcpControl::LinuxCubic),
             losses_at: None,
             probe,
             timeout,
@@ -192,7 +198,7 @@ impl Sender {
     }
 
     /// Bytes that are to be sent, or sent again.
-    fn backlog(&self) -> u64 {
+    pub fn backlog(&self) -> u64 {
         self.written - self.next + self.outstanding.lost_bytes()
     }
 
@@ -253,6 +259,9 @@ impl Sender {
         if let Some(rate) = self.control.rate() {
             self.paced_until = Time(self.paced_until.max(now).0 + rate.time_for(wire).0);
         }
+        if let Some(reduction) = self.reduction() {
+            reduction.sent(segment.bytes.into());
+        }
         self.counts.segments += 1;
         self.counts.again += u64::from(segment.is_again);
         self.last_sent = now;
@@ -273,7 +282,8 @@ impl Sender {
         };
         let under_way = self.outstanding.under_way();
         // A window below one segment lets one go.
-        let fits = under_way == 0 || under_way + u64::from(size) <= self.control.window();
+        let in_window = under_way == 0 || under_way + u64::from(size) <= self.control.window();
+        let fits = self.reduction().map_or(in_window, |reduction| reduction.allows(size.into()));
         self.is_window_limited = !fits;
         let backlog = self.backlog();
         let may_go = self.credit.as_ref().is_none_or(|credit| credit.allows(size.into(), backlog, under_way));
@@ -363,6 +373,7 @@ impl Sender {
         let was_recovering = self.is_in_fast_recovery();
         self.recovery = self.recovery.filter(|recovery| recovery.until > self.expected);
         self.find_losses(now, outstanding);
+        self.reduce_rate(bytes);
         self.judge_probe(now, reply, outstanding);
         if is_advance {
             self.start_probe(now);
@@ -397,7 +408,8 @@ impl Sender {
     }
 
     fn recover(&mut self, now: Time, outstanding: u64) {
-        self.recovery = Some(LossRecovery { until: self.next, after_timeout: false });
+        let reduction = self.reduces_rate.then(|| RateReduction::new(outstanding, self.segment.into()));
+        self.recovery = Some(LossRecovery { until: self.next, after_timeout: false, reduction });
         self.counts.recoveries += 1;
         self.control.lost(now, outstanding);
     }
@@ -446,6 +458,18 @@ impl Sender {
         }
     }
 
+    /// In a recovery, bytes that have arrived let others go.
+    fn reduce_rate(&mut self, arrived: u64) {
+        let (window, under_way) = (self.control.window(), self.outstanding.under_way());
+        if let Some(reduction) = self.reduction() {
+            reduction.arrived(arrived, under_way, window);
+        }
+    }
+
+    fn reduction(&mut self) -> Option<&mut RateReduction> {
+        self.recovery.as_mut().and_then(|recovery| recovery.reduction.as_mut())
+    }
+
     fn is_in_fast_recovery(&self) -> bool {
         self.recovery.is_some_and(|recovery| !recovery.after_timeout)
     }
@@ -481,7 +505,7 @@ impl Sender {
         if !self.recovery.is_some_and(|recovery| recovery.after_timeout) {
             self.control.timed_out(now, self.outstanding.bytes());
         }
-        self.recovery = Some(LossRecovery { until: self.next, after_timeout: true });
+        self.recovery = Some(LossRecovery { until: self.next, after_timeout: true, reduction: None });
         self.outstanding.lose_all();
         self.timeout.double();
     }

@@ -120,6 +120,7 @@ fn transports() -> Vec<Transport> {
             ack_every: 2,
             ack_delay: Span::from_micros(100),
             tail_probes,
+            interface_queue: ByteCount(0),
         })
     };
     let rdma = |recovery, control| {

@@ -10,7 +10,11 @@ const SEGMENT: u32 = 1000;
 const LINK: Bandwidth = Bandwidth(1_000_000_000);
 
 fn tcp(control: TcpControl) -> Transport {
-    Transport::Tcp(TcpConfig {
+    Transport::Tcp(tcp_config(control))
+}
+
+fn tcp_config(control: TcpControl) -> TcpConfig {
+    TcpConfig {
         control,
         initial_window: 10,
         window: ByteCount(1 << 20),
@@ -18,7 +22,8 @@ fn tcp(control: TcpControl) -> Transport {
         ack_every: 2,
         ack_delay: Span::from_millis(40),
         tail_probes: false,
-    })
+        interface_queue: ByteCount(0),
+    }
 }
 
 fn rdma(recovery: Recovery, control: RdmaControl) -> Transport {
@@ -102,6 +107,62 @@ fn three_segments_behind_a_missing_one_start_the_recovery() {
     sender.handle(us(200), &ack(12, (0, 0), false));
     assert_eq!(sent(&mut sender, us(200)), [12, 13, 14, 15, 16, 17]);
     assert_eq!((sender.counts().recoveries, sender.counts().again, sender.counts().timeouts), (1, 1, 0));
+}
+
+/// The windows in segments after each of five round trips of 10 ms, in which segments are acknowledged one by one every `spacing`.
+/// From the third one on a round trip takes `longer` more.
+fn slow_start(control: TcpControl, spacing: u64, longer: u64) -> Vec<u64> {
+    let mut sender = sender(&tcp(control), 1_000_000);
+    let (mut begins, mut acked) = (0, 0);
+    let round = |round: u64| {
+        let segments = sent(&mut sender, us(begins)).len() as u64;
+        begins += 10_000 + if round >= 2 { longer } else { 0 };
+        for segment in 1..=segments {
+            let reply = Reply {
+                echo: us(begins - 10_000 - if round >= 2 { longer } else { 0 }),
+                ..ack(acked + segment, (0, 0), false)
+            };
+            sender.handle(us(begins + segment * spacing), &reply);
+        }
+        acked += segments;
+        begins += segments * spacing;
+        sender.congestion_window() / u64::from(SEGMENT)
+    };
+    (0..5).map(round).collect()
+}
+
+/// Ha and Rhee 2011, as in Linux: slow start ends when acknowledgements follow each other for half of the shortest round trip (and
+/// of the millisecond by which bursts spread them), or when the shortest of a round trip is 4 ms longer.
+#[test]
+fn hystart_ends_slow_start_before_a_loss() {
+    assert_eq!(slow_start(TcpControl::Cubic, 200, 0), [20, 40, 80, 160, 320]);
+    // 20 segments for 200 us each are a train of 4 ms, and 40 one of 8 ms.
+    let trains = slow_start(TcpControl::LinuxCubic, 200, 0);
+    assert_eq!(trains[..2], [20, 40]);
+    assert!(trains[2] < 80 && trains[4] < 100, "{trains:?}");
+    let delays = slow_start(TcpControl::LinuxCubic, 1, 5000);
+    assert_eq!(delays[..2], [20, 40]);
+    assert!(delays[2] < 80 && delays[4] < 100, "{delays:?}");
+    assert_eq!(slow_start(TcpControl::LinuxCubic, 1, 3000), [20, 40, 80, 160, 320], "the delay is within 4 ms");
+    assert_eq!(slow_start(TcpControl::LinuxCubic, 2500, 0)[..2], [20, 40], "2.5 ms apart they are no train");
+}
+
+/// RFC 6937, the example of its section 1: of 20 segments the first 15 are lost. The recovery is to end with 0.7 of the 22 that were sent (RFC 9438), and sends two
+/// segments for each one that arrives, where the window alone would send all at once.
+#[test]
+fn a_recovery_sends_in_proportion_to_what_arrives() {
+    let in_recovery = |control: TcpControl| {
+        let config = TcpConfig { initial_window: 20, ..tcp_config(control) };
+        let mut sender = sender(&Transport::Tcp(config), 1_000_000);
+        assert_eq!(sent(&mut sender, us(0)).len(), 20);
+        let after = |last: u64| {
+            sender.handle(us(100 + last), &ack(0, (15, last), false));
+            sent(&mut sender, us(100 + last)).len()
+        };
+        (16..=20).map(after).collect::<Vec<_>>()
+    };
+    assert_eq!(in_recovery(TcpControl::Cubic), [1, 1, 11, 1, 1]);
+    assert_eq!(in_recovery(TcpControl::LinuxCubic), [1, 1, 2, 2, 2]);
 }
 
 /// RFC 6298 and 5681: after a timeout one segment goes, and the timeout is twice as long.

@@ -68,6 +68,8 @@ pub(crate) struct Connection {
     handed: u64,
     /// Bytes that arrived before the measurement.
     arrived_before: u64,
+    /// Bytes of it in the queue of its interface.
+    pub(crate) queued: u64,
     /// The interface has it in its list of those that may send.
     pub(crate) is_ready: bool,
     /// The interface of the receiver has it in its list of those that wait for credit.
@@ -84,6 +86,16 @@ impl Connections {
         transport.connects().then_some(Self { transport, segment, header, keep_order, all, of_pair, cargo })
     }
 
+    /// Bytes of a connection that may wait in the queue of its interface.
+    pub(crate) const fn interface_queue(&self) -> u64 {
+        self.transport.interface_queue().0
+    }
+
+    /// Most bytes of a segment.
+    pub(crate) const fn segment(&self) -> u64 {
+        self.segment as u64
+    }
+
     /// The connection of two nodes, over a link of this rate.
     pub(crate) fn between(&mut self, from: NodeId, to: NodeId, priority: u8, link: Bandwidth) -> ConnectionId {
         *self.of_pair.entry((from, to, priority)).or_insert_with(|| {
@@ -98,6 +110,7 @@ impl Connections {
                 missing: VecDeque::new(),
                 handed: 0,
                 arrived_before: 0,
+                queued: 0,
                 is_ready: false,
                 awaits_credit: false,
                 planned: Time::MAX,
@@ -144,6 +157,12 @@ impl Connection {
         self.sender.write(bytes.into());
         self.unsent.push_back((id, self.written));
         self.missing.push_back((id, self.written));
+    }
+
+    /// True if the interface has enough of it: `room` bytes, or a segment while no whole one of `segment` bytes is to be
+    /// sent. Small messages go together then, as with `tcp_autocorking` of Linux.
+    pub(crate) fn holds_back(&self, room: u64, segment: u64) -> bool {
+        self.queued >= room || self.queued > 0 && self.sender.backlog() < segment
     }
 
     /// The message that the next new byte belongs to.

@@ -7,7 +7,7 @@ use crate::{
     peers::Peers,
     slot_times::SlotTimes,
 };
-use evb_connection::{CreditPacer, Reply};
+use evb_connection::{CreditPacer, Reply, Segment};
 use evb_core::{Bandwidth, NodeId, NodeRange, Time};
 use evb_fabric::{Dma, NicConfig};
 use evb_protocol::wire;
@@ -103,6 +103,8 @@ pub(crate) struct NicPort {
     pub(crate) ready: VecDeque<ConnectionId>,
     /// Those of lower priority, for when no other can send.
     pub(crate) lower: VecDeque<ConnectionId>,
+    /// Segments that their connections have sent, and the interface has not.
+    pub(crate) queue: VecDeque<(ConnectionId, Segment)>,
     /// Replies of connections that end here: they go first.
     pub(crate) replies: VecDeque<(ConnectionId, Reply)>,
     /// Connections that end here, and wait for credit.

@@ -1,6 +1,6 @@
-//! CUBIC (RFC 9438): the window grows with the cube of the time since the last loss. Without HyStart.
+//! CUBIC (RFC 9438): the window grows with the cube of the time since the last loss.
 
-use super::{Acked, CongestionControl, reno::Window};
+use super::{Acked, CongestionControl, hystart::HyStart, reno::Window};
 use evb_core::Time;
 
 /// Part of the window that is left after a loss (RFC 9438, 4.6).
@@ -13,6 +13,8 @@ const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 #[derive(Debug)]
 pub(super) struct Cubic {
     window: Window,
+    /// What ends slow start before a loss; `None` if only a loss does.
+    hystart: Option<HyStart>,
     /// The window at the last loss, in segments.
     most: f64,
     epoch: Option<Epoch>,
@@ -31,8 +33,8 @@ struct Epoch {
 }
 
 impl Cubic {
-    pub(super) fn new(window: Window) -> Self {
-        Self { window, most: 0.0, epoch: None }
+    pub(super) fn new(window: Window, hystart: Option<HyStart>) -> Self {
+        Self { window, hystart, most: 0.0, epoch: None }
     }
 
     fn segments(&self) -> f64 {
@@ -60,6 +62,17 @@ impl Cubic {
         self.window.size = grown.max(epoch.reno) * self.window.segment;
     }
 
+    /// Slow start ends when HyStart sees that the window fills the path.
+    fn end_slow_start(&mut self, acked: &Acked) {
+        let (size, segments) = (self.window.size, self.segments());
+        if self.window.is_in_slow_start()
+            && let Some(hystart) = &mut self.hystart
+            && hystart.shows_full(acked, size, segments)
+        {
+            self.window.threshold = size;
+        }
+    }
+
     fn shrink(&mut self) {
         let size = self.segments();
         // Fast convergence (RFC 9438, 4.7).
@@ -74,6 +87,7 @@ impl CongestionControl for Cubic {
     }
 
     fn acknowledged(&mut self, acked: &Acked) {
+        self.end_slow_start(acked);
         if !acked.may_grow {
             return;
         }

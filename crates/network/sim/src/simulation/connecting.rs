@@ -66,31 +66,54 @@ impl Simulation<'_> {
 
     fn wake_port(&mut self, host: usize, port: usize) {
         let nic = &self.nics[host];
+        let now = self.net.queue.now().0;
         if nic.ports[port].idle {
-            let (now, endpoint) = (self.net.queue.now().0, host * nic.ports.len() + port);
+            let endpoint = host * nic.ports.len() + port;
             self.pick(now, endpoint as u16);
+        } else if self.connections().interface_queue() > 0 {
+            self.fill_interface(now, host, port);
         }
     }
 
-    /// A port is free: a reply goes first, then the next segment of the connections in turn.
+    /// A port is free: a reply goes first, then the first segment in the queue of the interface.
     pub(super) fn pick_from_connections(&mut self, now: u64, host: usize, port: usize) {
         self.nics[host].ports[port].idle = false;
         self.feed_from_held_back(host);
         if let Some((connection, reply)) = self.nics[host].ports[port].replies.pop_front() {
             return self.send_reply(now, host, port, connection, reply);
         }
-        while let Some(id) = self.next_ready(now, host, port) {
-            match self.connection(id).sender.send(Time(now)) {
+        self.fill_interface(now, host, port);
+        match self.nics[host].ports[port].queue.pop_front() {
+            Some((id, segment)) => self.send_segment(now, host, port, id, segment),
+            None => {
+                self.nics[host].ports[port].idle = true;
+                self.plan_slot(host);
+            }
+        }
+    }
+
+    /// Connections send into the queue of a port in turn: one segment if it is empty, and more where it has room for them.
+    fn fill_interface(&mut self, now: u64, host: usize, port: usize) {
+        let (room, segment) = (self.connections().interface_queue(), self.connections().segment());
+        while (room > 0 || self.nics[host].ports[port].queue.is_empty())
+            && let Some(id) = self.next_ready(now, host, port)
+        {
+            let connection = self.connection(id);
+            if room > 0 && connection.holds_back(room, segment) {
+                self.leave_ready(id, None);
+                continue;
+            }
+            match connection.sender.send(Time(now)) {
                 Next::Segment(segment) => {
+                    connection.queued += u64::from(segment.bytes);
+                    self.plan_connection(id, None);
+                    self.nics[host].ports[port].queue.push_back((id, segment));
                     self.add_to_ready(host, port, id);
-                    return self.send_segment(now, host, port, id, segment);
                 }
                 Next::At(at) => self.leave_ready(id, Some(at)),
                 Next::Wait => self.leave_ready(id, None),
             }
         }
-        self.nics[host].ports[port].idle = true;
-        self.plan_slot(host);
     }
 
     /// The connection whose turn it is; a bucket of a barrel shifter comes into being when none can send, or
@@ -121,7 +144,7 @@ impl Simulation<'_> {
     }
 
     fn send_segment(&mut self, now: u64, host: usize, port: usize, id: ConnectionId, segment: Segment) {
-        self.plan_connection(id, None);
+        self.make_room(host, port, id, segment.bytes);
         let to = self.connection(id).to;
         let to = self.host(to).expect("a connection ends at a host");
         let next = self.connection(id).next_message();
@@ -132,6 +155,16 @@ impl Simulation<'_> {
             self.messages.get_mut(message).unsent = 0;
             self.nics[host].note_cut(message, self.messages.get(message));
             self.note_sent(now, message);
+        }
+    }
+
+    /// A segment leaves the queue of its interface, which may take the next one of the connection.
+    fn make_room(&mut self, host: usize, port: usize, id: ConnectionId, bytes: u32) {
+        let has_queue = self.connections().interface_queue() > 0;
+        let connection = self.connection(id);
+        connection.queued -= u64::from(bytes);
+        if has_queue && !std::mem::replace(&mut connection.is_ready, true) {
+            self.add_to_ready(host, port, id);
         }
     }
 

@@ -84,6 +84,24 @@ fn tcp_fills_the_link() {
 }
 
 /// A queue of 20 packets is full at once. Nothing is lost with trimming: headers arrive, and the link is as full as with TCP.
+/// A connection whose window waits in the interface has a round trip as long as its queue there.
+#[test]
+fn the_queue_of_an_interface_is_in_the_window() {
+    const TWO: &str = "network.transport={ type=\"tcp\", control=\"reno\", window=\"20 kB\"";
+    let rate = |queue: &str, settings: &[&str]| {
+        let transport = format!("{TWO}, interface_queue=\"{queue}\" }}");
+        let record = run_with(INCAST, &[&[&*transport, "network.flow.queue=\"1 MB\""], settings].concat());
+        is_whole(&record);
+        (record.throughput_bytes_per_s, record.simulation.as_ref().map_or(0, |simulation| simulation.packets))
+    };
+    // Eight windows fill the link of the receiver, wherever they wait.
+    assert_near("throughput", rate("1 MB", &[]).0, rate("0 B", &[]).0, 0.01);
+    // Small messages go together while something waits, as they do when connections take turns.
+    let small = &["readout.source.size=\"100 B\"", "trigger.duration=\"30 ms\""];
+    let (waiting, in_turn) = (rate("1 MB", small), rate("0 B", small));
+    assert_between("packets", waiting.1 as f64 / in_turn.1 as f64, 0.5, 1.5);
+}
+
 #[test]
 fn trimming_turns_losses_into_headers() {
     let queue = [
