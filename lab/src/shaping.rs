@@ -9,18 +9,16 @@ use crate::{
     spread,
 };
 use serde_json::Value;
-use std::{fmt::Write as _, process::Command, time::Duration};
+use std::{process::Command, time::Duration};
 use xtask::{
     namespaces::{Namespaces, control},
-    workspace::Workspace,
+    workspace::{Profile, Workspace},
 };
 
-/// Readout units, and builders.
-const UNITS: usize = 4;
 /// Rate of a link for `tc`, and in bytes per second.
 const RATE: (&str, f64) = ("100mbit", 12.5e6);
 /// Bytes of the queue of the switch to a node, and of a node's own queue.
-const QUEUES: [&str; 2] = ["30000", "1000000"];
+const QUEUES: [&str; 2] = ["30000", "2000000"];
 /// Longest time of a run beyond its duration.
 const LIMIT: Duration = Duration::from_secs(60);
 const BRIDGE: &str = "evb-switch";
@@ -29,24 +27,32 @@ const NETWORK: &str = "10.77.0";
 const PREFIX: &str = "evb-";
 const FILE: &str = "experiments/shaped-links.toml";
 
-/// Traffic shapings, as values of `shaping`.
-const SHAPINGS: [(&str, &str); 6] = [
-    ("none", "{ type = \"none\" }"),
-    ("grouping", "{ type = \"grouping\", packet = \"32 KiB\" }"),
-    ("rate-division", "{ type = \"rate-division\", packet = \"1448 B\" }"),
+/// Ways of sending, as changes to the file.
+const WAYS: [(&str, &[&str]); 8] = [
+    ("push", &[NO_SHAPING]),
+    ("pull", &[NO_SHAPING, "protocol={ type = \"pull\" }"]),
+    ("pull, window of 2", &[NO_SHAPING, "protocol={ type = \"pull\", window = 2 }"]),
+    ("grouping", &["shaping={ type = \"grouping\", packet = \"32 KiB\" }"]),
+    (
+        "rate-division",
+        &["shaping={ type = \"rate-division\", packet = \"1448 B\" }", "network.transport={ type = \"none\" }"],
+    ),
     (
         "barrel-shifter, credit",
-        "{ type = \"barrel-shifter\", step = \"credit\", bucket = \"64 KiB\", lead = \"16 KiB\" }",
+        &["shaping={ type = \"barrel-shifter\", step = \"credit\", bucket = \"64 KiB\", lead = \"16 KiB\" }"],
     ),
     (
         "barrel-shifter, barrier",
-        "{ type = \"barrel-shifter\", step = \"barrier\", bucket = \"64 KiB\", lead = \"8 KiB\" }",
+        &["shaping={ type = \"barrel-shifter\", step = \"barrier\", bucket = \"64 KiB\", lead = \"8 KiB\" }"],
     ),
     (
         "barrel-shifter, clock",
-        "{ type = \"barrel-shifter\", step = \"clock\", bucket = \"64 KiB\", rate = \"11.7 MB/s\", guard = \"100 us\" }",
+        &[
+            "shaping={ type = \"barrel-shifter\", step = \"clock\", bucket = \"64 KiB\", rate = \"11.7 MB/s\", guard = \"100 us\" }",
+        ],
     ),
 ];
+const NO_SHAPING: &str = "shaping={ type = \"none\" }";
 
 /// Sizes of fragments, as values of `readout.source`.
 const SIZES: [(&str, &str); 2] = [
@@ -63,35 +69,54 @@ pub(crate) struct Options {
     /// Runs of each row; the table has their median, minimum and maximum
     #[arg(long, default_value_t = 3)]
     turns: usize,
+    /// Readout units
+    #[arg(long, default_value_t = 4)]
+    readouts: u16,
+    /// Builder units; 1 is an incast
+    #[arg(long, default_value_t = 4)]
+    builders: u16,
+    /// Only the ways of sending whose names begin with this
+    #[arg(long, default_value = "")]
+    only: String,
 }
 
 pub(crate) fn compare(options: &Options) -> Result<(), String> {
-    let workspace = Workspace::with_evb()?;
-    let network = create_network()?;
-    let mut rows = vec![Vec::new(); SHAPINGS.len() * SIZES.len()];
-    for _ in 0..options.turns.max(1) {
-        for (row, [shaping, source]) in rows.iter_mut().zip(changes()) {
-            row.push(throughput(&build(&network, &workspace, options, &[shaping, source])?)?);
-        }
-    }
-    let mut table = format!("{:<24} {:<10} {:>22} {:>10} {:>8}\n", "shaping", "sizes", "run", "simulated", "of wire");
-    for (index, (row, changes)) in rows.iter().zip(changes()).enumerate() {
+    // The wire decides, and not the program.
+    let workspace = Workspace::find(Profile::Dev)?;
+    workspace.cargo(&["build", "--quiet", "--package", "evb-cli"])?;
+    let network = create_network(options)?;
+    let wire = RATE.1 * f64::from(options.readouts.min(options.builders));
+    println!("{:<24} {:<10} {:>22} {:>10} {:>6} {:>8}", "way", "sizes", "run", "simulated", "ratio", "of wire");
+    for (way, sizes, changes) in rows(options) {
+        let runs = (0..options.turns.max(1)).map(|_| throughput(&build(&network, &workspace, options, &changes)?));
+        let runs = runs.collect::<Result<Vec<_>, _>>()?;
         let simulated =
             throughput(&evb::record(&mut command(&workspace, "simulate", options, &changes), limit(options))?)?;
-        let (shaping, sizes) = (SHAPINGS[index / SIZES.len()].0, SIZES[index % SIZES.len()].0);
-        let median = spread::median(row).unwrap_or(f64::NAN);
-        let (run, wire) = (spread::spread(row, 1e6), RATE.1 * UNITS as f64);
-        let (simulated, part) = (simulated / 1e6, 100.0 * median / wire);
-        let _infallible = writeln!(table, "{shaping:<24} {sizes:<10} {run:>22} {simulated:>10.1} {part:>7.1}%");
+        let median = spread::median(&runs).unwrap_or(f64::NAN);
+        let (run, ratio, part) = (spread::spread(&runs, 1e6), simulated / median, 100.0 * median / wire);
+        println!("{way:<24} {sizes:<10} {run:>22} {:>10.1} {ratio:>6.2} {part:>7.1}%", simulated / 1e6);
     }
-    println!("{table}\nMB/s of payload at all builders; the wire carries {:.0} MB/s.", RATE.1 * UNITS as f64 / 1e6);
+    println!("\nMB/s of payload at all builders; the wire carries {:.0} MB/s.", wire / 1e6);
     Ok(())
 }
 
-/// The changes to the file for each row.
-fn changes() -> impl Iterator<Item = [String; 2]> {
-    SHAPINGS.into_iter().flat_map(|(_, shaping)| {
-        SIZES.into_iter().map(move |(_, source)| [format!("shaping={shaping}"), format!("readout.source={source}")])
+/// The names of each row, and its changes to the file.
+fn rows(options: &Options) -> impl Iterator<Item = (&'static str, &'static str, Vec<String>)> {
+    let (readouts, builders) = (options.readouts, options.builders);
+    let hosts = readouts + builders + 1;
+    let units = [
+        format!("readout.units={readouts}"),
+        format!("builder.units={builders}"),
+        format!("network.topology={{ type = \"crossbar\", ports = {hosts} }}"),
+    ];
+    let ways = WAYS.into_iter().filter(|(way, _)| way.starts_with(&options.only));
+    ways.flat_map(move |(way, changes)| {
+        let units = units.clone();
+        SIZES.into_iter().map(move |(sizes, source)| {
+            let changes = changes.iter().map(|&change| change.to_owned());
+            let all = changes.chain(units.clone()).chain([format!("readout.source={source}")]);
+            (way, sizes, all.collect())
+        })
     })
 }
 
@@ -111,9 +136,10 @@ fn command(workspace: &Workspace, verb: &str, options: &Options, changes: &[Stri
 }
 
 /// A namespace for each node, whose links have the rate.
-fn create_network() -> Result<Namespaces, String> {
-    let units = (0..UNITS).flat_map(|unit| [format!("ru{unit}"), format!("bu{unit}")]);
-    let names = std::iter::once("evm".to_owned()).chain(units).map(|role| format!("{PREFIX}{role}"));
+fn create_network(options: &Options) -> Result<Namespaces, String> {
+    let readouts = (0..options.readouts).map(|unit| format!("ru{unit}"));
+    let builders = (0..options.builders).map(|unit| format!("bu{unit}"));
+    let names = std::iter::once("evm".to_owned()).chain(readouts).chain(builders).map(|role| format!("{PREFIX}{role}"));
     let network = Namespaces::create(BRIDGE, NETWORK, names)?;
     network.shape(RATE.0, QUEUES)?;
     Ok(network)
