@@ -10,8 +10,8 @@ use evb_experiment::{
     PayloadCost, Placement, Plan, WakeCost,
 };
 use evb_fabric::{
-    Arbitration, ChannelRule, Control, Dma, ExplicitLink, Flow, Marking, NetworkConfig, NetworkFaultAction, Rails,
-    Routing, SharedMemory, Spread, Topology, TreeLevel, WhenFull,
+    Arbitration, ChannelRule, Control, Dma, ExplicitLink, Flow, FlowletChoice, Marking, NetworkConfig,
+    NetworkFaultAction, Rails, Routing, SharedMemory, Spread, Topology, TreeLevel, WhenFull,
 };
 
 const SHORT: &str = r#"
@@ -357,6 +357,11 @@ fn every_routing_and_arbitration_can_be_written() {
     assert_eq!(routing("type = 'adaptive'"), Routing::Adaptive);
     assert_eq!(routing("type = 'spanning-tree'"), Routing::SpanningTree);
     assert_eq!(routing("type = 'ecmp'"), Routing::Ecmp);
+    let flowlets = |gap, choice| Routing::Flowlets { gap, choice };
+    let usual = flowlets(FlowletChoice::USUAL_GAP, FlowletChoice::ShortestQueue);
+    assert_eq!(routing("type = 'flowlets'"), usual);
+    let letflow = "type = 'flowlets', gap = '2 us', choice = 'random'";
+    assert_eq!(routing(letflow), flowlets(Span::from_micros(2), FlowletChoice::Random));
     let torus = "[network]\ntopology = { type = 'torus', width = 3, height = 3 }\nflow = { virtual_channels = 2 }\n\
                  routing = { type = 'dimension-order', spread = 'pair' }\n";
     assert_eq!(

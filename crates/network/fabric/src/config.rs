@@ -516,8 +516,28 @@ pub enum Routing {
     },
     /// Equal routes chosen by a hash over source, destination and message stream.
     Ecmp,
+    /// Every switch keeps the packets of a flow, from one port of a host to another, on one of the equal links until none has come
+    /// for a gap, and then chooses again (flowlets: Sinha, Kandula and Katabi, Harnessing TCP's Burstiness with Flowlet Switching,
+    /// HotNets 2004).
+    Flowlets {
+        /// Silence of a flow at a switch after which its next packet may take another link, above 0.
+        gap: Span,
+        /// The link that a flow takes after the gap.
+        choice: FlowletChoice,
+    },
     /// By the forwarding tables of the switches; for a fabric that is known with them.
     Table,
+}
+
+/// The choice of a switch between equal links for a flow that was silent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FlowletChoice {
+    /// The link with the fewest bytes before it, and in the buffers behind it as far as its sender knows.
+    ShortestQueue,
+    /// Any link, drawn at random (LetFlow: Vanini, Pan, Alizadeh, Taheri and Edsall, Let It Flow: Resilient Asymmetric Load Balancing
+    /// with Flowlet Switching, NSDI 2017).
+    Random,
 }
 
 /// The direction of dimension order where both ways round a ring are equal.
@@ -558,6 +578,11 @@ pub enum Spread {
     Switch,
     /// Drawn at random for each pair, once for the whole run.
     Pair,
+}
+
+impl FlowletChoice {
+    /// The usual [`gap`](Routing::Flowlets::gap): that of CONGA (Alizadeh et al., SIGCOMM 2014, section 3.6), for the queues of TCP.
+    pub const USUAL_GAP: Span = Span::from_micros(500);
 }
 
 impl Routing {

@@ -39,10 +39,10 @@ mod subscription;
 mod topology;
 
 pub use config::{
-    Arbitration, ChannelRule, Control, Dma, ExplicitLink, Flow, HostConfig, HostLinks, Jitter, JitterPer, JitterSpread,
-    LinkConfig, MapperConfig, Marking, NetworkConfig, NetworkFault, NetworkFaultAction, NicConfig, Rails, Routing,
-    Service, SharedMemory, Spread, SubnetCable, SubnetHostCable, SubnetSwitch, SwitchConfig, Ties, Topology, TreeLevel,
-    Watchdog, WatchdogAction, WhenFull,
+    Arbitration, ChannelRule, Control, Dma, ExplicitLink, Flow, FlowletChoice, HostConfig, HostLinks, Jitter,
+    JitterPer, JitterSpread, LinkConfig, MapperConfig, Marking, NetworkConfig, NetworkFault, NetworkFaultAction,
+    NicConfig, Rails, Routing, Service, SharedMemory, Spread, SubnetCable, SubnetHostCable, SubnetSwitch, SwitchConfig,
+    Ties, Topology, TreeLevel, Watchdog, WatchdogAction, WhenFull,
 };
 pub use error::NetworkError;
 pub use headroom::Headroom;

@@ -211,6 +211,9 @@ fn check_routing(config: &NetworkConfig) -> Result<(), NetworkError> {
     if let Routing::Dispersive { after, .. } = config.routing {
         above_zero("routing.after", after.into())?;
     }
+    if let Routing::Flowlets { gap, .. } = config.routing {
+        above_zero("routing.gap", gap.0)?;
+    }
     let unsuitable = match (config.routing, topology) {
         (
             Routing::DimensionOrder { .. } | Routing::AdaptiveDimensionOrder,

@@ -336,7 +336,7 @@ impl Net {
     #[inline]
     pub(super) fn admit(&mut self, link: LinkId, id: PacketId) -> bool {
         let Discipline::Store { queue, full, .. } = self.flow.discipline else {
-            if self.arbiter.matches_inputs() || self.router.takes_detours() {
+            if self.arbiter.matches_inputs() || self.router.compares_loads() {
                 self.counts[link].queued += u64::from(self.packets[id].wire);
             }
             return true;

@@ -81,6 +81,7 @@ impl Net {
         let link = match self.router.outputs(switch, packet.to) {
             [] => return self.lose(id),
             &[link] => link,
+            _ if self.flowlets.is_some() => return self.route_by_flowlet(id),
             outputs if !self.router.is_adaptive() => self.router.pick(&self.network, &mut self.random, packet, outputs),
             // It waits in the queue of one output.
             outputs if self.queues_by_output() => {

@@ -26,6 +26,7 @@ mod deadlock;
 mod detours;
 mod faults;
 mod flow_control;
+mod flowlets;
 mod forwarding;
 mod holding;
 mod ingress;
@@ -58,6 +59,7 @@ use evb_core::{NodeId, Span, Stream, Time, stream};
 use evb_fabric::{Arbitration, ChannelRule, EndpointId, LinkId, Network, NetworkError, NetworkLink, Routing};
 use faults::Faults;
 use flow_control::FlowControl;
+use flowlets::Flowlets;
 use ingress::Ingress;
 use links::Links;
 use matching::Inputs;
@@ -109,6 +111,7 @@ pub(crate) struct Net {
     /// Hosts know the routes, or bridges learn them.
     has_rules: bool,
     bridges: Option<Bridges>,
+    flowlets: Option<Flowlets>,
     source_routed: SourceRoutedPackets,
     /// Packets under way that do not belong to a message.
     without_message: u64,
@@ -151,6 +154,7 @@ impl Net {
             links,
             has_rules: matches!(network.config.routing, Routing::Learning { .. }),
             bridges: Bridges::of(&network, &router.routes),
+            flowlets: Flowlets::of(&network),
             router,
             group_ports: detours::ports_of_groups(&network),
             arbiter: Arbiter::new(switch.arbitration, priorities, &network, channels),
