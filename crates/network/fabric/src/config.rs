@@ -490,10 +490,10 @@ pub enum Routing {
     },
     /// Any free link of the equal routes, at every switch.
     Adaptive,
-    /// Over another group, drawn for each packet between two groups of a dragonfly (Valiant, A Scheme for Fast Parallel
-    /// Communication, SIAM Journal on Computing 11, 1982).
+    /// Over another group, drawn for each packet between two groups of a dragonfly or a dragonfly+; in a HyperX over another
+    /// switch (Valiant, A Scheme for Fast Parallel Communication, SIAM Journal on Computing 11, 1982).
     Valiant,
-    /// The minimal route of a dragonfly, or that over another group if the queue of its first link times its hops is shorter
+    /// The minimal route, or that over another group, or switch, if the queue of its first link times its hops is shorter
     /// (UGAL-L: Singh, Load-Balanced Routing in Interconnection Networks, Stanford 2005).
     Ugal,
     /// Along the rows first, then along the columns, then through the layers; for grid, torus and HyperX, where each of

@@ -295,6 +295,7 @@ impl NetworkError {
             Self::NotConnected { from, to } => format!("add a link between the part with {from} and the part with {to}"),
             Self::NoRoute { .. } => "add links, or use a routing that avoids the missing ones, such as adaptive".to_owned(),
             Self::UnsuitableRouting { routing: "dimension-order", .. } => "use a grid, a torus or a hyperx, or another routing".to_owned(),
+            Self::UnsuitableRouting { routing: "valiant" | "ugal", .. } => "use a dragonfly, a dragonfly-plus or a hyperx, or another routing, such as adaptive".to_owned(),
             Self::UnsuitableRouting { routing: "table", .. } => "use topology.type = \"infiniband\", or another routing, such as fixed".to_owned(),
             Self::IslipNeedsInputBuffers => "use flow.type = \"cut-through\", or another arbitration".to_owned(),
             Self::BridgesStorePackets => "use flow.type = \"store-and-forward\", or routing.type = \"spanning-tree\"".to_owned(),

@@ -98,7 +98,7 @@ pub(crate) struct Net {
     links: Links,
     flow: FlowControl,
     router: Router,
-    /// A port of a host in each group of a dragonfly.
+    /// A port of a host in each group of a dragonfly or a dragonfly+, on each switch of a HyperX.
     group_ports: Vec<EndpointId>,
     arbiter: Arbiter,
     inputs: Inputs,

@@ -86,7 +86,7 @@ impl Router {
         is_fixed && network.cyclic_dependency(&self.routes).is_none()
     }
 
-    /// True if packets may go over another group of a dragonfly.
+    /// True if packets may go over another group, or another switch of a HyperX.
     #[inline]
     pub(super) fn takes_detours(&self) -> bool {
         matches!(self.routing, Routing::Valiant | Routing::Ugal)

@@ -7,6 +7,7 @@ mod building;
 mod connections;
 mod contention;
 mod cycles;
+mod detours;
 mod disks;
 mod dragonflies;
 mod ethernet;

@@ -50,14 +50,14 @@ pub(super) static ROUTING: Choice<Make<Routing>> = choice(
         variant("adaptive", "any free link of the equal routes, at every switch", &[], |_| Routing::Adaptive),
         variant(
             "valiant",
-            "over another group, drawn at random for each packet between two groups; for `dragonfly`",
+            "over another group, drawn at random for each packet between two groups, in a `hyperx` over another switch; for `dragonfly`, `dragonfly-plus` and `hyperx`",
             &[],
             |_| Routing::Valiant,
         ),
         variant(
             "ugal",
-            "the minimal route, or one over another group if the queue of its first link times its hops is shorter \
-             (UGAL-L); for `dragonfly`",
+            "the minimal route, or one as of `valiant` if the queue of its first link times its hops is shorter (UGAL-L); for \
+             `dragonfly`, `dragonfly-plus` and `hyperx`",
             &[],
             |_| Routing::Ugal,
         ),
