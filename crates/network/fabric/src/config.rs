@@ -1,6 +1,6 @@
 //! The typed description of a network; the experiment file resolves to it.
 
-use crate::EndpointId;
+use crate::{EndpointId, LaneWeights};
 use evb_connection::Transport;
 use evb_core::{Bandwidth, ByteCount, Span};
 use serde::{Deserialize, Serialize};
@@ -308,6 +308,10 @@ pub struct SwitchConfig {
     /// do as the flow says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut_through: Option<Vec<String>>,
+    /// The arbitration of each link between virtual channels, before that between inputs. Without it higher priorities go first
+    /// where channels are those of priorities, and otherwise all channels count as inputs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lanes: Option<LaneWeights>,
 }
 
 /// Explicit congestion notification: the probability of a mark on a packet that comes into a queue (RFC 3168), which grows
@@ -792,6 +796,7 @@ impl NetworkConfig {
                 memory: None,
                 trimming: false,
                 cut_through: None,
+                lanes: None,
             },
             flow,
             routing: Routing::Fixed { spread: Spread::Source },

@@ -29,6 +29,7 @@ mod dependency;
 mod distances;
 mod error;
 mod headroom;
+mod lane_weights;
 mod layers;
 mod network;
 mod presets;
@@ -46,6 +47,7 @@ pub use config::{
 };
 pub use error::NetworkError;
 pub use headroom::Headroom;
+pub use lane_weights::{LaneWeight, LaneWeights};
 use network::GLOBAL;
 pub use network::{Endpoint, EndpointId, FaultTarget, LinkEnd, LinkId, Network, NetworkLink, Switch, SwitchId};
 pub use presets::{Preset, preset, presets};

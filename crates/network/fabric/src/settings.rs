@@ -2,7 +2,7 @@
 
 use crate::{
     Arbitration, ChannelRule, Control, Flow, HostLinks, LinkEnd, Marking, Network, NetworkConfig, NetworkError,
-    NetworkLink, NicConfig, Routing, Topology, Watchdog, WhenFull, cut_through,
+    NetworkLink, NicConfig, Routing, Topology, Watchdog, WhenFull, cut_through, lane_weights,
 };
 use evb_connection::Transport;
 use evb_core::{Bandwidth, ByteCount, Span};
@@ -45,6 +45,7 @@ pub(crate) fn check(config: &NetworkConfig) -> Result<(), NetworkError> {
     check_flow(config)?;
     check_queues(config)?;
     cut_through::check(config)?;
+    lane_weights::check(config)?;
     check_transport(config)?;
     check_routing(config)
 }

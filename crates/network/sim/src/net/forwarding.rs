@@ -178,6 +178,9 @@ impl Net {
         self.counts.grant(now, link, packet, queued);
         let probes = self.router.note_patience(now, packet);
         packet.channel = self.flow.channel(&self.links, link, packet);
+        if let Some(lanes) = &mut self.lane_arbiter {
+            lanes.note(link, packet.channel, packet);
+        }
         let lane = self.links.lane(link, packet.channel);
         let port = &mut self.links[link];
         packet.dimension = port.dimension;

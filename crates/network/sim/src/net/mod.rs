@@ -31,6 +31,7 @@ mod forwarding;
 mod holding;
 mod ingress;
 mod lane;
+mod lane_arbiter;
 mod links;
 mod matching;
 mod partition_border;
@@ -61,6 +62,7 @@ use faults::Faults;
 use flow_control::FlowControl;
 use flowlets::Flowlets;
 use ingress::Ingress;
+use lane_arbiter::LaneArbiter;
 use links::Links;
 use matching::Inputs;
 use pauses::Watchdogs;
@@ -101,6 +103,8 @@ pub(crate) struct Net {
     /// A port of a host in each group of a dragonfly or a dragonfly+, on each switch of a HyperX.
     group_ports: Vec<EndpointId>,
     arbiter: Arbiter,
+    /// That of lanes with weights.
+    lane_arbiter: Option<LaneArbiter>,
     inputs: Inputs,
     queues: Queues,
     ingress: Ingress,
@@ -157,6 +161,7 @@ impl Net {
             flowlets: Flowlets::of(&network),
             router,
             group_ports: detours::ports_of_groups(&network),
+            lane_arbiter: LaneArbiter::of(&network, channels),
             arbiter: Arbiter::new(switch.arbitration, priorities, &network, channels),
             inputs: Inputs::new(if switch.arbitration == Arbitration::Islip { network.links.len() } else { 0 }),
             queues: Queues::new(&network),

@@ -16,6 +16,7 @@ mod faults;
 mod gather;
 mod goodput;
 mod hosts;
+mod lanes;
 mod links;
 mod low_diameter;
 mod mapper;
