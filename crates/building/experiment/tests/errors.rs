@@ -346,6 +346,12 @@ cases! {
     bridges_of_worms: with("[network]\nrouting = { type = \"learning\" }\nflow = { type = \"wormhole\", slack = \"1 kB\", reaction = \"1 ns\" }\n");
     mapper_without_routes_of_hosts: with("[network]\nrouting = { type = \"adaptive\" }\nmapper = {}\n");
     mapper_over_one_way_links: with("[network]\ntopology = { type = \"butterfly\", radix = 4, stages = 2 }\nmapper = {}\n");
+    detours_without_groups: with("[network]\nrouting = { type = \"ugal\" }\n");
+    detours_that_can_wait: with("[network]\ntopology = { type = \"dragonfly-plus\", groups = 5, leaves = 3, spines = 2, terminals = 2, global = 2 }\nrouting = { type = \"valiant\" }\n");
+    lanes_without_priorities: with("[network]\nswitch.lanes = { low = [{ lane = 0, weight = 1 }] }\n");
+    lane_without_weight: with("[network]\nflow = { virtual_channels = 2, channel = \"priority\" }\nswitch.lanes = { high = [{ lane = 1, weight = 0 }], low = [{ lane = 0, weight = 1 }] }\n");
+    lane_beyond_the_channels: with("[network]\nflow = { virtual_channels = 2, channel = \"priority\" }\nswitch.lanes = { low = [{ lane = 2, weight = 1 }] }\n");
+    flowlets_without_a_gap: with("[network]\nrouting = { type = \"flowlets\", gap = \"0 s\" }\n");
     network_impossible: with("[network]\ntopology = { type = \"fat-tree\", radix = 5 }\n");
     host_link_beyond_the_network: with("[network]\ntopology = { ports = 8 }\nhost_link = [{ first = 6, count = 3, delay = \"1 us\" }]\n");
     host_link_without_hosts: with("[[network.host_link]]\nrate = \"25 Gbit/s\"\n");

@@ -10,8 +10,8 @@ use evb_experiment::{
     PayloadCost, Placement, Plan, WakeCost,
 };
 use evb_fabric::{
-    Arbitration, ChannelRule, Control, Dma, ExplicitLink, Flow, Marking, NetworkConfig, NetworkFaultAction, Rails,
-    Routing, SharedMemory, Spread, Topology, TreeLevel, WhenFull,
+    Arbitration, ChannelRule, Control, Dma, ExplicitLink, Flow, FlowletChoice, LaneWeight, LaneWeights, Marking,
+    NetworkConfig, NetworkFaultAction, Rails, Routing, SharedMemory, Spread, Topology, TreeLevel, WhenFull,
 };
 
 const SHORT: &str = r#"
@@ -358,6 +358,11 @@ fn every_routing_and_arbitration_can_be_written() {
     assert_eq!(routing("type = 'adaptive'"), Routing::Adaptive);
     assert_eq!(routing("type = 'spanning-tree'"), Routing::SpanningTree);
     assert_eq!(routing("type = 'ecmp'"), Routing::Ecmp);
+    let flowlets = |gap, choice| Routing::Flowlets { gap, choice };
+    let usual = flowlets(FlowletChoice::USUAL_GAP, FlowletChoice::ShortestQueue);
+    assert_eq!(routing("type = 'flowlets'"), usual);
+    let letflow = "type = 'flowlets', gap = '2 us', choice = 'random'";
+    assert_eq!(routing(letflow), flowlets(Span::from_micros(2), FlowletChoice::Random));
     let torus = "[network]\ntopology = { type = 'torus', width = 3, height = 3 }\nflow = { virtual_channels = 2 }\n\
                  routing = { type = 'dimension-order', spread = 'pair' }\n";
     assert_eq!(
@@ -375,6 +380,21 @@ fn every_routing_and_arbitration_can_be_written() {
     all.into_iter().for_each(|(name, expected)| assert_eq!(arbitration(name), expected));
     let separate = config("[network]\ncontrol = { type = 'separate', delay = '1 us', rate = '1 Gbit/s' }\n").control;
     assert_eq!(separate, Control::Separate { delay: Span::from_micros(1), rate: Bandwidth(1_000_000_000) });
+}
+
+#[test]
+fn lanes_can_have_weights() {
+    let flow = "[network]\nflow = { virtual_channels = 3, channel = 'priority' }\n";
+    assert_eq!(config(flow).switch.lanes, None);
+    let lanes = |keys: &str| config(&format!("{flow}switch.lanes = {{ {keys} }}\n")).switch.lanes.expect("it is set");
+    let entry = |lane, weight| LaneWeight { lane, weight };
+    let low = lanes("low = [{ lane = 0, weight = 1 }, { lane = 1, weight = 2 }, { lane = 2, weight = 3 }]");
+    let weights = vec![entry(0, 1), entry(1, 2), entry(2, 3)];
+    assert_eq!(low, LaneWeights { high: Vec::new(), low: weights, limit: 0, service_levels: Vec::new() });
+    assert_eq!([0, 1, 2].map(|level| low.lane(level)), [0, 1, 2]);
+    let high = lanes("high = [{ lane = 1, weight = 255 }], limit = 255, service_levels = [1]");
+    assert_eq!(high, LaneWeights { high: vec![entry(1, 255)], low: Vec::new(), limit: 255, service_levels: vec![1] });
+    assert_eq!([0, 2].map(|level| high.lane(level)), [1, 1]);
 }
 
 #[test]

@@ -323,6 +323,7 @@ fn full_network() -> NetworkConfig {
             }),
             trimming: false,
             cut_through: Some(vec!["leaf*".into()]),
+            lanes: None,
         },
         flow: Flow::StoreAndForward {
             queue: ByteCount(1_000_000),

@@ -158,6 +158,7 @@ fn network() -> BoxedStrategy<String> {
         "type = \"adaptive\"",
         "type = \"dispersive\", patience = \"1 us\"",
         "type = \"spanning-tree\"",
+        "type = \"flowlets\", choice = \"random\"",
     ]);
     let topology = select(vec![
         "",

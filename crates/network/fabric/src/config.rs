@@ -1,6 +1,6 @@
 //! The typed description of a network; the experiment file resolves to it.
 
-use crate::EndpointId;
+use crate::{EndpointId, LaneWeights};
 use evb_connection::Transport;
 use evb_core::{Bandwidth, ByteCount, Span};
 use serde::{Deserialize, Serialize};
@@ -308,6 +308,10 @@ pub struct SwitchConfig {
     /// do as the flow says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut_through: Option<Vec<String>>,
+    /// The arbitration of each link between virtual channels, before that between inputs. Without it higher priorities go first
+    /// where channels are those of priorities, and otherwise all channels count as inputs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lanes: Option<LaneWeights>,
 }
 
 /// Explicit congestion notification: the probability of a mark on a packet that comes into a queue (RFC 3168), which grows
@@ -490,10 +494,10 @@ pub enum Routing {
     },
     /// Any free link of the equal routes, at every switch.
     Adaptive,
-    /// Over another group, drawn for each packet between two groups of a dragonfly (Valiant, A Scheme for Fast Parallel
-    /// Communication, SIAM Journal on Computing 11, 1982).
+    /// Over another group, drawn for each packet between two groups of a dragonfly or a dragonfly+; in a HyperX over another
+    /// switch (Valiant, A Scheme for Fast Parallel Communication, SIAM Journal on Computing 11, 1982).
     Valiant,
-    /// The minimal route of a dragonfly, or that over another group if the queue of its first link times its hops is shorter
+    /// The minimal route, or that over another group, or switch, if the queue of its first link times its hops is shorter
     /// (UGAL-L: Singh, Load-Balanced Routing in Interconnection Networks, Stanford 2005).
     Ugal,
     /// Along the rows first, then along the columns, then through the layers; for grid, torus and HyperX, where each of
@@ -516,8 +520,28 @@ pub enum Routing {
     },
     /// Equal routes chosen by a hash over source, destination and message stream.
     Ecmp,
+    /// Every switch keeps the packets of a flow, from one port of a host to another, on one of the equal links until none has come
+    /// for a gap, and then chooses again (flowlets: Sinha, Kandula and Katabi, Harnessing TCP's Burstiness with Flowlet Switching,
+    /// HotNets 2004).
+    Flowlets {
+        /// Silence of a flow at a switch after which its next packet may take another link, above 0.
+        gap: Span,
+        /// The link that a flow takes after the gap.
+        choice: FlowletChoice,
+    },
     /// By the forwarding tables of the switches; for a fabric that is known with them.
     Table,
+}
+
+/// The choice of a switch between equal links for a flow that was silent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FlowletChoice {
+    /// The link with the fewest bytes before it, and in the buffers behind it as far as its sender knows.
+    ShortestQueue,
+    /// Any link, drawn at random (LetFlow: Vanini, Pan, Alizadeh, Taheri and Edsall, Let It Flow: Resilient Asymmetric Load Balancing
+    /// with Flowlet Switching, NSDI 2017).
+    Random,
 }
 
 /// The direction of dimension order where both ways round a ring are equal.
@@ -558,6 +582,11 @@ pub enum Spread {
     Switch,
     /// Drawn at random for each pair, once for the whole run.
     Pair,
+}
+
+impl FlowletChoice {
+    /// The usual [`gap`](Routing::Flowlets::gap): that of CONGA (Alizadeh et al., SIGCOMM 2014, section 3.6), for the queues of TCP.
+    pub const USUAL_GAP: Span = Span::from_micros(500);
 }
 
 impl Routing {
@@ -767,6 +796,7 @@ impl NetworkConfig {
                 memory: None,
                 trimming: false,
                 cut_through: None,
+                lanes: None,
             },
             flow,
             routing: Routing::Fixed { spread: Spread::Source },

@@ -7,7 +7,8 @@ use std::{cmp::Ordering, collections::VecDeque};
 const NO_ROUTE: u16 = u16::MAX;
 
 /// The length of a link between two groups of a dragonfly: two of them are longer than one with a link in each group, so that
-/// a minimal route has one at most.
+/// a minimal route has one at most. The same holds in a dragonfly+ where packets make detours: from the spine at which they came into
+/// another group, one link between groups and two in that group count less.
 const GLOBAL_LENGTH: u16 = 3;
 
 /// A usable link between two switches, seen from one of them.
@@ -101,10 +102,15 @@ impl Distances {
 /// The usable outputs and inputs of every switch that lead to and come from other switches.
 fn neighbours(network: &Network, usable: &[bool]) -> (Vec<Vec<Neighbour>>, Vec<Vec<Neighbour>>) {
     let usable = |link: &&LinkId| usable[link.0 as usize];
-    let is_dragonfly = matches!(network.config.topology, Topology::Dragonfly { .. });
+    let makes_detours = matches!(network.config.routing, Routing::Valiant | Routing::Ugal);
+    let has_groups = match network.config.topology {
+        Topology::Dragonfly { .. } => true,
+        Topology::DragonflyPlus { .. } => makes_detours,
+        _ => false,
+    };
     let beyond = |link: LinkId, out: bool| {
         let end = if out { network.link(link).to } else { network.link(link).from };
-        let length = if is_dragonfly && network.link(link).dimension == GLOBAL { GLOBAL_LENGTH } else { 1 };
+        let length = if has_groups && network.link(link).dimension == GLOBAL { GLOBAL_LENGTH } else { 1 };
         end.switch().map(|switch| Neighbour { link, switch, length })
     };
     let of = |links: &[LinkId], out| links.iter().filter(usable).filter_map(|&link| beyond(link, out)).collect();

@@ -211,6 +211,23 @@ pub enum NetworkError {
         /// The setting.
         key: &'static str,
     },
+    /// Weights of lanes in a network whose packets do not take lanes by priority.
+    #[error("switch.lanes shares links between the virtual channels of priorities, which this flow does not have")]
+    LanesNeedPriorities,
+    /// A lane that is no virtual channel.
+    #[error("switch.lanes has the lane {lane}, and the flow has {lanes} virtual channels")]
+    NoSuchLane {
+        /// The number of the lane.
+        lane: u8,
+        /// The number of virtual channels.
+        lanes: u8,
+    },
+    /// A lane with a service level that no table serves.
+    #[error("no weight in switch.lanes is for the lane {lane}, so its packets would wait for ever")]
+    LaneWithoutWeight {
+        /// The number of the lane.
+        lane: u8,
+    },
     /// A switch is named that there is not.
     #[error("there is no switch {name:?} to cut through")]
     NoSuchSwitch {
@@ -295,10 +312,16 @@ impl NetworkError {
             Self::NotConnected { from, to } => format!("add a link between the part with {from} and the part with {to}"),
             Self::NoRoute { .. } => "add links, or use a routing that avoids the missing ones, such as adaptive".to_owned(),
             Self::UnsuitableRouting { routing: "dimension-order", .. } => "use a grid, a torus or a hyperx, or another routing".to_owned(),
+            Self::UnsuitableRouting { routing: "valiant" | "ugal", .. } => "use a dragonfly, a dragonfly-plus or a hyperx, or another routing, such as adaptive".to_owned(),
             Self::UnsuitableRouting { routing: "table", .. } => "use topology.type = \"infiniband\", or another routing, such as fixed".to_owned(),
             Self::IslipNeedsInputBuffers => "use flow.type = \"cut-through\", or another arbitration".to_owned(),
             Self::BridgesStorePackets => "use flow.type = \"store-and-forward\", or routing.type = \"spanning-tree\"".to_owned(),
             Self::CutThroughExcludes { key } => format!("remove switch.cut_through, or {key}"),
+            Self::LanesNeedPriorities => "use flow.type = \"cut-through\" with channel = \"priority\", or remove switch.lanes".to_owned(),
+            Self::NoSuchLane { .. } => "lanes are counted from 0: use a smaller number, or more flow.virtual_channels".to_owned(),
+            Self::LaneWithoutWeight { lane } => {
+                format!("add {{ lane = {lane}, weight = ... }} to switch.lanes.low, or lead its service levels to other lanes")
+            }
             Self::NoSuchSwitch { first, .. } => {
                 format!("use names such as {first:?}; a * at the end stands for any ending, as in \"leaf*\"")
             }

@@ -29,6 +29,7 @@ mod dependency;
 mod distances;
 mod error;
 mod headroom;
+mod lane_weights;
 mod layers;
 mod network;
 mod presets;
@@ -39,13 +40,14 @@ mod subscription;
 mod topology;
 
 pub use config::{
-    Arbitration, ChannelRule, Control, Dma, ExplicitLink, Flow, HostConfig, HostLinks, Jitter, JitterPer, JitterSpread,
-    LinkConfig, MapperConfig, Marking, NetworkConfig, NetworkFault, NetworkFaultAction, NicConfig, Rails, Routing,
-    Service, SharedMemory, Spread, SubnetCable, SubnetHostCable, SubnetSwitch, SwitchConfig, Ties, Topology, TreeLevel,
-    Watchdog, WatchdogAction, WhenFull,
+    Arbitration, ChannelRule, Control, Dma, ExplicitLink, Flow, FlowletChoice, HostConfig, HostLinks, Jitter,
+    JitterPer, JitterSpread, LinkConfig, MapperConfig, Marking, NetworkConfig, NetworkFault, NetworkFaultAction,
+    NicConfig, Rails, Routing, Service, SharedMemory, Spread, SubnetCable, SubnetHostCable, SubnetSwitch, SwitchConfig,
+    Ties, Topology, TreeLevel, Watchdog, WatchdogAction, WhenFull,
 };
 pub use error::NetworkError;
 pub use headroom::Headroom;
+pub use lane_weights::{LaneWeight, LaneWeights};
 use network::GLOBAL;
 pub use network::{Endpoint, EndpointId, FaultTarget, LinkEnd, LinkId, Network, NetworkLink, Switch, SwitchId};
 pub use presets::{Preset, preset, presets};

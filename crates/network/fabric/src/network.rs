@@ -178,11 +178,20 @@ impl Network {
         }
     }
 
-    /// The group of a switch of a dragonfly; `None` in any other topology.
+    /// The group of a switch, over which a route may make a detour ([`Routing::Valiant`](crate::Routing::Valiant)): that of a
+    /// dragonfly or a dragonfly+, and in a HyperX the switch itself; `None` in any other topology.
     #[inline]
     pub fn group(&self, switch: SwitchId) -> Option<u16> {
         match self.config.topology {
             Topology::Dragonfly { routers, .. } => Some(switch.0 / routers),
+            // All leaves come before the first spine.
+            Topology::DragonflyPlus { groups, leaves, spines, .. } => {
+                Some(match switch.0.checked_sub(groups * leaves) {
+                    None => switch.0 / leaves,
+                    Some(spine) => spine / spines,
+                })
+            }
+            Topology::HyperX { .. } => Some(switch.0),
             _ => None,
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::{
     Arbitration, ChannelRule, Control, Flow, HostLinks, LinkEnd, Marking, Network, NetworkConfig, NetworkError,
-    NetworkLink, NicConfig, Routing, Topology, Watchdog, WhenFull, cut_through,
+    NetworkLink, NicConfig, Routing, Topology, Watchdog, WhenFull, cut_through, lane_weights,
 };
 use evb_connection::Transport;
 use evb_core::{Bandwidth, ByteCount, Span};
@@ -45,6 +45,7 @@ pub(crate) fn check(config: &NetworkConfig) -> Result<(), NetworkError> {
     check_flow(config)?;
     check_queues(config)?;
     cut_through::check(config)?;
+    lane_weights::check(config)?;
     check_transport(config)?;
     check_routing(config)
 }
@@ -211,12 +212,18 @@ fn check_routing(config: &NetworkConfig) -> Result<(), NetworkError> {
     if let Routing::Dispersive { after, .. } = config.routing {
         above_zero("routing.after", after.into())?;
     }
+    if let Routing::Flowlets { gap, .. } = config.routing {
+        above_zero("routing.gap", gap.0)?;
+    }
     let unsuitable = match (config.routing, topology) {
         (
             Routing::DimensionOrder { .. } | Routing::AdaptiveDimensionOrder,
             Topology::Grid { .. } | Topology::Torus { .. } | Topology::HyperX { .. },
         ) => None,
-        (Routing::Valiant | Routing::Ugal, Topology::Dragonfly { .. }) => None,
+        (
+            Routing::Valiant | Routing::Ugal,
+            Topology::Dragonfly { .. } | Topology::DragonflyPlus { .. } | Topology::HyperX { .. },
+        ) => None,
         (Routing::Table, Topology::Infiniband { switches, .. })
             if switches.iter().all(|switch| !switch.table.is_empty()) =>
         {
@@ -240,9 +247,10 @@ fn check_routing(config: &NetworkConfig) -> Result<(), NetworkError> {
     Ok(())
 }
 
-/// Checks that virtual channels have a meaning, and that the routes of a dragonfly or a HyperX cannot wait for each other in a
-/// ring. Minimal routes of a dragonfly have three links between switches at most, those over another group five; those of a
-/// HyperX have one in each dimension. In a fixed order of dimensions, or on a tree, nothing can wait in a ring.
+/// Checks that virtual channels have a meaning, and that the routes of a dragonfly, a dragonfly+ or a HyperX cannot wait for each
+/// other in a ring. Minimal routes of a dragonfly have three links between switches at most, those over another group five, or six
+/// in a dragonfly+; those of a HyperX have one in each dimension, and those over another switch two. In a fixed order of dimensions,
+/// or on a tree, nothing can wait in a ring.
 fn check_channels(config: &NetworkConfig) -> Result<(), NetworkError> {
     let has_rings = matches!(config.topology, Topology::Torus { .. });
     if config.channel_rule() == ChannelRule::Dateline && !has_rings {
@@ -252,10 +260,12 @@ fn check_channels(config: &NetworkConfig) -> Result<(), NetworkError> {
         (_, Routing::SpanningTree | Routing::Learning { .. }) => return Ok(()),
         (_, Routing::DimensionOrder { .. } | Routing::AdaptiveDimensionOrder) => return Ok(()),
         (Topology::Dragonfly { .. }, Routing::Valiant | Routing::Ugal) => ("routes over another group", 5),
+        (Topology::DragonflyPlus { .. }, Routing::Valiant | Routing::Ugal) => ("routes over another group", 6),
         (Topology::Dragonfly { .. }, _) => ("minimal routes of a dragonfly", 3),
-        (Topology::HyperX { sizes, .. }, _) => {
-            ("routes of a hyperx in any order of dimensions", sizes.iter().filter(|&&size| size > 1).count() as u8)
+        (Topology::HyperX { sizes, .. }, Routing::Valiant | Routing::Ugal) => {
+            ("routes over another switch", 2 * dimensions(sizes))
         }
+        (Topology::HyperX { sizes, .. }, _) => ("routes of a hyperx in any order of dimensions", dimensions(sizes)),
         _ => return Ok(()),
     };
     let is_safe = match config.flow {
@@ -267,6 +277,11 @@ fn check_channels(config: &NetworkConfig) -> Result<(), NetworkError> {
         Flow::Wormhole { .. } => false,
     };
     if is_safe { Ok(()) } else { Err(NetworkError::RoutesCanWait { routes, least }) }
+}
+
+/// Number of dimensions in which a HyperX has links.
+fn dimensions(sizes: &[u16]) -> u8 {
+    sizes.iter().filter(|&&size| size > 1).count() as u8
 }
 
 fn above_zero(what: &'static str, number: u64) -> Result<(), NetworkError> {

@@ -27,8 +27,8 @@ impl Order {
     /// `None` in a network where they cannot.
     pub(crate) fn of(plan: &Plan) -> Option<Self> {
         let config = &plan.network.config;
-        let spreads =
-            config.routing.is_adaptive() || matches!(config.routing, Routing::Random | Routing::Dispersive { .. });
+        let spreads = config.routing.is_adaptive()
+            || matches!(config.routing, Routing::Random | Routing::Dispersive { .. } | Routing::Flowlets { .. });
         let mixes = config.nic.ports > 1 || config.nic.messages > 1 || config.nic.service == Service::PeersInTurn;
         let loses =
             plan.workload == Workload::EventBuilding && (config.flow.may_lose() || !plan.network.faults.is_empty());

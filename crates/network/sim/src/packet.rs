@@ -101,7 +101,7 @@ pub(crate) struct Packet {
     /// What it carries.
     pub(crate) load: Load,
     /// The routes that its sender knew, by number; or 1 and the number of the group that it goes to first
-    /// (dragonfly).
+    /// (Valiant, UGAL).
     pub(crate) route: u16,
     /// A number that its choice among equal routes depends on, beside its ends.
     pub(crate) variant: u32,

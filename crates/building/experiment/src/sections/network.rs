@@ -12,6 +12,7 @@ mod fabric_files;
 mod fault;
 mod flow;
 pub(super) mod jitter;
+mod lanes;
 mod mapper;
 mod nic;
 pub(super) mod placement;
@@ -120,6 +121,12 @@ const SWITCH: &[Key] = &[
         "names of the switches that forward a packet before its tail has come, such as `leaf3`, or `leaf*` for all names that begin so; the \
          others store whole packets; without this key all do as `flow` says; not with `wormhole`",
     ),
+    optional(
+        "lanes",
+        KeyKind::Section(lanes::LANES),
+        "the shares of virtual channels in each link, as by the arbitration tables of InfiniBand; for `cut-through` with \
+         `channel = \"priority\"`, where higher priorities go first without this table",
+    ),
 ];
 
 static ARBITRATION: Words<Arbitration> = Words(&[
@@ -182,6 +189,7 @@ fn config(network: View<'_>) -> NetworkConfig {
             memory: queues::memory(network, "switch.memory"),
             trimming: queues::trims(network),
             cut_through: queues::cut_through(network),
+            lanes: lanes::plan(network, "switch.lanes"),
         },
         flow: flow::FLOW.make(network.below("flow")),
         routing: routing::ROUTING.make(network.below("routing")),

@@ -7,6 +7,7 @@ use super::{above_zero, groups::GlobalLinks};
 use crate::builder::{LinkProperties, NetworkBuilder, TopologySize};
 use crate::{Network, NetworkConfig, NetworkError};
 
+/// Adds all leaves, then all spines, group by group, as [`Network::group`] expects it.
 pub(super) fn build(
     config: &NetworkConfig,
     global: &GlobalLinks,

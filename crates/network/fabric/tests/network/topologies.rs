@@ -412,6 +412,25 @@ fn groups_of_a_dragonfly_are_joined_by_equally_many_links() {
     }
 }
 
+/// A packet that made a detour goes on from the spine at which it came into the other group.
+#[test]
+fn routes_from_any_switch_of_a_dragonfly_plus_have_one_link_between_groups() {
+    let network = dragonfly_network(dragonfly_plus(5, 3, 2, 2, 2), 6, Routing::Ugal).expect("it is good");
+    let routes = all_routes(&network);
+    for start in (0..network.switches.len()).map(|place| SwitchId(place as u16)) {
+        for to in (0..network.endpoints.len()).map(|place| EndpointId(place as u16)) {
+            let (mut at, last, mut crossed) = (start, network.switch_out_of(to), 0);
+            while at != last {
+                let link = network.link(routes.candidates(at, to)[0]);
+                let next = link.to.switch().expect("a switch is next");
+                crossed += u32::from(network.group(at) != network.group(next));
+                at = next;
+            }
+            assert_eq!(crossed, u32::from(network.group(start) != network.group(last)), "{start:?} to {to:?}");
+        }
+    }
+}
+
 /// No minimal route of a dragonfly has more than one link between groups, though two may be as short.
 #[test]
 fn minimal_routes_of_a_dragonfly_have_one_link_between_groups() {
@@ -448,4 +467,22 @@ fn a_dragonfly_that_could_block_itself_is_rejected() {
     let clos = refused(clos(2, 2, 2, 1), 5, Routing::Ugal);
     assert_eq!(clos, NetworkError::UnsuitableRouting { routing: "ugal", topology: "clos" });
     assert!(dragonfly_network(small(), 5, Routing::Ugal).is_ok());
+}
+
+/// A detour doubles the links of a HyperX, and makes six of three in a dragonfly+.
+#[test]
+fn detours_without_enough_channels_are_rejected() {
+    let hyperx = |sizes: &[u16]| Topology::HyperX { sizes: sizes.to_vec(), terminals: 2, links: vec![1; sizes.len()] };
+    for (topology, routes, least) in [
+        (dragonfly_plus(5, 3, 2, 2, 2), "routes over another group", 6),
+        (hyperx(&[8]), "routes over another switch", 2),
+        (hyperx(&[4, 1, 4]), "routes over another switch", 4),
+        (hyperx(&[3, 3, 3]), "routes over another switch", 6),
+    ] {
+        for routing in [Routing::Valiant, Routing::Ugal] {
+            let refused = dragonfly_network(topology.clone(), least - 1, routing).map(|_| ());
+            assert_eq!(refused, Err(NetworkError::RoutesCanWait { routes, least }));
+            assert!(dragonfly_network(topology.clone(), least, routing).is_ok());
+        }
+    }
 }

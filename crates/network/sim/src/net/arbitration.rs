@@ -111,10 +111,24 @@ impl Arbiter {
     /// The place at which the search begins. Packets are in order of their lanes, or of their requests.
     #[inline]
     fn first(&self, port: &Port) -> usize {
-        match self.policy {
-            Arbitration::RoundRobin | Arbitration::Islip => port.waiting.partition_point(|one| one.lane <= port.turn),
-            Arbitration::Oldest | Arbitration::Random | Arbitration::LeastRecent => 0,
+        if self.takes_turns() { port.waiting.partition_point(|one| one.lane <= port.turn) } else { 0 }
+    }
+
+    /// True if the inputs are served in their order.
+    #[inline]
+    fn takes_turns(&self) -> bool {
+        matches!(self.policy, Arbitration::RoundRobin | Arbitration::Islip)
+    }
+
+    /// The place of the packet that goes next among some that can, each with its place, when the input `last` was served last.
+    pub(super) fn choose_among(&self, some: &[(usize, Waiting)], last: LaneId, random: &mut Stream) -> Option<usize> {
+        let is_before = |(_, one): &(usize, Waiting)| self.takes_turns() && one.lane <= last;
+        let (before, next) = some.split_at(some.partition_point(is_before));
+        let mut best = None;
+        for &(place, one) in next.iter().chain(before) {
+            self.prefer(&mut best, one, place, random);
         }
+        best.map(|best| best.place)
     }
 }
 
@@ -206,6 +220,9 @@ impl Net {
     /// The place of the waiting packet that gets a link next; else the time at which that may change, or [`UNKNOWN`].
     #[inline(always)]
     pub(super) fn choose(&mut self, link: LinkId) -> Result<usize, Time> {
+        if self.lane_arbiter.is_some() {
+            return self.choose_by_lane(link);
+        }
         let (now, room) = (self.queue.now(), self.room(link));
         let port = &self.links[link];
         if matches!(room, Room::Bytes(bytes) if bytes < port.least_wire) {
@@ -230,7 +247,7 @@ impl Net {
     }
 
     /// Time at which one of the packets that wait for a link will fit behind it, or [`UNKNOWN`].
-    fn room_later(&mut self, link: LinkId) -> Time {
+    pub(super) fn room_later(&mut self, link: LinkId) -> Time {
         let places = 0..self.links[link].waiting.len();
         places.map(|place| self.room_at(link, self.links[link].waiting[place].id)).min().unwrap_or(UNKNOWN)
     }

@@ -22,7 +22,7 @@ pub(crate) struct LinkCounts {
     pub(crate) most_bytes: u64,
     /// Packets dropped here because the queue was full.
     pub(crate) dropped: u64,
-    /// Bytes of the packets that wait now (store and forward, iSLIP, routes over other groups).
+    /// Bytes of the packets that wait now (store and forward, iSLIP, routes over other groups, flowlets).
     pub(crate) queued: u64,
     /// Packets that wait now (store and forward, iSLIP).
     pub(crate) waiting: u32,

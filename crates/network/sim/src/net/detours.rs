@@ -1,4 +1,5 @@
-//! Routes over another group of a dragonfly: those of Valiant, and the choice of UGAL-L between them and the minimal one.
+//! Routes over another group of a dragonfly or a dragonfly+, or over another switch of a HyperX, which here is a group of its own:
+//! those of Valiant, and the choice of UGAL-L between them and the minimal one.
 //!
 //! The first switch of a packet chooses. It knows the load of its own links only.
 
@@ -10,7 +11,7 @@ use rand::RngExt;
 /// No other group.
 const DIRECT: u16 = 0;
 
-/// A port of a host in each group of a dragonfly; none in any other topology.
+/// A port of a host in each group; none in a topology without groups.
 pub(super) fn ports_of_groups(network: &Network) -> Vec<EndpointId> {
     let mut ports = Vec::new();
     for port in (0..network.endpoints.len()).map(|place| EndpointId(place as u16)) {

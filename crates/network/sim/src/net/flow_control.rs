@@ -306,7 +306,9 @@ impl Net {
             return;
         }
         buffer.behind.0 = self.packets[next].next;
-        self.plan((self.packets[next].since + self.flow.switch_delay).max(at), NetEvent::Request(next));
+        // A packet of a train that was split may have left before: interfaces slower than the links leave gaps in it.
+        let front = (self.packets[next].since + self.flow.switch_delay).max(at);
+        self.plan(front.max(self.queue.now()), NetEvent::Request(next));
     }
 
     /// Takes a packet, or its header, into the queue of an output (store and forward); returns false if it is lost.
@@ -334,7 +336,7 @@ impl Net {
     #[inline]
     pub(super) fn admit(&mut self, link: LinkId, id: PacketId) -> bool {
         let Discipline::Store { queue, full, .. } = self.flow.discipline else {
-            if self.arbiter.matches_inputs() || self.router.takes_detours() {
+            if self.arbiter.matches_inputs() || self.router.compares_loads() {
                 self.counts[link].queued += u64::from(self.packets[id].wire);
             }
             return true;

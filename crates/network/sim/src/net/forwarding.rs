@@ -81,6 +81,7 @@ impl Net {
         let link = match self.router.outputs(switch, packet.to) {
             [] => return self.lose(id),
             &[link] => link,
+            _ if self.flowlets.is_some() => return self.route_by_flowlet(id),
             outputs if !self.router.is_adaptive() => self.router.pick(&self.network, &mut self.random, packet, outputs),
             // It waits in the queue of one output.
             outputs if self.queues_by_output() => {
@@ -177,6 +178,9 @@ impl Net {
         self.counts.grant(now, link, packet, queued);
         let probes = self.router.note_patience(now, packet);
         packet.channel = self.flow.channel(&self.links, link, packet);
+        if let Some(lanes) = &mut self.lane_arbiter {
+            lanes.note(link, packet.channel, packet);
+        }
         let lane = self.links.lane(link, packet.channel);
         let port = &mut self.links[link];
         packet.dimension = port.dimension;

@@ -21,6 +21,8 @@ pub(super) struct Links {
     channels: u32,
     /// The rule by which packets take virtual channels.
     rule: ChannelRule,
+    /// The virtual channel of each priority; that with its number if empty.
+    channel_of_priority: Vec<u8>,
     /// The number of a lane is that of its link, shifted by this, and that of the channel.
     shift: u32,
     /// Links to be arbitrated at the present time.
@@ -110,6 +112,7 @@ impl Links {
             more_lanes: (0..more).map(|_| Lane::new(contents())).collect(),
             channels,
             rule: network.config.channel_rule(),
+            channel_of_priority: channels_of_priorities(network),
             shift: channels.next_power_of_two().trailing_zeros(),
             touched: Vec::new(),
         }
@@ -203,7 +206,9 @@ impl Links {
                 packet.channel + u8::from(came == LinkKind::BetweenSwitches)
             }
             ChannelRule::Destination => (u32::from(packet.to.0) % self.channels) as u8,
-            ChannelRule::Priority => packet.priority,
+            ChannelRule::Priority => {
+                self.channel_of_priority.get(usize::from(packet.priority)).copied().unwrap_or(packet.priority)
+            }
         })
     }
 
@@ -255,6 +260,12 @@ impl Links {
         }
         self.touch(link);
     }
+}
+
+/// The lane of each service level, where lanes have weights.
+fn channels_of_priorities(network: &Network) -> Vec<u8> {
+    let Some(lanes) = &network.config.switch.lanes else { return Vec::new() };
+    (0..network.config.flow.virtual_channels()).map(|priority| lanes.lane(priority)).collect()
 }
 
 impl Index<LinkId> for Links {

@@ -26,10 +26,12 @@ mod deadlock;
 mod detours;
 mod faults;
 mod flow_control;
+mod flowlets;
 mod forwarding;
 mod holding;
 mod ingress;
 mod lane;
+mod lane_arbiter;
 mod links;
 mod matching;
 mod partition_border;
@@ -58,7 +60,9 @@ use evb_core::{NodeId, Span, Stream, Time, stream};
 use evb_fabric::{Arbitration, ChannelRule, EndpointId, LinkId, Network, NetworkError, NetworkLink, Routing};
 use faults::Faults;
 use flow_control::FlowControl;
+use flowlets::Flowlets;
 use ingress::Ingress;
+use lane_arbiter::LaneArbiter;
 use links::Links;
 use matching::Inputs;
 use pauses::Watchdogs;
@@ -96,9 +100,11 @@ pub(crate) struct Net {
     links: Links,
     flow: FlowControl,
     router: Router,
-    /// A port of a host in each group of a dragonfly.
+    /// A port of a host in each group of a dragonfly or a dragonfly+, on each switch of a HyperX.
     group_ports: Vec<EndpointId>,
     arbiter: Arbiter,
+    /// That of lanes with weights.
+    lane_arbiter: Option<LaneArbiter>,
     inputs: Inputs,
     queues: Queues,
     ingress: Ingress,
@@ -109,6 +115,7 @@ pub(crate) struct Net {
     /// Hosts know the routes, or bridges learn them.
     has_rules: bool,
     bridges: Option<Bridges>,
+    flowlets: Option<Flowlets>,
     source_routed: SourceRoutedPackets,
     /// Packets under way that do not belong to a message.
     without_message: u64,
@@ -151,8 +158,10 @@ impl Net {
             links,
             has_rules: matches!(network.config.routing, Routing::Learning { .. }),
             bridges: Bridges::of(&network, &router.routes),
+            flowlets: Flowlets::of(&network),
             router,
             group_ports: detours::ports_of_groups(&network),
+            lane_arbiter: LaneArbiter::of(&network, channels),
             arbiter: Arbiter::new(switch.arbitration, priorities, &network, channels),
             inputs: Inputs::new(if switch.arbitration == Arbitration::Islip { network.links.len() } else { 0 }),
             queues: Queues::new(&network),

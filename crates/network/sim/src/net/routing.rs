@@ -2,7 +2,7 @@
 
 use crate::packet::{LaneId, Packet};
 use evb_core::{Stream, Time};
-use evb_fabric::{EndpointId, LinkId, Network, NetworkError, Rails, Routes, Routing, Spread, SwitchId};
+use evb_fabric::{EndpointId, FlowletChoice, LinkId, Network, NetworkError, Rails, Routes, Routing, Spread, SwitchId};
 use rand::RngExt;
 
 /// Chooses the route of each packet.
@@ -80,15 +80,22 @@ impl Router {
             | Routing::Valiant
             | Routing::Ugal
             | Routing::AdaptiveDimensionOrder
-            | Routing::Learning { .. } => false,
+            | Routing::Learning { .. }
+            | Routing::Flowlets { .. } => false,
         };
         is_fixed && network.cyclic_dependency(&self.routes).is_none()
     }
 
-    /// True if packets may go over another group of a dragonfly.
+    /// True if packets may go over another group, or another switch of a HyperX.
     #[inline]
     pub(super) fn takes_detours(&self) -> bool {
         matches!(self.routing, Routing::Valiant | Routing::Ugal)
+    }
+
+    /// True if switches compare the bytes that wait for links.
+    #[inline]
+    pub(super) fn compares_loads(&self) -> bool {
+        self.takes_detours() || matches!(self.routing, Routing::Flowlets { choice: FlowletChoice::ShortestQueue, .. })
     }
 
     /// True if packets between two groups go over another one in any case.
@@ -157,7 +164,8 @@ impl Router {
             | Routing::Adaptive
             | Routing::Valiant
             | Routing::Ugal
-            | Routing::AdaptiveDimensionOrder => Spread::Pair,
+            | Routing::AdaptiveDimensionOrder
+            | Routing::Flowlets { .. } => Spread::Pair,
         };
         let index = spread.index(network, self.seed, from, to, variant, outputs[0]);
         outputs[index as usize % outputs.len()]

@@ -307,6 +307,7 @@ fn routing(routing: Routing) -> &'static str {
         Routing::SpanningTree => "spanning-tree",
         Routing::Learning { .. } => "learning",
         Routing::Ecmp => "ecmp",
+        Routing::Flowlets { .. } => "flowlets",
         Routing::Table => "table",
     }
 }

@@ -60,6 +60,7 @@ impl Generator {
                 memory: None,
                 trimming: false,
                 cut_through: None,
+                lanes: None,
             },
             flow: Flow::Wormhole { slack: ByteCount(1), reaction: Span::ZERO },
             routing: self.routing(&topology),

@@ -44,6 +44,21 @@ impl Default for Case {
     }
 }
 
+impl Case {
+    /// Packets that leave gaps, and no delays: when the measurement ends, one has left a switch before the next is to be sent on.
+    pub(crate) fn from_a_slow_interface() -> Self {
+        Self {
+            flow: "type = \"cut-through\", buffer = \"4400 B\", reaction = \"0 ns\", virtual_channels = 1".into(),
+            delays: (0, 0),
+            nic: "packet = \"512 B\", header = \"0 B\", overhead = \"0 ns\", rate = \"5 GB/s\"".into(),
+            source: "{ type = \"fixed\", size = \"6811 B\" }".into(),
+            units: (1, 1),
+            time: (103, 0),
+            ..Self::default()
+        }
+    }
+}
+
 const CLOS: &str = "{ type = \"clos\", leaves = 4, ports_per_leaf = 4, spines = 4 }";
 const CROSSBAR: &str = "{ type = \"crossbar\", ports = 16 }";
 const SLOW_TREE: &str = "{ type = \"clos\", leaves = 4, ports_per_leaf = 4, spines = 2, uplink = \"10 Gbit/s\" }";

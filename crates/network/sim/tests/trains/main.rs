@@ -57,3 +57,10 @@ fn long_messages_between_pairs_give_the_same_record() {
     let (in_trains, one_by_one) = both(&case.text()).expect("an experiment");
     assert_eq!(in_trains, one_by_one);
 }
+
+/// A train that is split must not plan for the past, which debug builds assert.
+#[test]
+fn a_train_with_gaps_gives_the_same_record() {
+    let (in_trains, one_by_one) = both(&Case::from_a_slow_interface().text()).expect("an experiment");
+    assert_eq!(in_trains, one_by_one);
+}

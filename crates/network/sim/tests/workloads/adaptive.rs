@@ -1,6 +1,6 @@
-//! Adaptive routing at low load: the links that a packet finds free are equal.
+//! Routes that follow the load: those of adaptive routing at low load, of pairs that probe, and of flowlets.
 
-use crate::support::{network, run_with};
+use crate::support::{assert_between, efficiency, network, run_with};
 use std::collections::BTreeMap;
 
 /// Messages of one packet at a tenth of the rate of a link, between hosts drawn at random.
@@ -88,4 +88,41 @@ fn probing_pairs_find_free_routes() {
     println!("{changes:?} changes with probes and without");
     assert!(probing.simulation.expect("a simulation").efficiency > 0.98);
     assert!(changes[0] < 16 && changes[1] > 2 * changes[0], "{changes:?}");
+}
+
+/// The hosts of each leaf send to those of the next one, with eight spines for eight hosts: a permutation.
+const PERMUTATION: &str = r#"
+[network]
+preset = "ideal"
+topology = { type = "clos", leaves = 4, ports_per_leaf = 8, spines = 8 }
+link = { rate = "100 Gbit/s", delay = "50 ns" }
+switch = { delay = "200 ns", arbitration = "round-robin" }
+flow = { type = "cut-through", buffer = "64 KiB", reaction = "100 ns" }
+nic = { packet = "4 KiB", header = "0 B" }
+placement = { readout = 0, builder = 0 }
+control = { type = "separate", delay = "5 us", rate = "10 Gbit/s" }
+[workload]
+type = "assigned"
+destinations = [8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 0, 1, 2, 3, 4, 5, 6, 7]
+load = 0.8
+arrivals = "poisson"
+[trigger]
+duration = "3 ms"
+[run]
+warmup = "1 ms"
+[readout]
+units = 32
+source = { type = "fixed", size = "16 KiB" }
+[builder]
+units = 32
+"#;
+
+/// A hash of eight flows leaves (7/8)^8 = 0.34 of the eight links of a leaf idle, and gives (7/8)^7 = 0.39 of them one flow each. The
+/// others have several, and carry their full rate at most: on average 0.39 * 0.8 + 0.26 = 0.58 of the rate of all links, of 0.8 offered.
+#[test]
+fn flowlets_balance_a_permutation_that_a_hash_does_not() {
+    let carried = |routing: &str| efficiency(&run_with(PERMUTATION, &[&format!("network.routing={{{routing}}}")]));
+    assert_between("ecmp", carried("type=\"ecmp\""), 0.48, 0.68);
+    assert_between("LetFlow", carried("type=\"flowlets\",gap=\"500 ns\",choice=\"random\""), 0.7, 0.82);
+    assert_between("shortest queue", carried("type=\"flowlets\",gap=\"500 ns\""), 0.78, 0.82);
 }

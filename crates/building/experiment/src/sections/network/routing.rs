@@ -2,7 +2,7 @@
 
 use super::preset_keys::{ONE, PRESET, of_preset};
 use crate::{choice::*, limits::*, schema::*};
-use evb_fabric::{Rails, Routing, Spread, Ties};
+use evb_fabric::{FlowletChoice, Rails, Routing, Spread, Ties};
 
 /// Most routes that a pair probes at once.
 const MAX_PROBES: i64 = 1024;
@@ -50,14 +50,14 @@ pub(super) static ROUTING: Choice<Make<Routing>> = choice(
         variant("adaptive", "any free link of the equal routes, at every switch", &[], |_| Routing::Adaptive),
         variant(
             "valiant",
-            "over another group, drawn at random for each packet between two groups; for `dragonfly`",
+            "over another group, drawn at random for each packet between two groups, in a `hyperx` over another switch; for `dragonfly`, `dragonfly-plus` and `hyperx`",
             &[],
             |_| Routing::Valiant,
         ),
         variant(
             "ugal",
-            "the minimal route, or one over another group if the queue of its first link times its hops is shorter \
-             (UGAL-L); for `dragonfly`",
+            "the minimal route, or one as of `valiant` if the queue of its first link times its hops is shorter (UGAL-L); for \
+             `dragonfly`, `dragonfly-plus` and `hyperx`",
             &[],
             |_| Routing::Ugal,
         ),
@@ -95,6 +95,26 @@ pub(super) static ROUTING: Choice<Make<Routing>> = choice(
             Routing::Ecmp
         }),
         variant(
+            "flowlets",
+            "one of the equal links at every switch for the packets of a flow, from one port to another; chosen again after a silence",
+            &[
+                key(
+                    "gap",
+                    time(MAX_WAIT),
+                    KeyDefault::Text("500 us"),
+                    "silence of a flow at a switch after which it may take another link; no packet overtakes another if it is longer than \
+                     the difference between the delays of the paths, waiting included",
+                ),
+                key(
+                    "choice",
+                    KeyKind::Word(&FLOWLET_CHOICES),
+                    KeyDefault::Text("shortest-queue"),
+                    "the link that a flow takes then",
+                ),
+            ],
+            |view| Routing::Flowlets { gap: view.quantity("gap"), choice: FLOWLET_CHOICES.at(view, "choice") },
+        ),
+        variant(
             "table",
             "by the linear forwarding tables of the switches; for `infiniband`",
             &[required(
@@ -113,6 +133,15 @@ const SPREAD: Key = key(
     KeyDefault::Text("destination"),
     "distribution of pairs of ports over equal routes",
 );
+
+static FLOWLET_CHOICES: Words<FlowletChoice> = Words(&[
+    word(
+        "shortest-queue",
+        "that with the fewest bytes before it, and in the buffers behind it as its sender knows; of equal ones any",
+        FlowletChoice::ShortestQueue,
+    ),
+    word("random", "any, drawn at random: LetFlow", FlowletChoice::Random),
+]);
 
 static RAILS: Words<Rails> = Words(&[
     word("separate", "to the port with the same number", Rails::Separate),

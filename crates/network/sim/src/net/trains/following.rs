@@ -24,7 +24,14 @@ impl Net {
             Flow::CutThrough { .. } => true,
             Flow::StoreAndForward { .. } => !config.flow.may_lose() && !self.ingress.is_shared(),
         };
-        is_plain && is_sure && !self.arbiter.looks_at_all_outputs() && !self.trace.is_on() && self.is_steady()
+        // The turns of lanes follow from each packet.
+        let has_turns = self.lane_arbiter.is_some();
+        is_plain
+            && is_sure
+            && !has_turns
+            && !self.arbiter.looks_at_all_outputs()
+            && !self.trace.is_on()
+            && self.is_steady()
     }
 
     /// Makes a train of a packet that has just been handed to the network interface and others like it behind it.
