@@ -15,7 +15,7 @@
 | run it | `run`, or `Client` for a service of `evb serve` |
 | read event files, and write other formats | `events` |
 | say what limits a run, or compare runs | `Record.explain`, `compare` |
-| benchmark this machine, plan a network, reproduce papers | `bench`, `plan`, `paper` |
+| benchmark this machine, plan a network, reproduce papers | `bench`, `plan`, `read_plan`, `paper` |
 | send fragments, decide about events, watch live events | `Source`, `filter`, `monitor` |
 | send events and histograms to Kafka or ZeroMQ | `stream` |
 """
@@ -30,6 +30,7 @@ _PLACES = {
     "Experiment": "._experiment", "Problem": "._experiment", "check": "._experiment", "load": "._experiment",
     "parse": "._experiment", "schema": "._experiment",
     "Histogram": "._histogram",
+    "NetworkPlan": "._plan", "read_plan": "._plan",
     "Record": "._record", "Records": "._record", "compare": "._record", "read_records": "._record",
     "simulate": "._simulation", "sweep": "._simulation",
     "Run": "._run", "run": "._run",

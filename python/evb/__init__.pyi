@@ -12,6 +12,8 @@ from ._experiment import schema as schema
 from ._histogram import Histogram as Histogram
 from ._native import EvbError as EvbError
 from ._native import ExperimentError as ExperimentError
+from ._plan import NetworkPlan as NetworkPlan
+from ._plan import read_plan as read_plan
 from ._program import bench as bench
 from ._program import paper as paper
 from ._program import plan as plan

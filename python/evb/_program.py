@@ -9,6 +9,7 @@ import sys
 import sysconfig
 
 from . import _native
+from ._plan import NetworkPlan
 from ._record import _shaped
 
 
@@ -33,11 +34,11 @@ def paper(*slugs: str, **options) -> list:
     return _records("paper", *slugs, **options)
 
 
-def plan(file: "str | os.PathLike", **options):
+def plan(file: "str | os.PathLike", **options) -> NetworkPlan:
     """Searches the cheapest network for a planning file: the record of the plan. `options` are those of `evb plan`, such as
-    `out="folder"` and `resume=True`."""
+    `out="folder"`, `resume=True` and `advice=True`."""
     (record,) = _records("plan", str(file), **options)
-    return record
+    return NetworkPlan(record.to_dict())
 
 
 def _records(command, *arguments, **options):

@@ -23,7 +23,10 @@ mod _native {
         events::{Events, event_metadata, read_events, read_events_behind},
         experiment::{Experiment, schema},
         mapping::Mapping,
-        report::{compare_records, explain, explanation, outcome, plots, run_summary, simulation_summary, sweep_table},
+        report::{
+            compare_records, explain, explanation, outcome, plan_explanation, plan_plots, plan_summary, plots,
+            run_summary, simulation_summary, sweep_table,
+        },
         run::Run,
         simulation::simulate,
         sweep_folder::SweepFolder,

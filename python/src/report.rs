@@ -1,7 +1,7 @@
 //! What is drawn from records, which come and go as JSON.
 
 use crate::error::failure;
-use evb_record::{Outcome, Record};
+use evb_record::{Outcome, Planning, Record};
 use pyo3::prelude::*;
 use serde::Serialize;
 
@@ -16,6 +16,29 @@ pub(crate) fn record(text: &str) -> PyResult<Record> {
 
 fn records(texts: &[String]) -> PyResult<Vec<Record>> {
     texts.iter().map(|text| record(text)).collect()
+}
+
+fn planning(text: &str) -> PyResult<Planning> {
+    serde_json::from_str(text).map_err(|error| failure(format!("this is no record of a plan: {error}"), None::<&str>))
+}
+
+/// The summary of a plan, as `evb plan` prints it.
+#[pyfunction]
+pub(crate) fn plan_summary(text: &str, width: usize) -> PyResult<String> {
+    Ok(evb_report::plan_summary(&planning(text)?, width))
+}
+
+/// What a plan hangs on, as `evb explain` prints it.
+#[pyfunction]
+pub(crate) fn plan_explanation(text: &str, width: usize) -> PyResult<String> {
+    Ok(evb_report::plan_explanation(&planning(text)?, width))
+}
+
+/// The pictures of a plan: name, and SVG.
+#[pyfunction]
+pub(crate) fn plan_plots(text: &str) -> PyResult<Vec<(String, String)>> {
+    let files = evb_report::plan_files(&planning(text)?).into_iter();
+    Ok(files.filter_map(|(name, text)| Some((name.strip_suffix(".svg")?.to_owned(), text))).collect())
 }
 
 /// The summary of a run, as `evb run` prints it.

@@ -95,7 +95,7 @@ enum Command {
     /// List, show and compare the runs of a service
     #[command(subcommand)]
     Runs(commands::runs::RunsCommand),
-    /// Say what limits a run or a simulation, how that is known, and what to try
+    /// Say what limits a run or a simulation, or what a plan hangs on, how that is known, and what to try
     Explain(commands::explain::ExplainArgs),
     /// Be one node of a run that an `evb run` with --listen controls
     Node(commands::node::NodeArgs),

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
 /// Keys of a source that are sizes of fragments.
-const SIZES: [&str; 5] = ["size", "min", "max", "mean", "rms"];
+pub(crate) const SIZES: [&str; 5] = ["size", "min", "max", "mean", "rms"];
 /// Beginnings of the keys that the planner sets.
 const OWN: [&str; 6] =
     ["network.topology", "network.link", "network.fault", "trigger.rate", "trigger.duration", "trigger.events"];
@@ -63,9 +63,7 @@ impl Base {
 
     /// The value of a key that the file has.
     pub(crate) fn value(&self, path: &str) -> Option<&Value> {
-        let mut keys = path.split('.');
-        let first = self.table.get(keys.next()?)?;
-        keys.try_fold(first, |value, key| value.get(key))
+        value_at(&self.table, path)
     }
 
     /// The experiment with some values changed.
@@ -77,6 +75,13 @@ impl Base {
         let text = toml::to_string(&table).unwrap_or_default();
         Ok(Experiment::parse(&text, &self.path.to_string_lossy(), &[])?)
     }
+}
+
+/// The value at a path.
+pub(crate) fn value_at<'a>(table: &'a Table, path: &str) -> Option<&'a Value> {
+    let mut keys = path.split('.');
+    let first = table.get(keys.next()?)?;
+    keys.try_fold(first, |value, key| value.get(key))
 }
 
 /// All combinations of the free keys; one without keys if there are none.
@@ -131,14 +136,19 @@ fn put(table: &mut Table, path: &str, value: Value) {
 fn scale_sources(table: &mut Table, factor: f64) -> Result<(), String> {
     let readout = table.get_mut("readout").and_then(Value::as_table_mut);
     let source = readout.and_then(|readout| readout.get_mut("source")).ok_or("it has no `readout.source` to scale")?;
-    let sources: Vec<&mut Table> = match source {
+    scale(source, &SIZES, factor)
+}
+
+/// Multiplies these sizes of one source or of several; each must have one of them.
+pub(crate) fn scale(sources: &mut Value, keys: &[&str], factor: f64) -> Result<(), String> {
+    let sources: Vec<&mut Table> = match sources {
         Value::Table(one) => vec![one],
         Value::Array(several) => several.iter_mut().filter_map(Value::as_table_mut).collect(),
         _ => Vec::new(),
     };
     for source in sources {
         let mut scaled = 0;
-        for (key, value) in source.iter_mut().filter(|(key, _)| SIZES.contains(&key.as_str())) {
+        for (key, value) in source.iter_mut().filter(|(key, _)| keys.contains(&key.as_str())) {
             let size: ByteCount = value
                 .as_str()
                 .and_then(|text| text.parse().ok())
@@ -158,7 +168,8 @@ pub(crate) fn words(changes: &Changes) -> Vec<(String, String)> {
     changes.iter().map(|(key, value)| (key.clone(), value_text(value))).collect()
 }
 
-fn value_text(value: &Value) -> String {
+/// A value in words.
+pub(crate) fn value_text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Table(table) => match table.get("type") {

@@ -90,6 +90,11 @@ impl Candidate<'_> {
         changes
     }
 
+    /// Bytes of the switch with the least memory; `None` if the parts have none.
+    pub(crate) fn least_memory(&self) -> Option<ByteCount> {
+        self.levels.iter().filter_map(|level| level.part.buffer).min()
+    }
+
     fn topology(&self) -> Value {
         let mut topology = Table::new();
         let mut set = |key: &str, value: Value| drop(topology.insert(key.to_owned(), value));

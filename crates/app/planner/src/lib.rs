@@ -8,13 +8,18 @@
 //!    is not enough excludes all that have no more in any respect, so once one has failed, strong ones are simulated first.
 //! 5. The result is the front: the networks that no other one beats in cost, power and load at once; and for every other one
 //!    the reason why it is not there.
+//! 6. If it is asked for, the cheapest networks are simulated with one thing changed at a time: what gains a higher rate, and which
+//!    assumption the result hangs on.
 //!
 //! The plan of a file depends on its seed alone, not on the machine.
 
+mod advice;
+mod assumptions;
 mod base;
 mod bounds;
 mod cabling;
 mod candidate;
+mod changes;
 mod demand;
 mod error;
 mod file;
@@ -24,6 +29,7 @@ mod problem;
 mod range;
 mod requirements;
 mod search;
+mod simulations;
 mod store;
 mod strength;
 mod trial;
@@ -41,6 +47,7 @@ use evb_experiment::Experiment;
 use evb_record::Planning;
 use problem::Problem;
 use search::Search;
+use simulations::{Case, Laboratory};
 use std::path::Path;
 
 /// Simulates plans, and gives each record away as soon as it is there; not all of them if it was stopped.
@@ -73,8 +80,27 @@ impl Planner {
         simulate: &mut Simulate<'_, E>,
     ) -> Result<Planning, E> {
         let problem = Problem::new(&self.requirements, &self.parts)?;
-        let planning = Search::new(&problem, store, simulate).run()?;
+        let planning = Search::new(&problem, Laboratory::new(&problem, store, simulate)).run()?;
         Ok(Planning { parts_date: self.parts.date.clone(), currency: self.parts.currency.clone(), ..planning })
+    }
+
+    /// Asks what to change about the cheapest network of each choice, and what the plan hangs on: the plan with this advice. What the
+    /// store has is not simulated again.
+    ///
+    /// # Errors
+    /// The experiment is not valid, the plan is not one of this file, or one of `simulate`.
+    pub fn advise<E: From<PlannerError>>(
+        &self,
+        planning: Planning,
+        store: &mut Store,
+        simulate: &mut Simulate<'_, E>,
+    ) -> Result<Planning, E> {
+        let problem = Problem::new(&self.requirements, &self.parts)?;
+        if problem.records != planning.candidates {
+            let why = "the plan is not one of this file and its parts";
+            return Err(PlannerError::file(&self.requirements.experiment, why, "search again").into());
+        }
+        advice::advise(&problem, planning, Laboratory::new(&problem, store, simulate))
     }
 
     /// The experiment of a candidate by its number, for one choice of the free keys by its index, at the required load.
@@ -89,6 +115,6 @@ impl Planner {
             return Err(PlannerError::file(&self.requirements.experiment, why, "see the numbers in the plan"));
         };
         let triggers = self.requirements.search.triggers.last().copied().unwrap_or(1);
-        problem.experiment(index, choice, 1.0, triggers, None)
+        problem.experiment(&Case::new(index, choice, 1.0), triggers, None)
     }
 }

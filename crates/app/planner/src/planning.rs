@@ -28,7 +28,8 @@ impl<E: From<PlannerError>> Search<'_, '_, E> {
             front: self.front(loads),
             notes: self.notes(&judgements, is_cut),
             judgements,
-            simulations: self.simulations,
+            simulations: self.laboratory.simulations,
+            advice: Vec::new(),
         }
     }
 

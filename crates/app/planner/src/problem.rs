@@ -8,6 +8,7 @@ use crate::{
     demand::Demand,
     parts::Parts,
     requirements::Failure,
+    simulations::Case,
     strength::Strength,
 };
 use evb_core::{Frequency, Span};
@@ -40,7 +41,7 @@ pub(crate) struct Problem<'a> {
     /// The tightest bound of each candidate, for each choice.
     pub(crate) bounds: Vec<Vec<Bound>>,
     /// What each candidate has, for each choice.
-    strengths: Vec<Vec<Strength>>,
+    pub(crate) strengths: Vec<Vec<Strength>>,
     /// Candidates that were left out.
     pub(crate) left_out: usize,
 }
@@ -129,20 +130,23 @@ impl<'a> Problem<'a> {
         self.rate.low.as_hertz() / self.rate.high.as_hertz() * size.low / size.high
     }
 
-    /// The experiment of a candidate, at a load as a factor of the requirement.
+    /// The event rate that a network has to carry, in hertz.
+    pub(crate) fn required_hz(&self) -> f64 {
+        required_hz(self.requirements, self.rate)
+    }
+
+    /// The experiment of a case, for a number of triggers and with what fails from the start.
     pub(crate) fn experiment(
         &self,
-        candidate: usize,
-        choice: usize,
-        load: f64,
+        case: &Case,
         triggers: u64,
         fault: Option<&str>,
     ) -> Result<Experiment, PlannerError> {
-        let Choice { changes, plan, demand } = &self.choices[choice];
-        let mut all = self.candidates[candidate].changes(demand, plan);
-        let rate_hz = required_hz(self.requirements, self.rate) * load;
+        let Choice { changes, plan, demand } = &self.choices[case.choice];
+        let mut all = self.candidates[case.candidate].changes(demand, plan);
+        let rate_hz = self.required_hz() * case.load;
         all.extend(trigger(&self.base, self.requirements, rate_hz, triggers, plan.bundling.block));
-        all.extend(changes.iter().cloned());
+        all.extend(changes.iter().chain(&case.changes).cloned());
         if let Some(target) = fault {
             let mut fault = Table::new();
             for (key, value) in [("target", target), ("action", "fail"), ("at", "0 s"), ("reroute", "0 s")] {
@@ -151,6 +155,15 @@ impl<'a> Problem<'a> {
             all.push(("network.fault".to_owned(), Value::Array(vec![fault.into()])));
         }
         self.base.with(&all)
+    }
+
+    /// The tightest bound on a case, as a factor of what is asked.
+    pub(crate) fn bound(&self, case: &Case) -> Result<Bound, PlannerError> {
+        let Requirements { experiment: path, goal, search, .. } = self.requirements;
+        let experiment = self.experiment(case, search.triggers[0], None)?;
+        let rate_hz = self.required_hz() * case.load;
+        let demand = Demand::of(&experiment.plans()[0], rate_hz, path)?;
+        Ok(bound(&self.candidates[case.candidate], &demand, &goal.survive, 1.0 / (1.0 + goal.headroom)))
     }
 
     /// The failures to be survived: what fails in a simulation.

@@ -1,10 +1,12 @@
 //! The search: the cheapest networks for each load, by bounds first, and then by simulations with rising effort.
 
-use crate::{PlannerError, Simulate, Store, planning::required, problem::Problem, trial::Trial};
-use evb::{Plan, Record, TakeRecords};
-use evb_experiment::Experiment;
+use crate::{
+    PlannerError,
+    planning::required,
+    problem::Problem,
+    simulations::{Answer, Case, Laboratory},
+};
 use evb_record::{Outcome, Planning};
-use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
 
 /// Networks of a family that are simulated at once. It does not depend on the machine, so that the plan does not.
@@ -15,13 +17,11 @@ const WORTHWHILE: usize = 3;
 /// A search that goes on.
 pub(crate) struct Search<'a, 's, E> {
     pub(crate) problem: &'a Problem<'a>,
-    store: &'a mut Store,
-    simulate: &'a mut Simulate<'s, E>,
+    pub(crate) laboratory: Laboratory<'a, 's, E>,
     /// The results for a candidate, a choice and a load.
     pub(crate) results: BTreeMap<Question, Answer>,
     /// Networks that carry a load, by choice.
     accepted: Vec<Accepted>,
-    pub(crate) simulations: u64,
 }
 
 /// A candidate, a choice, and the index of a load.
@@ -32,15 +32,6 @@ pub(crate) struct Question {
     pub(crate) load: usize,
 }
 
-/// What simulations say.
-#[derive(Clone, Debug)]
-pub(crate) struct Answer {
-    pub(crate) outcome: Outcome,
-    pub(crate) reason: String,
-    /// The longest simulation without a failure.
-    pub(crate) trial: Trial,
-}
-
 #[derive(Clone, Copy, Debug)]
 struct Accepted {
     candidate: usize,
@@ -48,17 +39,9 @@ struct Accepted {
     load: f64,
 }
 
-/// One simulation.
-#[derive(Clone, Debug)]
-struct Spec {
-    load: f64,
-    triggers: u64,
-    fault: Option<String>,
-}
-
 impl<'a, 's, E: From<PlannerError>> Search<'a, 's, E> {
-    pub(crate) fn new(problem: &'a Problem<'a>, store: &'a mut Store, simulate: &'a mut Simulate<'s, E>) -> Self {
-        Self { problem, store, simulate, results: BTreeMap::new(), accepted: Vec::new(), simulations: 0 }
+    pub(crate) fn new(problem: &'a Problem<'a>, laboratory: Laboratory<'a, 's, E>) -> Self {
+        Self { problem, laboratory, results: BTreeMap::new(), accepted: Vec::new() }
     }
 
     /// Searches all choices for all loads.
@@ -103,7 +86,7 @@ impl<'a, 's, E: From<PlannerError>> Search<'a, 's, E> {
                 let is_good = |question| self.outcome(question) == Some(Outcome::Good);
                 match [cheapest, strongest].into_iter().find(|question| self.outcome(question).is_none()) {
                     _ if is_good(&cheapest) => self.accept(cheapest, loads),
-                    Some(_) if self.is_over() => return Ok(false),
+                    Some(_) if self.laboratory.is_over() => return Ok(false),
                     Some(unknown) => {
                         self.answer(&self.with_strongest(unknown, &families, loads), loads)?;
                         continue;
@@ -131,7 +114,7 @@ impl<'a, 's, E: From<PlannerError>> Search<'a, 's, E> {
         let (mut below, mut above) = (0, members.len() - 1);
         // Below `below` all fail, and what is at `above` carries the load.
         while below < above {
-            if self.is_over() {
+            if self.laboratory.is_over() {
                 return Ok(None);
             }
             let places = places(below, above);
@@ -179,11 +162,6 @@ impl<'a, 's, E: From<PlannerError>> Search<'a, 's, E> {
 
     fn outcome(&self, question: &Question) -> Option<Outcome> {
         self.results.get(question).map(|answer| answer.outcome)
-    }
-
-    /// True if no more simulations are allowed.
-    fn is_over(&self) -> bool {
-        self.simulations >= self.problem.requirements.search.simulations
     }
 
     /// The families with candidates that no bound excludes, each by the number of uplinks; the family with the cheapest first.
@@ -245,88 +223,14 @@ impl<'a, 's, E: From<PlannerError>> Search<'a, 's, E> {
         })
     }
 
-    /// Simulates candidates at a load, with rising effort, until each has failed or carried it in the longest simulation and with
-    /// each failure.
+    /// Asks for what is not known.
     fn answer(&mut self, questions: &[Question], loads: &[f64]) -> Result<(), E> {
-        let mut open: Vec<Question> =
-            questions.iter().copied().filter(|question| !self.results.contains_key(question)).collect();
-        let efforts = self.problem.requirements.search.triggers.clone();
-        let mut carrying = Vec::new();
-        for (effort, &triggers) in efforts.iter().enumerate() {
-            let spec = |question: &Question| Spec { load: loads[question.load], triggers, fault: None };
-            for (question, _, trial) in
-                self.trials(open.iter().map(|question| (*question, spec(question))).collect())?
-            {
-                let (outcome, reason) = trial.verdict(self.latency_us());
-                let is_last = effort + 1 == efforts.len();
-                let is_decided = match outcome {
-                    Outcome::NotGood => true,
-                    Outcome::CannotTell => is_last,
-                    // A short simulation excludes a network, and admits none.
-                    Outcome::Good => is_last || effort > 0,
-                };
-                if is_decided {
-                    open.retain(|other| *other != question);
-                    carrying.extend((outcome == Outcome::Good).then_some((question, triggers)));
-                    self.results.insert(question, Answer { outcome, reason, trial });
-                }
-            }
-        }
-        self.fail(carrying, loads)
-    }
-
-    /// Simulates the failures that are to be survived, at the load without its headroom.
-    fn fail(&mut self, carrying: Vec<(Question, u64)>, loads: &[f64]) -> Result<(), E> {
-        let reserve = 1.0 + self.problem.requirements.goal.headroom;
-        let specs = carrying.iter().flat_map(|&(question, triggers)| {
-            let failing = self.problem.failing(question.candidate).into_iter();
-            let load = loads[question.load] / reserve;
-            failing.map(move |target| (question, Spec { load, triggers, fault: Some(target) }))
-        });
-        for (question, spec, trial) in self.trials(specs.collect())? {
-            let (outcome, reason) = trial.verdict(self.latency_us());
-            let answer = self.results.get_mut(&question).expect("it was simulated without a failure");
-            if outcome > answer.outcome {
-                answer.outcome = outcome;
-                answer.reason = format!("without {}: {reason}", spec.fault.unwrap_or_default());
-            }
-        }
+        let is_open = |question: &Question| !self.results.contains_key(question);
+        let open: Vec<Question> = questions.iter().copied().filter(is_open).collect();
+        let case = |question: &Question| Case::new(question.candidate, question.choice, loads[question.load]);
+        let answers = self.laboratory.answers(&open.iter().map(case).collect::<Vec<_>>())?;
+        self.results.extend(open.into_iter().zip(answers));
         Ok(())
-    }
-
-    fn latency_us(&self) -> Option<f64> {
-        self.problem.requirements.goal.latency.map(|latency| latency.0 as f64 * 1e-6)
-    }
-
-    /// Simulates what is not known, all at once.
-    fn trials(&mut self, wanted: Vec<(Question, Spec)>) -> Result<Vec<(Question, Spec, Trial)>, E> {
-        let mut experiments = Vec::new();
-        for (question, spec) in &wanted {
-            let experiment = self.problem.experiment(
-                question.candidate,
-                question.choice,
-                spec.load,
-                spec.triggers,
-                spec.fault.as_deref(),
-            )?;
-            experiments.push((key(&experiment), experiment));
-        }
-        let is_unknown = |(key, _): &&(String, Experiment)| self.store.get(key).is_none();
-        let (keys, unknown): (Vec<_>, Vec<_>) =
-            experiments.iter().filter(is_unknown).map(|(key, experiment)| (key.clone(), experiment)).unzip();
-        let plans: Vec<&Plan> = unknown.into_iter().flat_map(Experiment::plans).collect();
-        if !plans.is_empty() {
-            (self.simulate)(&plans, &mut Keeper { store: self.store, keys: &keys })?;
-            if keys.iter().any(|key| self.store.get(key).is_none()) {
-                return Err(PlannerError::Stopped.into());
-            }
-        }
-        self.simulations += wanted.len() as u64;
-        let of = |((question, spec), (key, _)): ((Question, Spec), (String, Experiment))| {
-            let trial = self.store.get(&key).expect("it was simulated").clone();
-            (question, spec, trial)
-        };
-        Ok(wanted.into_iter().zip(experiments).map(of).collect())
     }
 }
 
@@ -335,31 +239,6 @@ fn places(below: usize, above: usize) -> Vec<usize> {
     let length = above - below;
     let count = length.min(AT_ONCE);
     (1..=count).map(|n| below + length * n / count - 1).collect()
-}
-
-/// Keeps each simulation as soon as it has ended.
-struct Keeper<'a> {
-    store: &'a mut Store,
-    keys: &'a [String],
-}
-
-impl<E: From<PlannerError>> TakeRecords<E> for Keeper<'_> {
-    fn ended(&mut self, index: usize, record: &Record) -> Result<(), E> {
-        Ok(self.store.keep(Trial::new(self.keys[index].clone(), record))?)
-    }
-
-    fn in_order(&mut self, _: &Record) -> Result<(), E> {
-        Ok(())
-    }
-}
-
-/// What a simulation depends on, as a hash.
-fn key(experiment: &Experiment) -> String {
-    let mut hash = Sha256::new();
-    hash.update(evb::VERSION);
-    hash.update([0]);
-    hash.update(experiment.resolved());
-    hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

@@ -51,15 +51,21 @@ impl Strength {
 
     /// True if the other one has no more in any respect.
     pub(crate) fn covers(&self, other: &Self) -> bool {
+        self.carries_as_much(other) && self.delays.iter().zip(&other.delays).all(|(mine, its)| mine <= its)
+    }
+
+    /// The same, whatever the delays are.
+    pub(crate) fn carries_as_much(&self, other: &Self) -> bool {
         let all = |mine: &[f64], its: &[f64]| mine.iter().zip(its).all(|(mine, its)| mine >= its);
         let has_memory = match (&self.memory, &other.memory) {
             (Some(mine), Some(its)) => all(mine, its),
             (mine, its) => mine.is_none() && its.is_none(),
         };
-        self.levels <= other.levels
-            && has_memory
-            && all(&self.rates, &other.rates)
-            && all(&self.loads, &other.loads)
-            && self.delays.iter().zip(&other.delays).all(|(mine, its)| mine <= its)
+        self.levels <= other.levels && has_memory && all(&self.rates, &other.rates) && all(&self.loads, &other.loads)
+    }
+
+    /// The load that the uplinks of all levels carry, with and without failures; infinite if there are none.
+    pub(crate) fn uplink_load(&self) -> f64 {
+        self.loads.iter().copied().fold(f64::INFINITY, f64::min)
     }
 }

@@ -44,7 +44,10 @@ pub use occupancy::{BuilderOccupancy, Occupancy, ReadoutOccupancy};
 pub use outcome::Outcome;
 pub use paper::{Basis, Class, PaperItem, Relation, Sensitivity, Verdict};
 pub use paper_report::{Curve, Figure, PaperColumn, PaperFinding, PaperReport, PaperTable};
-pub use planning::{BillLine, FrontEntry, Judgement, PlanCandidate, PlanLevel, PlanVerdict, Planning, PlanningGoal};
+pub use planning::{
+    ASSUMED, Advice, Assumption, BillLine, FrontEntry, GAINED, Judgement, PlanAnswer, PlanCandidate, PlanChange,
+    PlanFigures, PlanLevel, PlanVerdict, Planning, PlanningGoal,
+};
 pub use qualification::{LinkSpeed, LinkVerdict, PairOfNodes, Qualification};
 use serde::{Deserialize, Serialize};
 pub use shaping::{Shaping, Slots};

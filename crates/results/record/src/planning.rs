@@ -1,6 +1,6 @@
 //! The search for the network of an event builder.
 
-use crate::{Bounds, RecordKind};
+use crate::{Bounds, Outcome, RecordKind};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -33,6 +33,9 @@ pub struct Planning {
     pub notes: Vec<String>,
     /// Number of simulations, those of earlier searches that were used again included.
     pub simulations: u64,
+    /// Of the cheapest network of each choice that has one: what to change, and what the result hangs on; empty if nobody asked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub advice: Vec<Advice>,
 }
 
 /// The requirement of a plan.
@@ -178,7 +181,91 @@ pub struct FrontEntry {
     pub busiest_used: f64,
 }
 
+/// A network with one thing changed at a time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Advice {
+    /// Number of the candidate.
+    pub candidate: u32,
+    /// Index of the choice.
+    pub choice: usize,
+    /// What could be changed, at a load of [`GAINED`] times the requirement; the first one is the network as it is.
+    pub changes: Vec<PlanChange>,
+    /// What was assumed, and the network if that is wrong, at the requirement: for each assumption at the lower factor of
+    /// [`ASSUMED`] and then at the upper one.
+    pub assumptions: Vec<Assumption>,
+}
+
+/// The load at which changes are tried, as a factor of the requirement: a gain of 10 %.
+pub const GAINED: f64 = 1.1;
+/// Factors of assumed values.
+pub const ASSUMED: [f64; 2] = [0.9, 1.1];
+
+/// A change of a network or of the experiment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PlanChange {
+    /// What is changed, in words.
+    pub what: String,
+    /// Number of the candidate that the network becomes.
+    pub candidate: u32,
+    /// Index of the choice.
+    pub choice: usize,
+    /// Cost beside that of the network as it is: the lower and the upper end of its range.
+    pub extra_cost: Bounds,
+    /// Whether it carries the load.
+    pub answer: PlanAnswer,
+}
+
+/// An assumption about the experiment that may be wrong.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Assumption {
+    /// What is assumed, in words.
+    pub what: String,
+    /// The value that the plan has.
+    pub value: String,
+    /// The value that is tried, as a factor of that.
+    pub factor: f64,
+    /// Whether the network still carries the requirement.
+    pub answer: PlanAnswer,
+}
+
+/// Whether a network carries a load, and the figures that say so.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PlanAnswer {
+    /// Whether it does, by all simulations, those with failures included.
+    pub outcome: Outcome,
+    /// The reason why it does not, or why that cannot be told; empty if it does.
+    pub reason: String,
+    /// The longest simulation without a failure; `None` if a bound or the search told already.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub simulation: Option<PlanFigures>,
+}
+
+/// The figures of a simulation of a network.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PlanFigures {
+    /// Events per second that were built.
+    pub rate_hz: f64,
+    /// Events per second that were offered.
+    pub offered_hz: f64,
+    /// 99th percentile of the latency, in microseconds.
+    pub latency_p99_us: f64,
+    /// The link that was in use most of the time; empty if none was.
+    pub busiest_link: String,
+    /// The part of the time in which it was.
+    pub busiest_used: f64,
+}
+
 impl Planning {
+    /// Good if a network is enough, and cannot tell if one may be.
+    pub fn outcome(&self) -> Outcome {
+        let has = |verdict| self.judgements.iter().any(|judgement| judgement.verdict == verdict);
+        match (has(PlanVerdict::Enough), has(PlanVerdict::CannotTell)) {
+            (true, _) => Outcome::Good,
+            (false, true) => Outcome::CannotTell,
+            (false, false) => Outcome::NotGood,
+        }
+    }
+
     /// The cheapest network that is enough, and the index of its choice.
     pub fn cheapest(&self) -> Option<(&PlanCandidate, usize)> {
         (0..self.choices.len())

@@ -1,15 +1,15 @@
 //! The reference page names every field of a record, says its unit, and names no other.
 
 use evb_record::{
-    Agreement, Background, Basis, Benchmark, BenchmarkSettings, BillLine, Bounds, Broadcast, BuilderOccupancy,
-    BuilderRecord, Bundles, Calibration, Change, Class, ClockPlace, ClockRecord, Comparison, ConnectionRates,
-    Connections, CoreToCore, CpuLoad, CpuRecord, Difference, Dip, Events, Filtering, Finding, FindingKind,
-    FrontEndRecord, FrontEntry, Given, HardwareMeasurement, Histogram, Interval, Judgement, KnownMap, Latency,
-    Launches, LinkRecord, LinkSpeed, LinkVerdict, Mapping, Network, NetworkFault, Occupancy, Origin, Outcome,
-    PairOfNodes, PaperItem, Parameters, PlanCandidate, PlanLevel, PlanVerdict, Planning, PlanningGoal, Qualification,
-    ReadoutOccupancy, ReadoutRecord, Record, RecordKind, Relation, RunComparison, Sensitivity, Shaping, Simulation,
-    Slots, SourceRecord, SourceState, Stages, Stream, Timeline, Times, Trigger, Twin, TwinFigure, Verdict, Window,
-    WorkRecord, WorkerRecord,
+    Advice, Agreement, Assumption, Background, Basis, Benchmark, BenchmarkSettings, BillLine, Bounds, Broadcast,
+    BuilderOccupancy, BuilderRecord, Bundles, Calibration, Change, Class, ClockPlace, ClockRecord, Comparison,
+    ConnectionRates, Connections, CoreToCore, CpuLoad, CpuRecord, Difference, Dip, Events, Filtering, Finding,
+    FindingKind, FrontEndRecord, FrontEntry, Given, HardwareMeasurement, Histogram, Interval, Judgement, KnownMap,
+    Latency, Launches, LinkRecord, LinkSpeed, LinkVerdict, Mapping, Network, NetworkFault, Occupancy, Origin, Outcome,
+    PairOfNodes, PaperItem, Parameters, PlanAnswer, PlanCandidate, PlanChange, PlanFigures, PlanLevel, PlanVerdict,
+    Planning, PlanningGoal, Qualification, ReadoutOccupancy, ReadoutRecord, Record, RecordKind, Relation,
+    RunComparison, Sensitivity, Shaping, Simulation, Slots, SourceRecord, SourceState, Stages, Stream, Timeline, Times,
+    Trigger, Twin, TwinFigure, Verdict, Window, WorkRecord, WorkerRecord,
 };
 use serde_json::Value;
 use std::{
@@ -537,6 +537,22 @@ fn planning() -> Planning {
         }],
         notes: vec![text()],
         simulations: 1,
+        advice: vec![advice()],
+    }
+}
+
+/// The advice of a plan with something everywhere.
+fn advice() -> Advice {
+    let text = || String::from("a");
+    let figures =
+        PlanFigures { rate_hz: 1.0, offered_hz: 1.0, latency_p99_us: 1.0, busiest_link: text(), busiest_used: 1.0 };
+    let answer = PlanAnswer { outcome: Outcome::Good, reason: text(), simulation: Some(figures) };
+    let extra_cost = Bounds { low: 1.0, high: 2.0 };
+    Advice {
+        candidate: 1,
+        choice: 0,
+        changes: vec![PlanChange { what: text(), candidate: 1, choice: 0, extra_cost, answer: answer.clone() }],
+        assumptions: vec![Assumption { what: text(), value: text(), factor: 1.1, answer }],
     }
 }
 

@@ -1,6 +1,7 @@
 //! Tables, CSV and plots from records. This crate reads records and nothing else, so all of them can be drawn again
 //! later. Texts for people fit a width, in columns of a terminal; sentences with reasons may be longer.
 
+mod advice;
 mod benchmark;
 mod bundles;
 mod compare;
@@ -25,6 +26,7 @@ mod text;
 mod twin;
 mod verdict;
 
+pub use advice::plan_explanation;
 pub use benchmark::benchmark_tables;
 pub use compare::{compare, compare_runs, comparison_table, is_same_measurement, run_comparison_table};
 pub use csv::{MOST_SAMPLES, benchmark_csv, csv, links_csv, samples_csv};

@@ -1,6 +1,7 @@
 //! A plan: the networks that are enough, why cheaper ones are not, and the files of the cheapest one.
 
 use crate::{
+    advice::advice,
     csv::line,
     plot::{figure, tree_diagram},
     table::{ALWAYS, Column, Table},
@@ -12,12 +13,13 @@ use std::collections::BTreeSet;
 /// Most networks that are listed with the reason why they are not enough; the file of candidates has all.
 const MOST_REASONS: usize = 8;
 
-/// The requirement, the networks that are enough, the reasons why cheaper ones are not, and the verdict.
+/// The requirement, the networks that are enough, the reasons why cheaper ones are not, the advice if there is some, and the verdict.
 pub fn plan_summary(planning: &Planning, width: usize) -> String {
     let mut parts = vec![aligned(&requirement(planning), width)];
     parts.extend(front(planning, width));
     parts.extend(choices(planning, width));
     parts.extend(reasons(planning, width));
+    parts.extend(advice(planning, width));
     let notes: String = planning.notes.iter().map(|note| hanging("note: ", note, width)).collect();
     parts.extend((!notes.is_empty()).then_some(notes));
     parts.push(hanging("", &verdict(planning), width));
@@ -80,7 +82,7 @@ fn range(bounds: Bounds, text: impl Fn(f64) -> String) -> String {
     }
 }
 
-fn cost(bounds: Bounds) -> String {
+pub(crate) fn cost(bounds: Bounds) -> String {
     range(bounds, |value| significant(value, 4))
 }
 
@@ -190,7 +192,7 @@ fn reasons(planning: &Planning, width: usize) -> Option<String> {
     (!cheaper.is_empty()).then(|| format!("{}{}\n", hanging("", &head, width), table.draw(width)))
 }
 
-fn verdict(planning: &Planning) -> String {
+pub(crate) fn verdict(planning: &Planning) -> String {
     match planning.cheapest() {
         Some((cheapest, choice)) => {
             let words = planning.choice_in_words(choice);

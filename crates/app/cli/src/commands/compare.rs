@@ -6,7 +6,7 @@ use crate::{
     terminal::{show, width},
 };
 use clap::Args;
-use evb_record::{Benchmark, Outcome, Record, RecordKind};
+use evb_record::{Benchmark, Outcome, Planning, Record, RecordKind};
 use evb_report::is_same_measurement;
 use serde_json::Value;
 use std::{
@@ -54,6 +54,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Outcome, Failure> {
             print(args, rows.iter().map(serde_json::to_string), &evb_report::run_comparison_table(&rows, width()))?;
             Ok(Outcome::worst(rows.iter().map(|row| row.difference.outcome())))
         }
+        (Records::Plans(_), _) | (_, Records::Plans(_)) => Err(Failure::with_hint("plans are not compared", HINT)),
         _ => Err(Failure::with_hint("benchmarks cannot be compared with runs", HINT)),
     }
 }
@@ -78,12 +79,14 @@ const HINT: &str = "give two files of one kind: records.jsonl of `evb bench --ou
 pub(crate) enum Records {
     Benchmarks(Vec<Benchmark>),
     Runs(Vec<Record>),
+    Plans(Vec<Planning>),
 }
 
 /// One record of a file.
 enum Found {
     Benchmark(Box<Benchmark>),
     Run(Box<Record>),
+    Plan(Box<Planning>),
     /// Parameters, which follow from the benchmarks.
     Nothing,
 }
@@ -93,6 +96,7 @@ pub(crate) fn read(path: &Path) -> Result<Records, Failure> {
     let wrong = |what: String| Failure::with_hint(format!("{}: {what}", path.display()), HINT);
     let mut reader = BufReader::new(File::open(path).map_err(|error| wrong(error.to_string()))?);
     let (mut benchmarks, mut runs): (Vec<(usize, Benchmark)>, Vec<Record>) = (Vec::new(), Vec::new());
+    let mut plans = Vec::new();
     for line in 1.. {
         let Some(text) = next_line(&mut reader).map_err(|why| wrong(format!("line {line}: {why}")))? else { break };
         if text.trim().is_empty() {
@@ -106,14 +110,16 @@ pub(crate) fn read(path: &Path) -> Result<Records, Failure> {
                 benchmarks.push((line, *row));
             }
             Found::Run(run) => runs.push(*run),
+            Found::Plan(plan) => plans.push(*plan),
             Found::Nothing => {}
         }
     }
-    match (benchmarks.is_empty(), runs.is_empty()) {
-        (true, true) => Err(wrong("it has no record".into())),
-        (true, false) => Ok(Records::Runs(runs)),
-        (false, true) => Ok(Records::Benchmarks(benchmarks.into_iter().map(|(_, row)| row).collect())),
-        (false, false) => Err(wrong("there are benchmarks and runs in it".into())),
+    match (benchmarks.is_empty(), runs.is_empty(), plans.is_empty()) {
+        (true, true, true) => Err(wrong("it has no record".into())),
+        (true, false, true) => Ok(Records::Runs(runs)),
+        (false, true, true) => Ok(Records::Benchmarks(benchmarks.into_iter().map(|(_, row)| row).collect())),
+        (true, true, false) => Ok(Records::Plans(plans)),
+        _ => Err(wrong("there are records of several kinds in it".into())),
     }
 }
 
@@ -136,7 +142,8 @@ fn record(text: &str) -> Result<Found, String> {
     match serde_json::from_value(kind.clone()) {
         Ok(RecordKind::Benchmark) => serde_json::from_value(value).map(Found::Benchmark).map_err(broken),
         Ok(RecordKind::Run | RecordKind::Simulation) => serde_json::from_value(value).map(Found::Run).map_err(broken),
+        Ok(RecordKind::Planning) => serde_json::from_value(value).map(Found::Plan).map_err(broken),
         Ok(RecordKind::Parameters) => Ok(Found::Nothing),
-        _ => Err(format!("not a benchmark, a run or a simulation: its kind is {kind}")),
+        _ => Err(format!("not a benchmark, a run, a simulation or a plan: its kind is {kind}")),
     }
 }

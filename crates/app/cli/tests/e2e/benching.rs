@@ -254,7 +254,7 @@ fn files_that_cannot_be_compared_say_where() {
         ("lacking.jsonl", "lacking.jsonl: line 2: not a whole record: missing field"),
         ("run.jsonl", "run.jsonl: line 1: not a whole record: missing field"),
         ("simulation.jsonl", "simulation.jsonl: line 1: not a whole record: missing field"),
-        ("other.jsonl", "other.jsonl: line 1: not a benchmark, a run or a simulation: its kind is \"poem\""),
+        ("other.jsonl", "other.jsonl: line 1: not a benchmark, a run, a simulation or a plan: its kind is \"poem\""),
         ("twice.jsonl", "twice.jsonl: line 2: the same measurement as in line 1"),
     ];
     for (file, message) in cases {

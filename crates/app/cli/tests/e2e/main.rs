@@ -35,6 +35,7 @@ mod outputs;
 mod papers;
 mod phased;
 mod placement;
+mod planning;
 mod recordings;
 mod regions;
 mod registry;

@@ -1,0 +1,170 @@
+//! The simulations of networks: with rising effort, then with failures, and each of them once.
+
+use crate::{PlannerError, Simulate, Store, base::Changes, problem::Problem, trial::Trial};
+use evb::{Plan, Record, TakeRecords};
+use evb_experiment::Experiment;
+use evb_record::Outcome;
+use sha2::{Digest as _, Sha256};
+use std::collections::BTreeSet;
+
+/// A network, and what is asked of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Case {
+    pub(crate) candidate: usize,
+    pub(crate) choice: usize,
+    /// The event rate, as a factor of the requirement.
+    pub(crate) load: f64,
+    /// Other values of the experiment.
+    pub(crate) changes: Changes,
+}
+
+impl Case {
+    /// The experiment as it is, at a load.
+    pub(crate) const fn new(candidate: usize, choice: usize, load: f64) -> Self {
+        Self { candidate, choice, load, changes: Vec::new() }
+    }
+}
+
+/// What simulations say.
+#[derive(Clone, Debug)]
+pub(crate) struct Answer {
+    pub(crate) outcome: Outcome,
+    pub(crate) reason: String,
+    /// The longest simulation without a failure.
+    pub(crate) trial: Trial,
+}
+
+/// One simulation of a case.
+#[derive(Clone, Debug)]
+struct Spec {
+    /// Index of the case.
+    case: usize,
+    load: f64,
+    triggers: u64,
+    fault: Option<String>,
+}
+
+/// Simulates what the store does not have.
+pub(crate) struct Laboratory<'a, 's, E> {
+    problem: &'a Problem<'a>,
+    store: &'a mut Store,
+    simulate: &'a mut Simulate<'s, E>,
+    /// Number of simulations, those that the store had included.
+    pub(crate) simulations: u64,
+}
+
+impl<'a, 's, E: From<PlannerError>> Laboratory<'a, 's, E> {
+    pub(crate) fn new(problem: &'a Problem<'a>, store: &'a mut Store, simulate: &'a mut Simulate<'s, E>) -> Self {
+        Self { problem, store, simulate, simulations: 0 }
+    }
+
+    /// True if no more simulations are allowed.
+    pub(crate) fn is_over(&self) -> bool {
+        self.simulations >= self.problem.requirements.search.simulations
+    }
+
+    /// Simulates cases with rising effort, until each has failed, or has carried its load in the longest simulation and with each
+    /// failure. There is an answer for each case.
+    pub(crate) fn answers(&mut self, cases: &[Case]) -> Result<Vec<Answer>, E> {
+        let efforts = &self.problem.requirements.search.triggers;
+        let mut answers: Vec<Option<Answer>> = vec![None; cases.len()];
+        let mut carrying = Vec::new();
+        for (effort, &triggers) in efforts.iter().enumerate() {
+            let open = (0..cases.len()).filter(|&case| answers[case].is_none());
+            let specs = open.map(|case| Spec { case, load: cases[case].load, triggers, fault: None }).collect();
+            for (spec, trial) in self.trials(cases, specs)? {
+                let (outcome, reason) = trial.verdict(self.latency_us());
+                let is_last = effort + 1 == efforts.len();
+                let is_decided = match outcome {
+                    Outcome::NotGood => true,
+                    Outcome::CannotTell => is_last,
+                    // A short simulation excludes a network, and admits none.
+                    Outcome::Good => is_last || effort > 0,
+                };
+                if is_decided {
+                    carrying.extend((outcome == Outcome::Good).then_some((spec.case, triggers)));
+                    answers[spec.case] = Some(Answer { outcome, reason, trial });
+                }
+            }
+        }
+        // The last effort decides each.
+        let mut answers: Vec<Answer> = answers.into_iter().flatten().collect();
+        self.fail(cases, &carrying, &mut answers)?;
+        Ok(answers)
+    }
+
+    /// Simulates the failures that are to be survived, at the load without its headroom.
+    fn fail(&mut self, cases: &[Case], carrying: &[(usize, u64)], answers: &mut [Answer]) -> Result<(), E> {
+        let reserve = 1.0 + self.problem.requirements.goal.headroom;
+        let specs = carrying.iter().flat_map(|&(case, triggers)| {
+            let failing = self.problem.failing(cases[case].candidate).into_iter();
+            let load = cases[case].load / reserve;
+            failing.map(move |target| Spec { case, load, triggers, fault: Some(target) })
+        });
+        for (spec, trial) in self.trials(cases, specs.collect())? {
+            let (outcome, reason) = trial.verdict(self.latency_us());
+            let answer = &mut answers[spec.case];
+            if outcome > answer.outcome {
+                answer.outcome = outcome;
+                answer.reason = format!("without {}: {reason}", spec.fault.unwrap_or_default());
+            }
+        }
+        Ok(())
+    }
+
+    fn latency_us(&self) -> Option<f64> {
+        self.problem.requirements.goal.latency.map(|latency| latency.0 as f64 * 1e-6)
+    }
+
+    /// Simulates what is not known, all at once.
+    fn trials(&mut self, cases: &[Case], wanted: Vec<Spec>) -> Result<Vec<(Spec, Trial)>, E> {
+        let mut experiments = Vec::new();
+        for spec in &wanted {
+            let case = Case { load: spec.load, ..cases[spec.case].clone() };
+            let experiment = self.problem.experiment(&case, spec.triggers, spec.fault.as_deref())?;
+            experiments.push((key(&experiment), experiment));
+        }
+        let mut seen = BTreeSet::new();
+        let is_unknown = |(key, _): &&(String, Experiment)| self.store.get(key).is_none() && seen.insert(key.clone());
+        let (keys, unknown): (Vec<_>, Vec<_>) =
+            experiments.iter().filter(is_unknown).map(|(key, experiment)| (key.clone(), experiment)).unzip();
+        let plans: Vec<&Plan> = unknown.into_iter().flat_map(Experiment::plans).collect();
+        if !plans.is_empty() {
+            (self.simulate)(&plans, &mut Keeper { store: self.store, keys: &keys })?;
+            if keys.iter().any(|key| self.store.get(key).is_none()) {
+                return Err(PlannerError::Stopped.into());
+            }
+        }
+        self.simulations += wanted.len() as u64;
+        let of = |(spec, (key, _)): (Spec, (String, Experiment))| {
+            let trial = self.store.get(&key).expect("it was simulated").clone();
+            (spec, trial)
+        };
+        Ok(wanted.into_iter().zip(experiments).map(of).collect())
+    }
+}
+
+/// Keeps each simulation as soon as it has ended.
+struct Keeper<'a> {
+    store: &'a mut Store,
+    keys: &'a [String],
+}
+
+impl<E: From<PlannerError>> TakeRecords<E> for Keeper<'_> {
+    fn ended(&mut self, index: usize, record: &Record) -> Result<(), E> {
+        Ok(self.store.keep(Trial::new(self.keys[index].clone(), record))?)
+    }
+
+    fn in_order(&mut self, _: &Record) -> Result<(), E> {
+        Ok(())
+    }
+}
+
+/// What a simulation depends on, as a hash.
+fn key(experiment: &Experiment) -> String {
+    let mut hash = Sha256::new();
+    hash.update(evb::VERSION);
+    hash.update([0]);
+    hash.update(experiment.resolved());
+    hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,5 @@
+//! The planner with small networks.
+
+mod advice;
+mod search;
+mod support;
