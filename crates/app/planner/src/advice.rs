@@ -6,7 +6,7 @@ use crate::{
     assumptions::{Assumed, assumptions},
     changes::{Change, changes},
     problem::Problem,
-    simulations::{Answer, Case, Laboratory},
+    simulations::{Answer, Case, Simulator},
 };
 use evb_record::{
     Advice, Assumption, Bounds, GAINED, Outcome, PlanAnswer, PlanChange, PlanFigures, PlanVerdict, Planning,
@@ -16,20 +16,20 @@ use evb_record::{
 pub(crate) fn advise<E: From<PlannerError>>(
     problem: &Problem<'_>,
     planning: Planning,
-    mut laboratory: Laboratory<'_, '_, E>,
+    mut simulator: Simulator<'_, '_, E>,
 ) -> Result<Planning, E> {
     let found = (0..problem.choices.len()).filter_map(|choice| Some((planning.cheapest_of(choice)?.number, choice)));
     let found: Vec<_> = found.map(|(number, choice)| (number as usize - 1, choice)).collect();
     let (mut advice, mut notes) = (Vec::new(), planning.notes.clone());
     for &(candidate, choice) in &found {
-        if laboratory.is_over() {
-            let (told, most) = (advice.len(), laboratory.simulations);
+        if simulator.is_over() {
+            let (told, most) = (advice.len(), simulator.simulations);
             notes.push(format!("after {most} simulations there is advice about {told} of {} choices", found.len()));
             break;
         }
-        advice.push(about(problem, &planning, (candidate, choice), &mut laboratory)?);
+        advice.push(about(problem, &planning, (candidate, choice), &mut simulator)?);
     }
-    Ok(Planning { advice, notes, simulations: planning.simulations + laboratory.simulations, ..planning })
+    Ok(Planning { advice, notes, simulations: planning.simulations + simulator.simulations, ..planning })
 }
 
 /// The advice about one network.
@@ -37,7 +37,7 @@ fn about<E: From<PlannerError>>(
     problem: &Problem<'_>,
     planning: &Planning,
     (candidate, choice): (usize, usize),
-    laboratory: &mut Laboratory<'_, '_, E>,
+    simulator: &mut Simulator<'_, '_, E>,
 ) -> Result<Advice, E> {
     let changes = changes(problem, candidate, choice);
     let assumptions = assumptions(problem, candidate, choice)?;
@@ -45,7 +45,7 @@ fn about<E: From<PlannerError>>(
         .iter()
         .map(|change| (Case::new(change.candidate, change.choice, GAINED), by_search(problem, planning, change)));
     let assumed = assumptions.iter().map(|assumed| (assumed.case.clone(), None));
-    let mut answers = answers(problem, changed.chain(assumed).collect(), laboratory)?;
+    let mut answers = answers(problem, changed.chain(assumed).collect(), simulator)?;
     let of_assumptions = answers.split_off(changes.len());
     let change = |(change, answer)| change_record(problem, candidate, change, answer);
     Ok(Advice {
@@ -60,7 +60,7 @@ fn about<E: From<PlannerError>>(
 fn answers<E: From<PlannerError>>(
     problem: &Problem<'_>,
     cases: Vec<(Case, Option<PlanAnswer>)>,
-    laboratory: &mut Laboratory<'_, '_, E>,
+    simulator: &mut Simulator<'_, '_, E>,
 ) -> Result<Vec<PlanAnswer>, E> {
     let by_bound = |(case, known): (Case, Option<PlanAnswer>)| {
         let known = known.or_else(|| without_simulation(problem, &case));
@@ -68,7 +68,7 @@ fn answers<E: From<PlannerError>>(
     };
     let cases: Vec<_> = cases.into_iter().map(by_bound).collect();
     let open: Vec<_> = cases.iter().filter(|(_, known)| known.is_none()).map(|(case, _)| case.clone()).collect();
-    let mut simulated = laboratory.answers(&open)?.into_iter().map(by_simulation);
+    let mut simulated = simulator.answers(&open)?.into_iter().map(by_simulation);
     Ok(cases.into_iter().filter_map(|(_, known)| known.or_else(|| simulated.next())).collect())
 }
 

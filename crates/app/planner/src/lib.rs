@@ -47,7 +47,7 @@ use evb_experiment::Experiment;
 use evb_record::Planning;
 use problem::Problem;
 use search::Search;
-use simulations::{Case, Laboratory};
+use simulations::{Case, Simulator};
 use std::path::Path;
 
 /// Simulates plans, and gives each record away as soon as it is there; not all of them if it was stopped.
@@ -80,7 +80,7 @@ impl Planner {
         simulate: &mut Simulate<'_, E>,
     ) -> Result<Planning, E> {
         let problem = Problem::new(&self.requirements, &self.parts)?;
-        let planning = Search::new(&problem, Laboratory::new(&problem, store, simulate)).run()?;
+        let planning = Search::new(&problem, Simulator::new(&problem, store, simulate)).run()?;
         Ok(Planning { parts_date: self.parts.date.clone(), currency: self.parts.currency.clone(), ..planning })
     }
 
@@ -100,7 +100,7 @@ impl Planner {
             let why = "the plan is not one of this file and its parts";
             return Err(PlannerError::file(&self.requirements.experiment, why, "search again").into());
         }
-        advice::advise(&problem, planning, Laboratory::new(&problem, store, simulate))
+        advice::advise(&problem, planning, Simulator::new(&problem, store, simulate))
     }
 
     /// The experiment of a candidate by its number, for one choice of the free keys by its index, at the required load.

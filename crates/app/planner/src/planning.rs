@@ -28,7 +28,7 @@ impl<E: From<PlannerError>> Search<'_, '_, E> {
             front: self.front(loads),
             notes: self.notes(&judgements, is_cut),
             judgements,
-            simulations: self.laboratory.simulations,
+            simulations: self.simulator.simulations,
             advice: Vec::new(),
         }
     }

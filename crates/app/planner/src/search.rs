@@ -4,7 +4,7 @@ use crate::{
     PlannerError,
     planning::required,
     problem::Problem,
-    simulations::{Answer, Case, Laboratory},
+    simulations::{Answer, Case, Simulator},
 };
 use evb_record::{Outcome, Planning};
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ const WORTHWHILE: usize = 3;
 /// A search that goes on.
 pub(crate) struct Search<'a, 's, E> {
     pub(crate) problem: &'a Problem<'a>,
-    pub(crate) laboratory: Laboratory<'a, 's, E>,
+    pub(crate) simulator: Simulator<'a, 's, E>,
     /// The results for a candidate, a choice and a load.
     pub(crate) results: BTreeMap<Question, Answer>,
     /// Networks that carry a load, by choice.
@@ -40,8 +40,8 @@ struct Accepted {
 }
 
 impl<'a, 's, E: From<PlannerError>> Search<'a, 's, E> {
-    pub(crate) fn new(problem: &'a Problem<'a>, laboratory: Laboratory<'a, 's, E>) -> Self {
-        Self { problem, laboratory, results: BTreeMap::new(), accepted: Vec::new() }
+    pub(crate) fn new(problem: &'a Problem<'a>, simulator: Simulator<'a, 's, E>) -> Self {
+        Self { problem, simulator, results: BTreeMap::new(), accepted: Vec::new() }
     }
 
     /// Searches all choices for all loads.
@@ -86,7 +86,7 @@ impl<'a, 's, E: From<PlannerError>> Search<'a, 's, E> {
                 let is_good = |question| self.outcome(question) == Some(Outcome::Good);
                 match [cheapest, strongest].into_iter().find(|question| self.outcome(question).is_none()) {
                     _ if is_good(&cheapest) => self.accept(cheapest, loads),
-                    Some(_) if self.laboratory.is_over() => return Ok(false),
+                    Some(_) if self.simulator.is_over() => return Ok(false),
                     Some(unknown) => {
                         self.answer(&self.with_strongest(unknown, &families, loads), loads)?;
                         continue;
@@ -114,7 +114,7 @@ impl<'a, 's, E: From<PlannerError>> Search<'a, 's, E> {
         let (mut below, mut above) = (0, members.len() - 1);
         // Below `below` all fail, and what is at `above` carries the load.
         while below < above {
-            if self.laboratory.is_over() {
+            if self.simulator.is_over() {
                 return Ok(None);
             }
             let places = places(below, above);
@@ -228,7 +228,7 @@ impl<'a, 's, E: From<PlannerError>> Search<'a, 's, E> {
         let is_open = |question: &Question| !self.results.contains_key(question);
         let open: Vec<Question> = questions.iter().copied().filter(is_open).collect();
         let case = |question: &Question| Case::new(question.candidate, question.choice, loads[question.load]);
-        let answers = self.laboratory.answers(&open.iter().map(case).collect::<Vec<_>>())?;
+        let answers = self.simulator.answers(&open.iter().map(case).collect::<Vec<_>>())?;
         self.results.extend(open.into_iter().zip(answers));
         Ok(())
     }

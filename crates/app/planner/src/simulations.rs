@@ -45,7 +45,7 @@ struct Spec {
 }
 
 /// Simulates what the store does not have.
-pub(crate) struct Laboratory<'a, 's, E> {
+pub(crate) struct Simulator<'a, 's, E> {
     problem: &'a Problem<'a>,
     store: &'a mut Store,
     simulate: &'a mut Simulate<'s, E>,
@@ -53,7 +53,7 @@ pub(crate) struct Laboratory<'a, 's, E> {
     pub(crate) simulations: u64,
 }
 
-impl<'a, 's, E: From<PlannerError>> Laboratory<'a, 's, E> {
+impl<'a, 's, E: From<PlannerError>> Simulator<'a, 's, E> {
     pub(crate) fn new(problem: &'a Problem<'a>, store: &'a mut Store, simulate: &'a mut Simulate<'s, E>) -> Self {
         Self { problem, store, simulate, simulations: 0 }
     }

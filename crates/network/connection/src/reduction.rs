@@ -24,7 +24,7 @@ impl RateReduction {
     pub(crate) fn arrived(&mut self, bytes: u64, under_way: u64, window: u64) {
         self.arrived += bytes;
         let allowed = match window.checked_sub(under_way) {
-            // Losses were so many that the window has room: as in slow start (PRR-SSRB).
+            // More was lost than the window shrinks by, so what is under way grows again as in slow start (PRR-SSRB).
             Some(room) => room.min(self.arrived.saturating_sub(self.sent).max(bytes) + self.segment),
             None => (self.arrived * window).div_ceil(self.outstanding).saturating_sub(self.sent),
         };

@@ -144,7 +144,11 @@ fn hystart_ends_slow_start_before_a_loss() {
     assert_eq!(delays[..2], [20, 40]);
     assert!(delays[2] < 80 && delays[4] < 100, "{delays:?}");
     assert_eq!(slow_start(TcpControl::LinuxCubic, 1, 3000), [20, 40, 80, 160, 320], "the delay is within 4 ms");
-    assert_eq!(slow_start(TcpControl::LinuxCubic, 2500, 0)[..2], [20, 40], "2.5 ms apart they are no train");
+    assert_eq!(
+        slow_start(TcpControl::LinuxCubic, 2500, 0)[..2],
+        [20, 40],
+        "acknowledgements 2.5 ms apart do not form a train"
+    );
 }
 
 /// RFC 6937, the example of its section 1: of 20 segments the first 15 are lost. The recovery is to end with 0.7 of the 22 that were sent (RFC 9438), and sends two

@@ -214,7 +214,7 @@ pub enum NetworkError {
     /// Weights of lanes in a network whose packets do not take lanes by priority.
     #[error("switch.lanes shares links between the virtual channels of priorities, which this flow does not have")]
     LanesNeedPriorities,
-    /// A lane that is no virtual channel.
+    /// The flow has no virtual channel for this lane.
     #[error("switch.lanes has the lane {lane}, and the flow has {lanes} virtual channels")]
     NoSuchLane {
         /// The number of the lane.

@@ -33,7 +33,7 @@ pub struct Planning {
     pub notes: Vec<String>,
     /// Number of simulations, those of earlier searches that were used again included.
     pub simulations: u64,
-    /// Of the cheapest network of each choice that has one: what to change, and what the result hangs on; empty if nobody asked.
+    /// What to change about the cheapest network of each choice, and which assumptions decide; empty without `--advice`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub advice: Vec<Advice>,
 }

@@ -275,7 +275,7 @@ impl Medium<'_> {
         let mut channel = opening.channel(self.0.options.encrypt)?;
         let stream = channel.stream_mut();
         stream.set_nodelay(true)?;
-        self.0.options.control_congestion_of(stream)?;
+        self.0.options.set_congestion_control(stream)?;
         if let Some(bytes) = self.0.options.socket_buffer_bytes {
             let socket = SockRef::from(&*stream);
             socket.set_recv_buffer_size(bytes)?;

@@ -121,13 +121,14 @@ impl Tcp {
         assert!(options.endpoint.max_body <= FRAME_MAX_BODY, "frames have at most {FRAME_MAX_BODY} bytes");
         let address = options.listen;
         let endpoint = Self::open(local, options).map_err(|source| BindError::Address { address, source })?;
-        match endpoint.listener.as_ref().map_or(Ok(()), |listener| endpoint.options.control_congestion_of(listener)) {
-            Ok(()) => Ok(endpoint),
-            Err(source) => {
-                let name = endpoint.options.congestion_control.clone().unwrap_or_default();
-                Err(BindError::CongestionControl { name, source })
-            }
-        }
+        let TcpOptions { congestion_control, .. } = &endpoint.options;
+        let chosen =
+            endpoint.listener.iter().try_for_each(|listener| endpoint.options.set_congestion_control(listener));
+        chosen.map_err(|source| {
+            let name = congestion_control.clone().unwrap_or_default();
+            BindError::CongestionControl { name, source }
+        })?;
+        Ok(endpoint)
     }
 
     fn open(local: NodeId, options: TcpOptions) -> io::Result<Self> {

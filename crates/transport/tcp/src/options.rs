@@ -33,9 +33,9 @@ impl TcpOptions {
     pub const SEND_QUEUE_BYTES: usize = 4 << 20;
 
     /// Gives a socket its congestion control.
-    pub(crate) fn control_congestion_of(&self, socket: &impl AsFd) -> io::Result<()> {
-        let name = self.congestion_control.as_ref();
-        name.map_or(Ok(()), |name| SockRef::from(socket).set_tcp_congestion(name.as_bytes()))
+    pub(crate) fn set_congestion_control(&self, socket: &impl AsFd) -> io::Result<()> {
+        let mut name = self.congestion_control.iter();
+        name.try_for_each(|name| SockRef::from(socket).set_tcp_congestion(name.as_bytes()))
     }
 
     /// The defaults: this machine only, in clear, 4 MiB waiting for each peer.

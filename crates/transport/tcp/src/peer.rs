@@ -276,7 +276,22 @@ fn describe(error: &io::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Tcp, TcpOptions};
+    use evb_transport::{EndpointOptions, Token, conformance::joined};
+    use socket2::SockRef;
     use std::{net::TcpListener, thread};
+
+    /// Every Linux has Reno, for everybody.
+    #[test]
+    fn connections_have_the_congestion_control_that_was_chosen() {
+        let endpoint = EndpointOptions::new(2, Token::new([7; Token::BYTES]));
+        let options = TcpOptions { congestion_control: Some("reno".to_owned()), ..TcpOptions::new(endpoint) };
+        let nodes = joined([0, 1].map(|node| Tcp::bind(NodeId(node), options.clone()).expect("a socket")).into());
+        for mut peer in nodes.into_iter().flat_map(|mut node| std::mem::take(&mut node.peers)).flatten() {
+            let name = SockRef::from(&*peer.channel.stream_mut()).tcp_congestion().expect("a name");
+            assert!(name.starts_with(b"reno"), "{name:?}");
+        }
+    }
 
     #[test]
     fn a_peer_is_left_when_it_has_closed_or_was_silent_for_long() {

@@ -84,24 +84,6 @@ fn tcp_fills_the_link() {
 }
 
 /// A queue of 20 packets is full at once. Nothing is lost with trimming: headers arrive, and the link is as full as with TCP.
-/// A connection whose window waits in the interface has a round trip as long as its queue there.
-#[test]
-fn the_queue_of_an_interface_is_in_the_window() {
-    const TWO: &str = "network.transport={ type=\"tcp\", control=\"reno\", window=\"20 kB\"";
-    let rate = |queue: &str, settings: &[&str]| {
-        let transport = format!("{TWO}, interface_queue=\"{queue}\" }}");
-        let record = run_with(INCAST, &[&[&*transport, "network.flow.queue=\"1 MB\""], settings].concat());
-        is_whole(&record);
-        (record.throughput_bytes_per_s, record.simulation.as_ref().map_or(0, |simulation| simulation.packets))
-    };
-    // Eight windows fill the link of the receiver, wherever they wait.
-    assert_near("throughput", rate("1 MB", &[]).0, rate("0 B", &[]).0, 0.01);
-    // Small messages go together while something waits, as they do when connections take turns.
-    let small = &["readout.source.size=\"100 B\"", "trigger.duration=\"30 ms\""];
-    let (waiting, in_turn) = (rate("1 MB", small), rate("0 B", small));
-    assert_between("packets", waiting.1 as f64 / in_turn.1 as f64, 0.5, 1.5);
-}
-
 #[test]
 fn trimming_turns_losses_into_headers() {
     let queue = [
@@ -261,6 +243,43 @@ fn shaping_goes_over_connections() {
         assert!(record.events.built == record.events.triggered, "{step}: {:?}", record.events);
         assert_eq!(network(&record).lost_packets, 0, "{step}");
     }
+}
+
+/// A readout unit sends small fragments as fast as its link takes them. A connection that waits for its turn collects whole segments
+/// meanwhile. With a queue in the interface it sends at once, and collects only while one of its segments waits.
+#[test]
+fn the_queue_of_an_interface_takes_segments_at_once() {
+    const SMALL: &str = r#"
+[network]
+preset = "ideal"
+topology = { type = "crossbar", ports = 6 }
+link = { rate = "10 Gbit/s", delay = "1 us" }
+flow = { type = "store-and-forward", queue = "10 MB", full = "drop", reaction = "0 s" }
+nic = { packet = "1460 B", header = "78 B", minimum = "84 B" }
+switch = { delay = "500 ns", arbitration = "oldest" }
+placement = { readout = 0, builder = 1 }
+control = { type = "separate", delay = "1 us", rate = "10 Gbit/s" }
+transport = { type = "tcp", control = "reno", window = "100 kB" }
+[readout]
+units = 1
+source = { type = "fixed", size = "100 B" }
+[builder]
+units = 4
+[trigger]
+type = "free-running"
+block = 1
+duration = "10 ms"
+[storage]
+keep = "none"
+"#;
+    let segments = |queue: &str| {
+        let record = run_with(SMALL, &[&format!("network.transport.interface_queue=\"{queue}\"")]);
+        assert!(record.events.built > 1000, "{:?}", record.events);
+        connections(&record).segments as f64 / record.events.built as f64
+    };
+    let (in_turn, at_once) = (segments("0 B"), segments("1 MB"));
+    assert_between("segments of a fragment in turn", in_turn, 0.1, 0.25);
+    assert_between("segments of a fragment at once", at_once, 0.3, 0.6);
 }
 
 #[test]
