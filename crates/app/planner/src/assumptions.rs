@@ -31,6 +31,7 @@ const COSTS: [(&str, &[&str]); 4] = [
         "work of processors",
         &[
             "network.cpu.poll",
+            "network.cpu.poll_peer",
             "network.cpu.send",
             "network.cpu.receive",
             "network.cpu.crossing",
@@ -40,6 +41,7 @@ const COSTS: [(&str, &[&str]); 4] = [
             "network.cpu.cache.byte",
             "network.cpu.wake",
             "network.cpu.context_switch",
+            "network.cpu.refill",
         ],
     ),
 ];

@@ -1,11 +1,9 @@
 //! The costs that are fitted, and the machine that they make.
 
-use crate::least_squares::Equation;
 use evb_core::{ByteCount, Span};
 use evb_experiment::{
     CacheCost, Computers, CpuPlan, CrossingCost, LocalMessages, ManagerCost, MessageCost, PayloadCost, WakeCost,
 };
-use evb_record::WorkRecord;
 use std::fmt::Write as _;
 
 /// A cost that is fitted. It is the sum of the costs of its items, which a run of whole event builders cannot tell apart: each
@@ -24,8 +22,9 @@ const fn parameter(items: &'static [&'static str], usual_ns: f64, of_processes: 
 }
 
 /// All of them. The usual values are those of one server core of 2023.
-const PARAMETERS: [Parameter; 13] = [
+const PARAMETERS: [Parameter; 18] = [
     parameter(&["poll"], 100.0, None),
+    parameter(&["poll_peer"], 10.0, None),
     parameter(&["send.call", "receive.call"], 300.0, None),
     parameter(&["send.message", "receive.message"], 100.0, None),
     parameter(&["manager.block"], 120.0, None),
@@ -36,21 +35,18 @@ const PARAMETERS: [Parameter; 13] = [
     parameter(&["readout.draw"], 100.0, None),
     parameter(&["crossing.message"], 300.0, Some(false)),
     parameter(&["crossing.byte"], 0.06, Some(false)),
+    parameter(&["crossing.delay"], 100.0, None),
     parameter(&["cache.byte"], 0.02, None),
+    parameter(&["context_switch"], 1500.0, Some(true)),
+    parameter(&["refill"], 300.0, Some(true)),
+    parameter(&["wake.delay"], 5000.0, None),
     parameter(&["wake.call"], 1500.0, Some(true)),
 ];
 
-/// The weight of a usual value beside that of a run: a cost of twice the usual weighs as much as a run that is simulated
+/// The weight of a usual value beside that of a run: a cost of e times the usual weighs as much as a run that is simulated
 /// wrongly by 5 %.
 const WEIGHT_OF_USUAL: f64 = 0.05;
 
-/// Time from a message to the first turn of a worker that slept. It decides about latencies at low rates, which no run of the
-/// fit has.
-const WAKE_DELAY: Span = Span::from_micros(5);
-/// Time until another core can see a message, where it is not fitted, and at first.
-const USUAL_CROSSING_DELAY: Span = Span(100_000);
-/// Time from one process to the next on a core, at first.
-const USUAL_SWITCH: Span = Span(1_500_000);
 /// Time for which a worker may use a core while others wait: the base slice of Linux's EEVDF scheduler on two cores.
 const SLICE: Span = Span::from_millis(3);
 
@@ -63,13 +59,11 @@ pub(crate) struct Kind {
     pub(crate) cache: ByteCount,
 }
 
-/// Values of the parameters of a kind of machine, in nanoseconds.
+/// Values of the parameters of a kind of machine, in nanoseconds. None is zero: a fit changes their logarithms.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Costs {
     pub(crate) kind: Kind,
     pub(crate) values: Vec<f64>,
-    /// The delay that is fitted: of messages between threads, or from one process to the next on a core.
-    pub(crate) delay: Span,
 }
 
 impl Kind {
@@ -79,26 +73,12 @@ impl Kind {
 
     /// The usual costs.
     pub(crate) fn usual(self) -> Costs {
-        let delay = if self.processes { USUAL_SWITCH } else { USUAL_CROSSING_DELAY };
-        Costs { kind: self, values: self.parameters().iter().map(|parameter| parameter.usual_ns).collect(), delay }
+        Costs { kind: self, values: self.parameters().iter().map(|parameter| parameter.usual_ns).collect() }
     }
 
-    /// Equations by which each cost has its usual value.
-    pub(crate) fn usual_equations(self) -> Vec<Equation> {
-        let parameters = self.parameters();
-        let equation = |at: usize| {
-            let mut factors = vec![0.0; parameters.len()];
-            factors[at] = WEIGHT_OF_USUAL / parameters[at].usual_ns;
-            Equation { factors, sum: WEIGHT_OF_USUAL }
-        };
-        (0..parameters.len()).map(equation).collect()
-    }
-
-    /// The number of pieces that each parameter is the cost of, in this work.
-    pub(crate) fn pieces(self, work: &[WorkRecord]) -> Vec<f64> {
-        let count = |item: &str| work.iter().find(|one| one.item == item).map_or(0.0, |one| one.count as f64);
-        let of = |one: &&Parameter| one.items.iter().map(|item| count(item)).sum::<f64>() / one.items.len() as f64;
-        self.parameters().iter().map(of).collect()
+    /// The costs with these logarithms.
+    pub(crate) fn costs(self, logarithms: &[f64]) -> Costs {
+        Costs { kind: self, values: logarithms.iter().map(|one| one.exp()).collect() }
     }
 }
 
@@ -111,12 +91,15 @@ impl Costs {
         Span((time * 1000.0).round() as u64)
     }
 
-    fn crossing_delay(&self) -> Span {
-        if self.kind.processes { USUAL_CROSSING_DELAY } else { self.delay }
+    /// The logarithms of the costs.
+    pub(crate) fn logarithms(&self) -> Vec<f64> {
+        self.values.iter().map(|value| value.ln()).collect()
     }
 
-    fn context_switch(&self) -> Span {
-        if self.kind.processes { self.delay } else { Span::ZERO }
+    /// How far each cost is from the usual one, in the weight of a run.
+    pub(crate) fn unusual(&self) -> impl Iterator<Item = f64> {
+        let usual = self.kind.usual().values;
+        self.values.iter().zip(usual).map(|(value, usual)| WEIGHT_OF_USUAL * (value / usual).ln())
     }
 
     /// The machine with these costs.
@@ -137,10 +120,11 @@ impl Costs {
             messages: LocalMessages::Memory,
             processes: self.kind.processes,
             poll: self.of("poll"),
+            poll_peer: self.of("poll_peer"),
             send: message("send"),
             receive: message("receive"),
             crossing: CrossingCost {
-                delay: self.crossing_delay(),
+                delay: self.of("crossing.delay"),
                 message: self.of("crossing.message"),
                 byte: self.of("crossing.byte"),
             },
@@ -149,8 +133,9 @@ impl Costs {
             draw: self.of("readout.draw"),
             builder: payload("builder"),
             cache: Some(CacheCost { size: self.kind.cache, byte: self.of("cache.byte") }),
-            wake: WakeCost { delay: WAKE_DELAY, call: self.of("wake.call") },
-            context_switch: self.context_switch(),
+            wake: WakeCost { delay: self.of("wake.delay"), call: self.of("wake.call") },
+            context_switch: self.of("context_switch"),
+            refill: self.of("refill"),
             slice: SLICE,
             fit: None,
         }
@@ -176,9 +161,26 @@ impl Costs {
 }
 
 #[cfg(test)]
+impl Costs {
+    /// The parameter of an item, in nanoseconds.
+    pub(crate) fn parameter(&self, item: &str) -> f64 {
+        self.values[self.place(item)]
+    }
+
+    pub(crate) fn set(&mut self, item: &str, value: f64) {
+        let place = self.place(item);
+        self.values[place] = value;
+    }
+
+    fn place(&self, item: &str) -> usize {
+        let found = self.kind.parameters().iter().position(|parameter| parameter.items.contains(&item));
+        found.unwrap_or_else(|| panic!("no parameter of {item}"))
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
-    use crate::least_squares::solve;
 
     const KIND: Kind = Kind { cores: 2, processes: false, cache: ByteCount(1 << 21) };
 
@@ -191,15 +193,12 @@ mod tests {
     }
 
     #[test]
-    fn work_is_counted_in_pieces_of_each_parameter() {
-        let work = |item: &str, count| WorkRecord { item: item.into(), count, spent_seconds: 0.0 };
-        let pieces = KIND.pieces(&[work("poll", 7), work("send.message", 10), work("receive.message", 8)]);
-        assert_eq!(pieces[..3], [7.0, 0.0, 9.0]);
-    }
-
-    #[test]
-    fn usual_costs_solve_their_own_equations() {
-        let found = solve(&KIND.usual_equations(), KIND.parameters().len());
-        assert!(found.iter().zip(&KIND.usual().values).all(|(one, other)| (one / other - 1.0).abs() < 1e-6));
+    fn costs_have_logarithms() {
+        let mut costs = KIND.usual();
+        costs.set("poll", 271.828);
+        let again = KIND.costs(&costs.logarithms());
+        assert!((again.parameter("poll") - 271.828).abs() < 1e-6);
+        let unusual: Vec<_> = costs.unusual().filter(|one| one.abs() > 1e-9).collect();
+        assert!(matches!(unusual[..], [one] if (one - 0.05).abs() < 1e-6), "{unusual:?}");
     }
 }

@@ -3,24 +3,16 @@
 use crate::{
     FitPoint, TwinError,
     costs::{Costs, Kind},
-    least_squares::{Equation, solve},
+    least_squares::{Equation, minimum, solve},
 };
-use evb_core::{ByteCount, Frequency, Span};
+use evb::{Part, Simulations};
+use evb_core::{ByteCount, Frequency};
 use evb_experiment::{CpuFit, CpuPlan, Plan};
 use evb_record::Record;
-use std::{fmt::Write as _, num::NonZeroUsize};
+use std::{fmt::Write as _, sync::atomic::AtomicBool};
 
-/// Rounds of a fit. The work of a run depends a little on the costs: each round counts it with those of the round before.
-const ROUNDS: usize = 5;
-/// Where a delay comes from.
-const ASSUMED: &str = "assumed";
-const BY_ONE_EVENT: &str = "by the run with one event at a time";
-/// The load of a worker, or of all cores, from which on costs decide about the rate.
-const SATURATED: f64 = 0.85;
-/// Longest delay that is looked for.
-const LONGEST_DELAY: Span = Span::from_micros(200);
-/// Halvings of the interval of a delay: to 0.1 us.
-const BISECTIONS: usize = 11;
+/// The residual from which on runs count less.
+const USUAL_RESIDUAL: f64 = 0.2;
 /// The part of the runs whose errors are within the band.
 const BAND: f64 = 0.9;
 
@@ -51,14 +43,13 @@ pub struct Fit {
     transport: String,
     reference_hz: f64,
     costs: Costs,
-    /// What each cost may be off by, in nanoseconds: its change when a tenth of the runs is left out, scaled to all of them
-    /// (the jackknife by groups).
+    /// What each cost may be off by, in nanoseconds.
     uncertainties: Vec<f64>,
     /// The runs.
     pub residuals: Vec<Residual>,
 }
 
-/// A run with its median rate and what the workers spent on an event.
+/// A run with its median rate.
 struct Measured<'a> {
     point: &'a FitPoint,
     real_hz: f64,
@@ -68,6 +59,9 @@ struct Measured<'a> {
 impl Fit {
     /// Fits the costs to event rates of runs: of each point several, in hertz. `cores` is the number of cores that the runs had,
     /// `cache` the cache of one of them in bytes, and `reference_hz` the rate of [`reference`](crate::reference).
+    ///
+    /// The squares of the logarithms of simulated over real rates have the least sum, together with those of costs over usual
+    /// costs, which count little.
     ///
     /// # Errors
     /// A run built no events, or cannot be simulated.
@@ -80,19 +74,23 @@ impl Fit {
         let measured = runs.iter().map(|(point, rates)| Measured::new(point, rates)).collect::<Result<Vec<_>, _>>()?;
         let processes = measured.first().is_some_and(|run| !run.point.plan().0.transport.info().is_one_process());
         let kind = Kind { cores, processes, cache: ByteCount(cache) };
-        let mut costs = kind.usual();
-        let mut equations = Vec::new();
-        for _ in 0..ROUNDS {
-            let all = measured.iter().map(|run| run.equation(&costs)).collect::<Result<Vec<_>, _>>()?;
-            equations = all.into_iter().flatten().collect();
-            costs.values = solved(kind, &equations);
-            if let Some(run) = measured.iter().find(|run| run.point.shows_delay) {
-                costs.delay = run.delay(&costs)?;
-            }
-        }
-        let uncertainties = uncertainties(kind, &equations, &costs.values);
-        let residuals = measured.iter().map(|run| run.residual(&costs)).collect::<Result<Vec<_>, _>>()?;
-        Ok(Self { transport: transport.into(), reference_hz, costs, uncertainties, residuals })
+        let found = minimum(kind.usual().logarithms(), |all| {
+            let costs: Vec<_> = all.iter().map(|logarithms| kind.costs(logarithms)).collect();
+            let rates = simulated_rates(&measured, &costs)?;
+            Ok::<_, TwinError>(
+                rates.iter().zip(&costs).map(|(rates, costs)| residuals(&measured, rates, costs)).collect(),
+            )
+        })?;
+        let costs = kind.costs(&found.variables);
+        let uncertainties = uncertainties(&found.equations, measured.len(), &costs.values);
+        let rates = simulated_rates(&measured, std::slice::from_ref(&costs))?.remove(0);
+        let residuals = measured.iter().zip(rates).map(|(run, simulated_hz)| Residual {
+            name: run.point.name.clone(),
+            real_hz: run.real_hz,
+            spread: run.spread,
+            simulated_hz,
+        });
+        Ok(Self { transport: transport.into(), reference_hz, uncertainties, residuals: residuals.collect(), costs })
     }
 
     /// Per cent by which simulated event rates differ from those of the runs, of nine in ten at most.
@@ -137,22 +135,15 @@ impl Fit {
                 writeln!(text, "# {real:10.1} kHz {simulated:10.1} kHz {error:+6.1} %  {}{beyond}", run.name);
         }
         let nodes = if plan.processes { "processes" } else { "threads" };
-        let Costs { kind, .. } = self.costs;
         let _infallible = write!(
             text,
             "\n[network]\npreset = \"ideal\"\nfitted_to = {:?}\n\n[network.cpu]\ncores = {}\ncomputers = \"one\"\nmessages = \"memory\"\n\
-             nodes = {nodes:?}\n{}crossing.delay = \"{}\" # {}\ncache.size = \"{} B\" # of a core\n\
-             context_switch = \"{}\" # {}\nwake.delay = \"{}\" # assumed\nslice = \"{}\" # assumed\n\
+             nodes = {nodes:?}\n{}cache.size = \"{} B\" # of a core\nslice = \"{}\" # assumed\n\
              fit = {{ error = {:.1}, reference = \"{:.3} Hz\" }}\n",
             self.transport,
-            kind.cores,
+            plan.cores,
             self.costs.lines(&self.uncertainties),
-            plan.crossing.delay,
-            if kind.processes { ASSUMED } else { BY_ONE_EVENT },
-            kind.cache.0,
-            plan.context_switch,
-            if kind.processes { BY_ONE_EVENT } else { ASSUMED },
-            plan.wake.delay,
+            self.costs.kind.cache.0,
             plan.slice,
             self.error_percent(),
             self.reference_hz,
@@ -166,41 +157,48 @@ impl<'a> Measured<'a> {
         let (real_hz, spread) = median_and_spread(rates);
         if real_hz > 0.0 { Ok(Self { point, real_hz, spread }) } else { Err(TwinError::NoEvents(point.name.clone())) }
     }
+}
 
-    /// The costs of an event make up the time of the workers for it, as a part of the real one. `None` if no worker is busy all
-    /// of the time: then delays decide, and not the costs.
-    fn equation(&self, costs: &Costs) -> Result<Option<Equation>, TwinError> {
-        let record = simulate(self.point.simulated(), costs)?;
-        let simulation = record.simulation.as_ref();
-        let cpu = simulation.and_then(|simulation| simulation.cpu.clone()).unwrap_or_default();
-        let events = record.events.built.max(1) as f64;
-        let loads: f64 = cpu.workers.iter().map(|worker| worker.load).sum();
-        let most = cpu.workers.iter().map(|worker| worker.load).fold(loads / f64::from(costs.kind.cores), f64::max);
-        if most < SATURATED {
-            return Ok(None);
-        }
-        let busy = loads.min(f64::from(costs.kind.cores)) * 1e9 / self.real_hz;
-        let factors = costs.kind.pieces(&cpu.work).into_iter().map(|pieces| pieces / events / busy);
-        Ok(Some(Equation { factors: factors.collect(), sum: 1.0 }))
-    }
+/// What the costs miss: of each run the logarithm of its simulated over its real rate, and how unusual each cost is.
+fn residuals(measured: &[Measured<'_>], rates: &[f64], costs: &Costs) -> Vec<f64> {
+    let of_runs = measured.iter().zip(rates).map(|(run, simulated_hz)| bounded((simulated_hz / run.real_hz).ln()));
+    of_runs.chain(costs.unusual()).collect()
+}
 
-    /// The delay with which the simulated rate is the real one, by bisection.
-    fn delay(&self, costs: &Costs) -> Result<Span, TwinError> {
-        let (mut low, mut high) = (Span::ZERO, LONGEST_DELAY);
-        for _ in 0..BISECTIONS {
-            let delay = Span(low.0.midpoint(high.0));
-            let costs = Costs { delay, ..costs.clone() };
-            let is_too_fast = simulate(self.point.simulated(), &costs)?.event_rate_hz > self.real_hz;
-            if is_too_fast { low = delay } else { high = delay }
-        }
-        Ok(low)
-    }
+/// A residual that counts less the larger it is: a run of which the model knows nothing must not decide about all costs (the
+/// Cauchy loss; P. Huber, Robust Statistics, 1981).
+fn bounded(residual: f64) -> f64 {
+    let part = residual / USUAL_RESIDUAL;
+    residual.signum() * USUAL_RESIDUAL * (part * part).ln_1p().sqrt()
+}
 
-    fn residual(&self, costs: &Costs) -> Result<Residual, TwinError> {
-        let simulated_hz = simulate(self.point.simulated(), costs)?.event_rate_hz;
-        let Self { real_hz, spread, point } = self;
-        Ok(Residual { name: point.name.clone(), real_hz: *real_hz, spread: *spread, simulated_hz })
-    }
+/// The event rates of all runs with each of these costs, in hertz.
+fn simulated_rates(measured: &[Measured<'_>], costs: &[Costs]) -> Result<Vec<Vec<f64>>, TwinError> {
+    let with = |costs: &Costs| {
+        let cpu = costs.plan();
+        let of = |run: &Measured<'_>| {
+            let mut plan = run.point.simulated().clone();
+            plan.network.cpu = Some(cpu.clone());
+            plan
+        };
+        measured.iter().map(of).collect::<Vec<_>>()
+    };
+    let plans: Vec<Plan> = costs.iter().flat_map(with).collect();
+    let simulations = Simulations {
+        plans: plans.iter().collect(),
+        threads: None,
+        stop: &AtomicBool::new(false),
+        trace: &|_| Ok::<_, TwinError>(None),
+        begin: &|_| Box::new(|_| {}),
+    };
+    let records = simulations.run(vec![Part::Open; plans.len()], &mut ())?;
+    let rates: Vec<_> = records.iter().map(rate).collect();
+    Ok(rates.chunks(measured.len().max(1)).map(<[f64]>::to_vec).collect())
+}
+
+/// The event rate of a simulation, in hertz; never zero, since it has a logarithm.
+fn rate(record: &Record) -> f64 {
+    record.event_rate_hz.max(1.0)
 }
 
 /// The median of some values, and half of the difference of the highest and the lowest as a part of it.
@@ -213,29 +211,19 @@ pub(crate) fn median_and_spread(values: &[f64]) -> (f64, f64) {
     (median, if median > 0.0 { (high - low) / 2.0 / median } else { 0.0 })
 }
 
-fn simulate(plan: &Plan, costs: &Costs) -> Result<Record, TwinError> {
-    let mut plan = plan.clone();
-    plan.network.cpu = Some(costs.plan());
-    Ok(evb::simulate(&plan, NonZeroUsize::MIN, None, &mut |_| true)?)
-}
-
-fn solved(kind: Kind, equations: &[Equation]) -> Vec<f64> {
-    let usual = kind.usual_equations();
-    let variables = usual.len();
-    solve(&[equations, &usual].concat(), variables)
-}
-
-/// The uncertainty of each cost by leaving out each tenth of the runs in turn.
-fn uncertainties(kind: Kind, equations: &[Equation], values: &[f64]) -> Vec<f64> {
+/// The uncertainty of each cost: its change when a tenth of the runs is left out, scaled to all of them (the jackknife by
+/// groups), with the linear equations near the fit. The first `runs` of these are those of runs.
+fn uncertainties(equations: &[Equation], runs: usize, values: &[f64]) -> Vec<f64> {
     const GROUPS: usize = 10;
     let without = |group: usize| {
-        let kept = equations.iter().enumerate().filter(|(at, _)| at % GROUPS != group);
-        solved(kind, &kept.map(|(_, equation)| equation.clone()).collect::<Vec<_>>())
+        let kept = equations.iter().enumerate().filter(|(at, _)| *at >= runs || at % GROUPS != group);
+        solve(&kept.map(|(_, equation)| equation.clone()).collect::<Vec<_>>())
     };
-    let all: Vec<_> = (0..GROUPS).map(without).collect();
+    let all = solve(equations);
+    let parts: Vec<_> = (0..GROUPS).map(without).collect();
     let of = |(at, value): (usize, &f64)| {
-        let squares: f64 = all.iter().map(|one| (one[at] - value).powi(2)).sum();
-        (squares * (GROUPS - 1) as f64 / GROUPS as f64).sqrt()
+        let squares: f64 = parts.iter().map(|one| (one[at] - all[at]).powi(2)).sum();
+        value * (squares * (GROUPS - 1) as f64 / GROUPS as f64).sqrt()
     };
     values.iter().enumerate().map(of).collect()
 }
@@ -248,11 +236,14 @@ mod tests {
     /// The rates of the points of a machine that has these costs exactly.
     fn runs(costs: &Costs, every: usize) -> Vec<(FitPoint, Vec<f64>)> {
         let points = fit_points("in-process").unwrap_or_else(|error| panic!("{error}"));
-        let points = points.into_iter().enumerate().filter(|(at, point)| at % every == 0 || point.shows_delay);
+        let points =
+            points.into_iter().enumerate().filter(|(at, point)| at % every == 0 || point.name.contains("slots"));
         points
             .map(|(_, point)| {
-                let record = simulate(point.simulated(), costs).unwrap_or_else(|error| panic!("{error}"));
-                (point, vec![record.event_rate_hz])
+                let measured = Measured { point: &point, real_hz: 1.0, spread: 0.0 };
+                let rates = simulated_rates(&[measured], std::slice::from_ref(costs));
+                let rates = rates.unwrap_or_else(|error| panic!("{error}")).remove(0);
+                (point, rates)
             })
             .collect()
     }
@@ -262,12 +253,13 @@ mod tests {
         let kind = Kind { cores: 2, processes: false, cache: ByteCount(1 << 21) };
         let mut costs = kind.usual();
         // A machine whose delays are longer, whose bytes cost three times as much, and whose blocks half.
-        (costs.values[7], costs.values[5], costs.delay) = (0.3, 140.0, Span(400_000));
+        for (item, value) in [("readout.byte", 0.3), ("readout.block", 140.0), ("crossing.delay", 400.0)] {
+            costs.set(item, value);
+        }
         let fit = Fit::new("in-process", (2, 1 << 21), 1e5, &runs(&costs, 2)).unwrap_or_else(|error| panic!("{error}"));
         assert!(fit.error_percent() < 5.0, "{} %: {:#?}", fit.error_percent(), fit.residuals);
-        let byte = fit.costs.values[7];
-        assert!((0.27..0.33).contains(&byte), "{:?}", fit.costs);
-        assert!((0.2e6..0.6e6).contains(&(fit.costs.delay.0 as f64)), "{:?}", fit.costs);
+        assert!((0.27..0.33).contains(&fit.costs.parameter("readout.byte")), "{:?}", fit.costs);
+        assert!((200.0..600.0).contains(&fit.costs.parameter("crossing.delay")), "{:?}", fit.costs);
     }
 
     #[test]

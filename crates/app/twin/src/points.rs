@@ -17,10 +17,12 @@ keep = "none"
 /// Time of each run.
 const RUN: &str = "trigger.duration=300 ms";
 /// Simulated time of each run.
-const SIMULATED: &str = "trigger.duration=30 ms";
+const SIMULATED: &str = "trigger.duration=10 ms";
 
 /// One unit of each role.
 const ONE_BY_ONE: [&str; 2] = ["readout.units=1", "builder.units=1"];
+/// Several units of one role, which show what more peers cost.
+const UNEVEN: [[&str; 2]; 2] = [["readout.units=4", "builder.units=1"], ["readout.units=1", "builder.units=4"]];
 const SIZES: [&str; 4] = ["256 B", "2 KiB", "16 KiB", "64 KiB"];
 /// Numbers of events that a builder may have under construction: with few, each turn has little work.
 const FEW_SLOTS: [u32; 2] = [1, 4];
@@ -31,8 +33,6 @@ const DIFFERING: &str = "readout.source={ type = \"uniform\", min = \"1 KiB\", m
 pub struct FitPoint {
     /// Its settings, which differ from run to run.
     pub name: String,
-    /// Each builder has one event at a time, and its messages go from worker to worker: their delay decides.
-    pub(crate) shows_delay: bool,
     run: Experiment,
     simulated: Experiment,
 }
@@ -45,14 +45,7 @@ impl FitPoint {
             Experiment::parse(TWO_BY_TWO, "two-by-two.toml", &[all, settings.to_vec()].concat())
         };
         let name = settings.iter().map(|setting| setting.rsplit_once('.').map_or(&**setting, |(_, last)| last));
-        let has = |key: &str| settings.iter().any(|setting| setting == key);
-        let shows_delay = has("builder.slots=1") && !has("run.workers=1");
-        Ok(Self {
-            shows_delay,
-            name: name.collect::<Vec<_>>().join(", "),
-            run: with(RUN)?,
-            simulated: with(SIMULATED)?,
-        })
+        Ok(Self { name: name.collect::<Vec<_>>().join(", "), run: with(RUN)?, simulated: with(SIMULATED)? })
     }
 
     /// The plan to run, and its text.
@@ -106,6 +99,11 @@ fn settings() -> Vec<Vec<String>> {
         all.extend(SIZES[..3].iter().map(|bytes| [&ONE_BY_ONE[..], &[&size(bytes), block]].concat().map_to_owned()));
         all.push([DIFFERING, block].map(str::to_owned).to_vec());
     }
+    all.extend(
+        UNEVEN
+            .iter()
+            .flat_map(|units| blocks.map(|block| [&units[..], &[&size("2 KiB"), block]].concat().map_to_owned())),
+    );
     all.push([&ONE_BY_ONE[..], &["trigger.block=1", GROUPING]].concat().map_to_owned());
     all.extend(FEW_SLOTS.map(|slots| vec![size("256 B"), "trigger.block=1".into(), format!("builder.slots={slots}")]));
     all

@@ -447,12 +447,12 @@ fn processors_can_be_written() {
     assert_eq!((plain.processes, plain.poll, plain.cache, plain.fit), (false, Span::ZERO, None, None));
     assert_eq!((plain.readout, plain.send), (PayloadCost::default(), MessageCost::default()));
     let full = cpu(
-        "cores = 4\ncomputers = 'one'\nmessages = 'memory'\nnodes = 'processes'\npoll = '1 ns'\nslice = '4 ms'\n\
+        "cores = 4\ncomputers = 'one'\nmessages = 'memory'\nnodes = 'processes'\npoll = '1 ns'\npoll_peer = '24 ns'\nslice = '4 ms'\n\
          send = { call = '2 ns', message = '3 ns', byte = '4 ps' }\nreceive = { call = '5 ns', message = '6 ns', byte = '7 ps' }\n\
          crossing = { delay = '8 ns', message = '9 ns', byte = '10 ps' }\nmanager = { block = '11 ns', event = '12 ns' }\n\
          readout = { block = '13 ns', fragment = '14 ns', byte = '15 ps', draw = '16 ns' }\n\
          builder = { block = '17 ns', fragment = '18 ns', byte = '19 ps' }\ncache = { size = '2 MiB', byte = '20 ps' }\n\
-         wake = { delay = '21 ns', call = '22 ns' }\ncontext_switch = '23 ns'\nfit = { error = 12.5, reference = '645 kHz' }",
+         wake = { delay = '21 ns', call = '22 ns' }\ncontext_switch = '23 ns'\nrefill = '25 ns'\nfit = { error = 12.5, reference = '645 kHz' }",
     );
     let ns = |ns: u64| Span(ns * 1000);
     let expected = CpuPlan {
@@ -461,6 +461,7 @@ fn processors_can_be_written() {
         messages: LocalMessages::Memory,
         processes: true,
         poll: ns(1),
+        poll_peer: ns(24),
         send: MessageCost { call: ns(2), message: ns(3), byte: Span(4) },
         receive: MessageCost { call: ns(5), message: ns(6), byte: Span(7) },
         crossing: CrossingCost { delay: ns(8), message: ns(9), byte: Span(10) },
@@ -471,6 +472,7 @@ fn processors_can_be_written() {
         cache: Some(CacheCost { size: ByteCount(2 << 20), byte: Span(20) }),
         wake: WakeCost { delay: ns(21), call: ns(22) },
         context_switch: ns(23),
+        refill: ns(25),
         slice: Span::from_millis(4),
         fit: Some(CpuFit { error_percent: 12.5, reference: Frequency(645_000_000) }),
     };

@@ -8,19 +8,15 @@
 //! Work is given to it by `Simulation`; here is only who runs when. Each worker has one planned time, at which
 //! [`due`](Cpus::due) says what it does; a plan that was changed is left in the event queue and ignored.
 
-use evb_core::{NodeId, Span, Time};
+use evb_core::{LongYields, NodeId, Span, Time};
 use evb_experiment::{Computers, CpuPlan, LocalMessages, Plan};
+use evb_protocol::Config;
 use evb_unit::{WORKER_SPINS, WORKER_YIELDS, worker_count, workers_of};
 use std::collections::VecDeque;
 
 mod work;
 
 pub(crate) use work::{Work, WorkItem};
-
-/// A yield that lasted longer than this shows a busy program; see `evb_transport::Yielder`.
-const LONG_YIELD: Span = Span::from_millis(1);
-/// Time without yields after several of them.
-const YIELD_PAUSE: Span = Span::from_millis(100);
 
 /// What a worker does at its planned time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +34,8 @@ pub(crate) struct Cpus {
     workers: Vec<Worker>,
     /// The worker of each node.
     worker_of: Vec<usize>,
+    /// The number of nodes from which each node gets messages.
+    peers_of: Vec<u64>,
     /// Nodes that have something to do, as far as is known.
     called: Vec<bool>,
     /// Workers and the times that were planned for them, for the event queue.
@@ -49,6 +47,8 @@ pub(crate) struct Cpus {
 /// One computer.
 struct Computer {
     free_cores: u16,
+    /// The number of workers that share a core with another one, on average.
+    sharing: u64,
     /// Workers that wait for a core.
     ready: VecDeque<usize>,
     /// Payload that was read and is not checked yet.
@@ -71,8 +71,7 @@ struct Worker {
     yields: u32,
     /// When it gave its core away in a yield.
     yielded_at: Option<Time>,
-    /// Long yields show that others are busy: it sleeps instead until this time.
-    sleeps_until: Time,
+    long_yields: LongYields,
     busy: Span,
 }
 
@@ -107,6 +106,7 @@ impl Cpus {
             computers: Vec::new(),
             workers: Vec::new(),
             worker_of: vec![0; nodes.len()],
+            peers_of: nodes.iter().map(|&node| peers(&plan.building, node)).collect(),
             called: vec![false; nodes.len()],
             planned: Vec::new(),
             work: Work::default(),
@@ -114,7 +114,7 @@ impl Cpus {
         };
         for (computer, place) in places.into_iter().enumerate() {
             let here: Vec<_> = nodes.iter().copied().filter(|&node| computer_of(node) == place).collect();
-            cpus.computers.push(Computer { free_cores: cpu.cores, ready: VecDeque::new(), under_way: 0 });
+            cpus.computers.push(Computer { free_cores: cpu.cores, sharing: 0, ready: VecDeque::new(), under_way: 0 });
             cpus.hire(plan, computer, &here);
         }
         Some(cpus)
@@ -125,6 +125,7 @@ impl Cpus {
         let first = self.workers.len();
         let count =
             if self.plan.processes { here.len() } else { worker_count(plan, self.plan.cores.into(), here.len()) };
+        self.computers[computer].sharing = (count as u64).div_ceil(self.plan.cores.into()).saturating_sub(1);
         let of_all = workers_of(plan, count);
         self.workers.extend((0..count).map(|_| Worker::new(computer)));
         for (index, &node) in here.iter().enumerate() {
@@ -190,7 +191,7 @@ impl Cpus {
                 worker.state = State::Running;
                 worker.next = worker.nodes.iter().position(|&other| other == node).unwrap_or(0);
                 worker.begin_work();
-                let at = now + self.plan.poll;
+                let at = now + self.round(&[node]);
                 self.plan(index, at);
             }
             State::Waking | State::Ready | State::Running => {}
@@ -230,8 +231,10 @@ impl Cpus {
         }
         let turns = (0..nodes).find(|turn| self.called[worker.nodes[(worker.next + turn) % nodes].index()]);
         let polls = turns.map_or(nodes, |turns| turns + 1);
-        self.work.add(WorkItem::Poll, polls as u64, self.plan.poll);
-        let time = Span(self.plan.poll.0 * polls as u64);
+        let polled = (0..polls).map(|turn| worker.nodes[(worker.next + turn) % nodes]);
+        let peers = polled.map(|node| self.peers_of[node.index()]).sum();
+        let time = self.work.add(WorkItem::Poll, polls as u64, self.plan.poll)
+            + self.work.add(WorkItem::PollPeer, peers, self.plan.poll_peer);
         let Some(turns) = turns else {
             worker.idle_turns += nodes;
             self.plan(index, now + time);
@@ -257,6 +260,12 @@ impl Cpus {
         self.plan(index, now + time);
     }
 
+    /// The time of a turn without work of each of some nodes.
+    fn round(&self, nodes: &[NodeId]) -> Span {
+        let of = |node: &NodeId| self.plan.poll.0 + self.plan.poll_peer.0 * self.peers_of[node.index()];
+        Span(nodes.iter().map(of).sum())
+    }
+
     /// A worker on a core has nothing to do.
     fn rest(&mut self, now: Time, index: usize) {
         let worker = &mut self.workers[index];
@@ -265,22 +274,22 @@ impl Cpus {
             return self.begin_to_yield(now, index);
         }
         worker.state = State::Polling;
-        let round = self.plan.poll.0 * worker.nodes.len() as u64;
-        self.plan(index, now + Span(round * u64::from(WORKER_SPINS)));
+        let round = self.round(&self.workers[index].nodes);
+        self.plan(index, now + Span(round.0 * u64::from(WORKER_SPINS)));
     }
 
     /// A worker yields its core to one that is ready, or keeps it if there is none.
     fn begin_to_yield(&mut self, now: Time, index: usize) {
         let worker = &mut self.workers[index];
         worker.yields += 1;
-        if worker.yields > WORKER_YIELDS || now < worker.sleeps_until {
+        if worker.yields > WORKER_YIELDS || !worker.long_yields.may_yield(now) {
             return self.sleep(now, index);
         }
         if self.computers[worker.computer].ready.is_empty() {
             worker.state = State::Yielding;
-            let round = self.plan.poll.0 * worker.nodes.len() as u64;
             let left = u64::from(WORKER_YIELDS - worker.yields + 1);
-            return self.plan(index, now + Span(round * left));
+            let round = self.round(&self.workers[index].nodes);
+            return self.plan(index, now + Span(round.0 * left));
         }
         worker.yielded_at = Some(now);
         self.give_way(now, index);
@@ -347,14 +356,13 @@ impl Cpus {
         let worker = &mut self.workers[index];
         worker.state = State::Running;
         worker.running_since = now;
-        if let Some(yielded_at) = worker.yielded_at.take()
-            && now.since(yielded_at) > LONG_YIELD
-        {
-            worker.sleeps_until = now + YIELD_PAUSE;
+        if let Some(yielded_at) = worker.yielded_at.take() {
+            worker.long_yields.yielded(yielded_at, now);
         }
-        self.work.add(WorkItem::ContextSwitch, 1, self.plan.context_switch);
-        let at = now + self.plan.context_switch;
-        self.plan(index, at);
+        let sharing = self.computers[self.workers[index].computer].sharing;
+        let time = self.work.add(WorkItem::ContextSwitch, 1, self.plan.context_switch)
+            + self.work.add(WorkItem::Refill, sharing, self.plan.refill);
+        self.plan(index, now + time);
     }
 
     fn plan(&mut self, index: usize, at: Time) {
@@ -384,8 +392,19 @@ impl Cpus {
     }
 }
 
+/// The number of nodes from which a node gets messages.
+fn peers(building: &Config, node: NodeId) -> u64 {
+    let (readouts, builders) = (building.readout_nodes(), building.builder_nodes());
+    let peers = match node {
+        node if readouts.contains(node) => 1 + builders.count,
+        node if builders.contains(node) => 1 + readouts.count,
+        _ => building.nodes() - 1,
+    };
+    peers.into()
+}
+
 impl Worker {
-    const fn new(computer: usize) -> Self {
+    fn new(computer: usize) -> Self {
         Self {
             nodes: Vec::new(),
             computer,
@@ -396,7 +415,7 @@ impl Worker {
             running_since: Time::ZERO,
             yields: 0,
             yielded_at: None,
-            sleeps_until: Time::ZERO,
+            long_yields: LongYields::default(),
             busy: Span::ZERO,
         }
     }

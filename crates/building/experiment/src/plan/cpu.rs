@@ -19,6 +19,8 @@ pub struct CpuPlan {
     pub processes: bool,
     /// Time of one turn of a node in which nothing happens.
     pub poll: Span,
+    /// Time of each turn of a node for each other node whose messages it looks for.
+    pub poll_peer: Span,
     /// Sending a message.
     pub send: MessageCost,
     /// Receiving a message.
@@ -39,6 +41,8 @@ pub struct CpuPlan {
     pub wake: WakeCost,
     /// Time that a core needs to change from one worker to another.
     pub context_switch: Span,
+    /// Time of a switch beside this for each other worker that shares the core, whose data have been in its caches since.
+    pub refill: Span,
     /// Time for which a worker may use a core while others wait for it.
     pub slice: Span,
     /// Where the costs come from, if they were fitted to runs.

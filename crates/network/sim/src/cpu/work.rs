@@ -7,6 +7,7 @@ use evb_record::WorkRecord;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WorkItem {
     Poll,
+    PollPeer,
     SendCall,
     SendMessage,
     SendByte,
@@ -27,11 +28,13 @@ pub(crate) enum WorkItem {
     CacheByte,
     WakeCall,
     ContextSwitch,
+    Refill,
 }
 
 /// The items, with the keys of their costs in `network.cpu`.
-const ITEMS: [(WorkItem, &str); 21] = [
+const ITEMS: [(WorkItem, &str); 23] = [
     (WorkItem::Poll, "poll"),
+    (WorkItem::PollPeer, "poll_peer"),
     (WorkItem::SendCall, "send.call"),
     (WorkItem::SendMessage, "send.message"),
     (WorkItem::SendByte, "send.byte"),
@@ -52,6 +55,7 @@ const ITEMS: [(WorkItem, &str); 21] = [
     (WorkItem::CacheByte, "cache.byte"),
     (WorkItem::WakeCall, "wake.call"),
     (WorkItem::ContextSwitch, "context_switch"),
+    (WorkItem::Refill, "refill"),
 ];
 
 /// Work that was done: pieces or bytes, and the time that they took.

@@ -101,6 +101,24 @@ fn payload_beyond_the_caches_costs_more() {
 }
 
 #[test]
+fn a_turn_looks_for_messages_of_each_peer() {
+    let record = run(&["readout.units=1", "builder.units=1", "network.cpu.poll_peer=10 ns"]);
+    // Each of the three nodes has two peers.
+    assert!(count(&record, "poll") > 0);
+    assert_eq!(count(&record, "poll_peer"), 2 * count(&record, "poll"));
+}
+
+#[test]
+fn a_core_that_more_workers_share_takes_longer_to_change() {
+    let with = |cores: &str| run(&["network.cpu.nodes=processes", "network.cpu.refill=1 us", cores]);
+    let one = with("network.cpu.cores=1");
+    assert!(count(&one, "context_switch") > 0);
+    // Four other processes have had the core.
+    assert_eq!(count(&one, "refill"), 4 * count(&one, "context_switch"));
+    assert_eq!(count(&with("network.cpu.cores=5"), "refill"), 0);
+}
+
+#[test]
 fn a_worker_that_sleeps_takes_time_to_wake() {
     // Triggers are far apart: all workers sleep when one comes.
     let slow = [

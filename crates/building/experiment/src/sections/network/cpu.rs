@@ -34,6 +34,7 @@ pub(super) const CPU: &[Key] = &[
     ),
     key("nodes", KeyKind::Word(&NODES), KeyDefault::Text("threads"), "how a computer runs its nodes"),
     cost("poll", "time of a turn of a node in which nothing happens"),
+    cost("poll_peer", "time of each turn for each other node whose messages the node looks for"),
     optional("send", KeyKind::Section(MESSAGE), "time of the sender of a message"),
     optional("receive", KeyKind::Section(MESSAGE), "time of the receiver of a message"),
     optional(
@@ -59,6 +60,10 @@ pub(super) const CPU: &[Key] = &[
     ),
     optional("wake", KeyKind::Section(WAKE), "waking a worker that sleeps"),
     cost("context_switch", "time that a core needs to change from one worker to another"),
+    cost(
+        "refill",
+        "time of a change beside this for each other worker that shares the core, whose data have been in its caches since",
+    ),
     key(
         "slice",
         time(MAX_WAIT),
@@ -153,6 +158,7 @@ pub(super) fn plan(view: View<'_>) -> CpuPlan {
         messages: MESSAGES.at(view, "messages"),
         processes: NODES.at(view, "nodes"),
         poll: time("poll"),
+        poll_peer: time("poll_peer"),
         send: message("send"),
         receive: message("receive"),
         crossing: CrossingCost {
@@ -167,6 +173,7 @@ pub(super) fn plan(view: View<'_>) -> CpuPlan {
         cache: view.has("cache").then(|| CacheCost { size: view.quantity("cache.size"), byte: time("cache.byte") }),
         wake: WakeCost { delay: time("wake.delay"), call: time("wake.call") },
         context_switch: time("context_switch"),
+        refill: time("refill"),
         slice: time("slice"),
         fit: view
             .has("fit")
