@@ -27,6 +27,7 @@ mod pauses;
 mod processors;
 mod published;
 mod rates;
+mod saturated;
 mod skew;
 mod support;
 mod theory;
