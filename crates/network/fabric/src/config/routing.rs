@@ -128,6 +128,25 @@ impl Routing {
     pub fn is_adaptive(self) -> bool {
         matches!(self, Self::Adaptive | Self::AdaptiveDimensionOrder)
     }
+
+    /// Returns true if packets from one port to another may take several routes, on which they overtake each other.
+    pub fn splits_pairs(self) -> bool {
+        match self {
+            Self::Random
+            | Self::Dispersive { .. }
+            | Self::Flowlets { .. }
+            | Self::Adaptive
+            | Self::AdaptiveDimensionOrder
+            | Self::Valiant
+            | Self::Ugal => true,
+            Self::Fixed { .. }
+            | Self::DimensionOrder { .. }
+            | Self::SpanningTree
+            | Self::Learning { .. }
+            | Self::Ecmp
+            | Self::Table => false,
+        }
+    }
 }
 
 /// The connection of the ports of hosts with several ports.
