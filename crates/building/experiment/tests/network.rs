@@ -180,6 +180,14 @@ switch.memory = { size = '12 MB', alpha = 2.0 }
 }
 
 #[test]
+fn a_file_takes_the_marks_and_the_memory_of_a_preset_away() {
+    let switch = |more: &str| config(&format!("[network]\npreset = 'ethernet-25g-rack'\n{more}")).switch;
+    assert!(switch("").marking.is_some() && switch("").memory.is_some());
+    let without = switch("switch = { marking = 'none', memory = 'none' }\n");
+    assert_eq!((without.marking, without.memory), (None, None));
+}
+
+#[test]
 fn inputs_that_pause_share_memory_and_have_headroom() {
     let text = "[network]
 flow = { type = 'store-and-forward', queue = '1 MB', full = 'priority-pause', reaction = '1 us', headroom = '20 kB' }

@@ -288,13 +288,15 @@ impl NetworkError {
                      store-and-forward flow with full = \"drop\"{order}"
                 )
             }
-            Self::NeedsQueues { key } => format!("use flow.type = \"store-and-forward\", or remove {key}"),
+            Self::NeedsQueues { key } => {
+                format!("use flow.type = \"store-and-forward\", or {key} = \"none\"")
+            }
             Self::NeedsPauses { key } => format!("use flow.full = \"priority-pause\" or \"pause\", or remove {key}"),
             Self::TrimmingNeeds { .. } => {
                 "use flow = { type = \"store-and-forward\", full = \"drop\", priorities = 2 } and transport.type = \"ultra-ethernet\"".to_owned()
             }
             Self::PathsWithoutEcmp => "use routing.type = \"ecmp\", or remove transport.paths".to_owned(),
-            Self::MarksOfTwoKinds => "use another routing, or remove switch.marking".to_owned(),
+            Self::MarksOfTwoKinds => "use another routing, or switch.marking = \"none\"".to_owned(),
             Self::BadMarking => "for a step use the same low and high; most is a probability, such as 0.01".to_owned(),
             Self::TransportWithoutMemory => "remove nic.dma, or use transport.type = \"none\"".to_owned(),
             Self::NoDatelines { .. } => "use flow.channel = \"hop\" or \"destination\", or remove it".to_owned(),

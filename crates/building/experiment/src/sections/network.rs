@@ -100,12 +100,12 @@ const SWITCH: &[Key] = &[
     of_preset("arbitration", KeyKind::Word(&ARBITRATION), "order in which several waiting inputs get an output"),
     optional(
         "marking",
-        KeyKind::Section(queues::MARKING),
+        KeyKind::SectionOrNone(queues::MARKING),
         "marks on packets that find a long queue, ECN; `store-and-forward` only",
     ),
     optional(
         "memory",
-        KeyKind::Section(queues::MEMORY),
+        KeyKind::SectionOrNone(queues::MEMORY),
         "memory that all queues of a switch share, or with pauses all its inputs; each has its own without this table; \
          `store-and-forward` only",
     ),
