@@ -343,6 +343,7 @@ cases! {
     topology_of_another_type: with("[network]\ntopology = { type = \"torus\", width = 4 }\n");
     topology_not_a_table: with("[network]\ntopology = \"torus\"\n");
     topology_key_of_another_type: with("[network]\ntopology = { type = \"fat-tree\", radix = 4, spines = 2 }\n");
+    control_of_tcp_as_a_table: with("[network]\ntransport = { type = \"tcp\" }\n"), set ["network.transport.control.type=\"cubic\""];
     memory_of_another_word: with("[network]\nswitch.memory = \"shared\"\n");
     bridges_of_worms: with("[network]\nrouting = { type = \"learning\" }\nflow = { type = \"wormhole\", slack = \"1 kB\", reaction = \"1 ns\" }\n");
     mapper_without_routes_of_hosts: with("[network]\nrouting = { type = \"adaptive\" }\nmapper = {}\n");

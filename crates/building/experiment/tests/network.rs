@@ -166,6 +166,16 @@ fn ultra_ethernet_can_be_written() {
     assert_eq!(transport(written, trimming), Transport::UltraEthernet(rccc));
 }
 
+/// The `control` of TCP is a word, that of RDMA a table.
+#[test]
+fn keys_of_one_name_are_set_in_each_kind_of_transport() {
+    let set = ["network.transport.control.type=dcqcn".to_owned()];
+    let text = SHORT.to_owned() + "[network]\ntransport = { type = 'rdma' }\n";
+    let experiment = Experiment::parse(&text, "short.toml", &set).unwrap_or_else(|error| panic!("{error:?}"));
+    let Transport::Rdma(rdma) = experiment.plans()[0].network.config.transport else { panic!("RDMA") };
+    assert!(matches!(rdma.control, RdmaControl::Dcqcn(_)));
+}
+
 #[test]
 fn queues_can_have_marks_and_share_memory() {
     let text = "[network]
