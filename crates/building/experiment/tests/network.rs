@@ -11,7 +11,8 @@ use evb_experiment::{
 };
 use evb_fabric::{
     Arbitration, ChannelRule, Control, Dma, ExplicitLink, Flow, FlowletChoice, LaneWeight, LaneWeights, Marking,
-    NetworkConfig, NetworkFaultAction, Rails, Routing, SharedMemory, Spread, Topology, TreeLevel, WhenFull,
+    NetworkConfig, NetworkFaultAction, PlaneChoice, Planes, Rails, Routing, SharedMemory, Spread, Topology, TreeLevel,
+    WhenFull,
 };
 
 const SHORT: &str = r#"
@@ -187,6 +188,16 @@ switch.memory = { size = '12 MB', alpha = 2.0 }
     let marking = Marking { low: ByteCount(30_000), high: ByteCount(60_000), most: 0.1 };
     let memory = SharedMemory { size: ByteCount(12_000_000), alpha: 2.0, least: ByteCount(0), xon_offset: None };
     assert_eq!((switch.marking, switch.memory), (Some(marking), Some(memory)));
+}
+
+#[test]
+fn each_plane_has_a_port_of_each_host() {
+    let found = config("[network]\nplanes = { count = 3, choice = 'pair' }\n");
+    assert_eq!(found.planes, Some(Planes { count: 3, choice: PlaneChoice::Pair }));
+    assert_eq!((found.nic.ports, &found.topology), (3, &Topology::Crossbar { ports: 5 }));
+    let by_packet = config("[network]\npreset = 'infiniband-hdr-fat-tree'\nplanes.count = 2\n");
+    assert_eq!(by_packet.planes, Some(Planes { count: 2, choice: PlaneChoice::Packet }));
+    assert_eq!(by_packet.nic.ports, 2);
 }
 
 #[test]

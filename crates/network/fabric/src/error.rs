@@ -87,6 +87,20 @@ pub enum NetworkError {
         /// The key.
         key: &'static str,
     },
+    /// A host with another number of ports than there are planes.
+    #[error("nic.ports is {ports}, and each of {planes} planes has one port of a host")]
+    PortsOfPlanes {
+        /// Ports of a host.
+        ports: u8,
+        /// Number of planes.
+        planes: u8,
+    },
+    /// A setting that several planes do not go with.
+    #[error("planes do not go with {what}")]
+    NotInPlanes {
+        /// The setting, and why.
+        what: &'static str,
+    },
     /// A setting of pauses where packets are dropped.
     #[error("{key} is for switches that ask their senders to pause")]
     NeedsPauses {
@@ -291,6 +305,8 @@ impl NetworkError {
             Self::NeedsQueues { key } => {
                 format!("use flow.type = \"store-and-forward\", or {key} = \"none\"")
             }
+            Self::PortsOfPlanes { .. } => "leave nic.ports out, and have at least two planes".to_owned(),
+            Self::NotInPlanes { .. } => "change it, or remove network.planes".to_owned(),
             Self::NeedsPauses { key } => format!("use flow.full = \"priority-pause\" or \"pause\", or remove {key}"),
             Self::TrimmingNeeds { .. } => {
                 "use flow = { type = \"store-and-forward\", full = \"drop\", priorities = 2 } and transport.type = \"ultra-ethernet\"".to_owned()

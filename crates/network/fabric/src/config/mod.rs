@@ -3,6 +3,7 @@
 mod faults;
 mod flow;
 mod interfaces;
+mod planes;
 mod routing;
 mod topology;
 
@@ -17,6 +18,7 @@ pub use flow::{
     Arbitration, ChannelRule, Flow, Marking, SharedMemory, SwitchConfig, Watchdog, WatchdogAction, WhenFull,
 };
 pub use interfaces::{Dma, HostConfig, Jitter, JitterPer, JitterSpread, NicConfig, Service};
+pub use planes::{PlaneChoice, Planes};
 pub use routing::{FlowletChoice, Rails, Routing, Spread, Ties};
 pub use topology::{ExplicitLink, SubnetCable, SubnetHostCable, SubnetSwitch, Topology, TreeLevel};
 
@@ -28,6 +30,9 @@ pub struct NetworkConfig {
     pub preset: String,
     /// The switches and links.
     pub topology: Topology,
+    /// Copies of the topology; `None` if there is one network.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub planes: Option<Planes>,
     /// The default for every link.
     pub link: LinkConfig,
     /// Hosts whose cables differ from `link`; no host twice.
@@ -99,6 +104,7 @@ impl NetworkConfig {
         Self {
             preset: String::new(),
             topology,
+            planes: None,
             link: LinkConfig { rate, delay: Span::ZERO },
             host_links: Vec::new(),
             switch: SwitchConfig {
@@ -145,6 +151,12 @@ impl NetworkConfig {
     pub(crate) fn own_rate(&self, endpoint: EndpointId) -> Option<Bandwidth> {
         let host = u32::from(endpoint.0 / u16::from(self.nic.ports));
         self.host_links.iter().find(|links| links.hosts().contains(&host))?.rate
+    }
+
+    /// Number of planes; 1 where there is one network.
+    #[inline]
+    pub fn plane_count(&self) -> u16 {
+        self.planes.map_or(1, |planes| planes.count.into())
     }
 
     /// The name of a port of a host: `h3`, or `h3.1` where hosts have several ports.

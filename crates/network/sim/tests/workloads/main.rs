@@ -24,6 +24,7 @@ mod mixed_rates;
 mod offered;
 mod pages;
 mod pauses;
+mod planes;
 mod processors;
 mod published;
 mod rates;

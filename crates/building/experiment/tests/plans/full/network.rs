@@ -21,6 +21,7 @@ pub(super) fn full_network() -> NetworkConfig {
             links: 2,
             uplink: Some(Bandwidth(200_000_000_000)),
         },
+        planes: None,
         link: LinkConfig { rate: Bandwidth(40_000_000_000), delay: Span(25_000) },
         host_links: vec![HostLinks {
             first: 0,
