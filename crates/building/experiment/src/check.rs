@@ -5,7 +5,7 @@ use crate::{
     diagnostics::Problem,
     limits::MAX_FOUND,
     scalar::{self, brief, closest},
-    schema::{AnyChoice, Form, Key, KeyDefault, KeyKind},
+    schema::{AnyChoice, Form, Key, KeyDefault, KeyKind, NONE},
     sections::ROOT,
     suggest::{for_key, table_name},
     tree::{Entry, Node, Table, Value},
@@ -58,7 +58,14 @@ impl Checker {
     /// Checks a value that is there.
     fn value(&mut self, key: &Key, node: &Node, path: &str) -> Option<Node> {
         let value = match &key.kind {
-            KeyKind::Section(_) | KeyKind::Choice(_) => self.group(&key.kind, node, path)?,
+            KeyKind::SectionOrNone(_) if node.text() == Some(NONE) => node.value.clone(),
+            KeyKind::SectionOrNone(_) if node.table().is_none() => {
+                self.problems.push(neither_table_nor_none(node, path));
+                return None;
+            }
+            KeyKind::Section(_) | KeyKind::SectionOrNone(_) | KeyKind::Choice(_) => {
+                self.group(&key.kind, node, path)?
+            }
             KeyKind::List { item, most } => self.list(key, item, *most, node, path)?,
             KeyKind::Keep { table, .. } if node.table().is_some() => {
                 Value::Table(self.table(node, &table.iter().collect::<Vec<_>>(), None, path))
@@ -223,6 +230,11 @@ fn unknown_variant(choice: &'static dyn AnyChoice, tag: &Node, path: &str) -> Pr
     let near = near.map(|near| format!("did you mean {near:?}? ")).unwrap_or_default();
     let message = format!("unknown {} {}", choice.what(), brief(text));
     Problem::new(message, format!("{near}{known}")).at(tag.origin, "unknown")
+}
+
+fn neither_table_nor_none(node: &Node, path: &str) -> Problem {
+    let help = format!("write the keys of the table, or {NONE:?} if there is none, whatever the preset has");
+    Problem::new(format!("`{path}` must be a table or {NONE:?}"), help).at(node.origin, "neither")
 }
 
 fn not_a_table(node: &Node, path: &str) -> Problem {

@@ -2,7 +2,7 @@
 
 use crate::{
     limits::MAX_NAME,
-    schema::{AnyChoice, Form, Key, KeyDefault, KeyKind, preset_names},
+    schema::{AnyChoice, Form, Key, KeyDefault, KeyKind, NONE, preset_names},
     sections::FILE,
 };
 use evb_core::QuantityError;
@@ -79,6 +79,7 @@ impl Parts {
             KeyKind::Keep { words, table } => json!({ "anyOf": [one_of(words.all()), self.table(table, None)] }),
             KeyKind::IntegerOr { min, max, word } => json!({ "anyOf": [integer(*min, *max), { "const": word }] }),
             KeyKind::Section(keys) => self.table(keys, None),
+            KeyKind::SectionOrNone(keys) => json!({ "anyOf": [self.table(keys, None), { "const": NONE }] }),
             KeyKind::Choice(choice) => self.part(*choice),
             KeyKind::List { item, most } => json!({ "type": "array", "items": self.of_kind(item), "maxItems": most }),
             KeyKind::Like { table, .. } => self.of_kind(table),

@@ -4,7 +4,7 @@ use crate::{
     diagnostics::Problem,
     limits::{MAX_FILE, MAX_FOUND, MAX_OVERRIDE, MAX_OVERRIDES},
     scalar::brief,
-    schema::KeyKind,
+    schema::{Key, KeyKind},
     sections::FILE,
     suggest::for_key,
     tree::{self, Node, Origin, Value},
@@ -127,30 +127,41 @@ fn steps(left: &str) -> Option<Vec<String>> {
 /// Checks that the table of keys has a path; else returns the problem, with a suggestion.
 pub(crate) fn known(path: &str) -> Result<(), (String, String)> {
     let unknown = |help: String| (format!("unknown key {}", brief(path)), help);
-    let (mut kind, mut place) = (&FILE, String::new());
+    let (mut kinds, mut place) = (vec![&FILE], String::new());
     for step in path.split('.') {
-        let described = match kind {
-            KeyKind::Like { table, .. } => table,
-            kind => kind,
-        };
-        kind = match described {
-            KeyKind::List { item, .. } if step.parse::<usize>().is_ok() => item,
-            KeyKind::List { .. } => return Err(unknown(format!("write the number of the table: {place}.0"))),
-            KeyKind::Choice(choice) if choice.tag() == step => &KeyKind::Text,
-            _ => match described.keys().into_iter().find(|key| key.name == step) {
-                Some(key) if !matches!(key.kind, KeyKind::Sweep) => &key.kind,
-                _ => return Err(unknown(for_key(step, names(described), &place))),
-            },
-        };
+        let next: Vec<_> = kinds.iter().flat_map(|kind| below(kind, step)).collect();
+        if next.is_empty() {
+            let names = kinds.iter().flat_map(|kind| names(kind)).collect();
+            return Err(unknown(match kinds[0] {
+                KeyKind::List { .. } => format!("write the number of the table: {place}.0"),
+                _ => for_key(step, names, &place),
+            }));
+        }
+        kinds = next;
         place = if place.is_empty() { step.to_owned() } else { format!("{place}.{step}") };
     }
     Ok(())
+}
+
+/// The kinds of value that a step leads to: several if variants of a choice have different keys of one name.
+fn below(kind: &'static KeyKind, step: &str) -> Vec<&'static KeyKind> {
+    match kind {
+        KeyKind::Like { table, .. } => below(table, step),
+        KeyKind::List { item, .. } if step.parse::<usize>().is_ok() => vec![item],
+        KeyKind::List { .. } => Vec::new(),
+        KeyKind::Choice(choice) if choice.tag() == step => vec![&KeyKind::Text],
+        _ => {
+            let named = |key: &&Key| key.name == step && !matches!(key.kind, KeyKind::Sweep);
+            kind.keys().into_iter().filter(named).map(|key| &key.kind).collect()
+        }
+    }
 }
 
 /// The names of the keys below a key.
 fn names(kind: &KeyKind) -> Vec<&'static str> {
     let tag = match kind {
         KeyKind::Choice(choice) => Some(choice.tag()),
+        KeyKind::Like { table, .. } => return names(table),
         _ => None,
     };
     let keys = kind.keys().into_iter().filter(|key| !matches!(key.kind, KeyKind::Sweep));

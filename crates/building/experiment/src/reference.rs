@@ -1,7 +1,7 @@
 //! The reference page of the experiment file, made from the keys of the sections.
 
 use crate::{
-    schema::{AnyChoice, Form, Key, KeyDefault, KeyKind, preset_names},
+    schema::{AnyChoice, Form, Key, KeyDefault, KeyKind, NONE, preset_names},
     sections::ROOT,
 };
 
@@ -59,7 +59,7 @@ fn body(page: &mut String, kind: &KeyKind) {
 /// The keys of a table.
 fn own(page: &mut String, kind: &KeyKind) {
     match kind {
-        KeyKind::Section(keys) => table(page, &keys.iter().collect::<Vec<_>>()),
+        KeyKind::Section(keys) | KeyKind::SectionOrNone(keys) => table(page, &keys.iter().collect::<Vec<_>>()),
         KeyKind::Choice(inner) => choice(page, *inner),
         KeyKind::List { item, .. } => own(page, item),
         _ => page.push_str(SWEEP),
@@ -88,7 +88,7 @@ fn inner(page: &mut String, kind: &KeyKind, path: &str, known: &mut Vec<(&'stati
 }
 
 fn has_tables(kind: &KeyKind) -> bool {
-    matches!(kind, KeyKind::Section(_) | KeyKind::Choice(_) | KeyKind::List { .. })
+    matches!(kind, KeyKind::Section(_) | KeyKind::SectionOrNone(_) | KeyKind::Choice(_) | KeyKind::List { .. })
 }
 
 fn choice(page: &mut String, choice: &dyn AnyChoice) {
@@ -160,6 +160,7 @@ fn value(kind: &KeyKind) -> String {
         KeyKind::IntegerOr { min, max: i64::MAX, word } => format!("`\"{word}\"`, or a whole number from {min}"),
         KeyKind::IntegerOr { min, max, word } => format!("`\"{word}\"`, or a whole number, {min} to {max}"),
         KeyKind::Section(_) | KeyKind::Choice(_) | KeyKind::Sweep => "table, see below".to_owned(),
+        KeyKind::SectionOrNone(_) => format!("table, see below, or `{NONE:?}`"),
         KeyKind::Free { most } => format!("table of texts, numbers and flags, at most {most}"),
         KeyKind::Like { section, .. } => format!("table, as `[{section}]`"),
         KeyKind::List { .. } => "list of tables".to_owned(),

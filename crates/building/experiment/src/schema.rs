@@ -27,6 +27,9 @@ pub(crate) enum KeyDefault {
     Derived(&'static str),
 }
 
+/// What a file writes in the place of a table that its preset has, and it has not.
+pub(crate) const NONE: &str = "none";
+
 /// The values that a key takes.
 pub(crate) enum KeyKind {
     Text,
@@ -90,6 +93,8 @@ pub(crate) enum KeyKind {
         word: &'static str,
     },
     Section(&'static [Key]),
+    /// A table that a preset may have, or `"none"` in its place.
+    SectionOrNone(&'static [Key]),
     Choice(&'static dyn AnyChoice),
     List {
         item: &'static KeyKind,
@@ -177,6 +182,7 @@ impl KeyKind {
             Self::IntegerOr { word: "auto", .. } => "a whole number or \"auto\"",
             Self::IntegerOr { .. } => "a whole number or \"any\"",
             Self::Section(_) | Self::Choice(_) | Self::Like { .. } | Self::Free { .. } | Self::Sweep => "a table",
+            Self::SectionOrNone(_) => "a table or \"none\"",
             Self::List { .. } => "a list of tables",
         }
     }
@@ -206,6 +212,7 @@ impl KeyKind {
                 format!("{{ {} = {:?} }}", choice.tag(), choice.forms().first().map_or("", |form| form.name))
             }
             Self::Section(_) | Self::Like { .. } | Self::Free { .. } | Self::Sweep => "{}".to_owned(),
+            Self::SectionOrNone(_) => format!("{NONE:?}"),
             Self::List { .. } => "[]".to_owned(),
         }
     }
@@ -213,7 +220,7 @@ impl KeyKind {
     /// The keys that a table of this kind can have, with any tag.
     pub(crate) fn keys(&self) -> Vec<&'static Key> {
         match self {
-            Self::Section(keys) => keys.iter().collect(),
+            Self::Section(keys) | Self::SectionOrNone(keys) => keys.iter().collect(),
             Self::Choice(choice) => choice.keys(),
             Self::List { item, .. } => item.keys(),
             Self::Keep { table, .. } => table.iter().collect(),

@@ -56,6 +56,11 @@ impl<'a> View<'a> {
         Self(self.0.at(path).expect(CHECKED))
     }
 
+    /// The table at a path, if there is one.
+    pub(crate) fn table(self, path: &str) -> Option<Self> {
+        self.0.at(path).filter(|node| node.table().is_some()).map(Self)
+    }
+
     /// True if a flag is set.
     pub(crate) fn flag(self, path: &str) -> bool {
         self.0.at(path).and_then(Node::flag).expect(CHECKED)

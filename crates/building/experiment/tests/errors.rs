@@ -343,6 +343,14 @@ cases! {
     topology_of_another_type: with("[network]\ntopology = { type = \"torus\", width = 4 }\n");
     topology_not_a_table: with("[network]\ntopology = \"torus\"\n");
     topology_key_of_another_type: with("[network]\ntopology = { type = \"fat-tree\", radix = 4, spines = 2 }\n");
+    control_of_tcp_as_a_table: with("[network]\ntransport = { type = \"tcp\" }\n"), set ["network.transport.control.type=\"cubic\""];
+    planes_of_other_ports: with("[network]\nplanes = { count = 2 }\nnic.ports = 3\n");
+    planes_of_messages_over_connections: with("[network]\nplanes = { count = 2, choice = \"message\" }\ntransport = { type = \"tcp\" }\n");
+    planes_with_joined_rails: with("[network]\nplanes = { count = 2 }\nrouting = { type = \"dispersive\", patience = \"5 us\", rails = \"joined\" }\n");
+    planes_of_slots: with("[network]\nplanes = { count = 2, choice = \"pair\" }\n[shaping]\ntype = \"barrel-shifter\"\n");
+    planes_with_mappers: with("[network]\nplanes = { count = 2 }\n[network.mapper]\n");
+    fault_of_an_unknown_plane: with("[network]\nplanes = { count = 2 }\n[[network.fault]]\ntarget = \"plane2\"\nat = \"1 ms\"\naction = \"fail\"\n");
+    memory_of_another_word: with("[network]\nswitch.memory = \"shared\"\n");
     bridges_of_worms: with("[network]\nrouting = { type = \"learning\" }\nflow = { type = \"wormhole\", slack = \"1 kB\", reaction = \"1 ns\" }\n");
     mapper_without_routes_of_hosts: with("[network]\nrouting = { type = \"adaptive\" }\nmapper = {}\n");
     mapper_over_one_way_links: with("[network]\ntopology = { type = \"butterfly\", radix = 4, stages = 2 }\nmapper = {}\n");

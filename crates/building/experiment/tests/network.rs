@@ -11,7 +11,8 @@ use evb_experiment::{
 };
 use evb_fabric::{
     Arbitration, ChannelRule, Control, Dma, ExplicitLink, Flow, FlowletChoice, LaneWeight, LaneWeights, Marking,
-    NetworkConfig, NetworkFaultAction, Rails, Routing, SharedMemory, Spread, Topology, TreeLevel, WhenFull,
+    NetworkConfig, NetworkFaultAction, PlaneChoice, Planes, Rails, Routing, SharedMemory, Spread, Topology, TreeLevel,
+    WhenFull,
 };
 
 const SHORT: &str = r#"
@@ -166,6 +167,16 @@ fn ultra_ethernet_can_be_written() {
     assert_eq!(transport(written, trimming), Transport::UltraEthernet(rccc));
 }
 
+/// The `control` of TCP is a word, that of RDMA a table.
+#[test]
+fn keys_of_one_name_are_set_in_each_kind_of_transport() {
+    let set = ["network.transport.control.type=dcqcn".to_owned()];
+    let text = SHORT.to_owned() + "[network]\ntransport = { type = 'rdma' }\n";
+    let experiment = Experiment::parse(&text, "short.toml", &set).unwrap_or_else(|error| panic!("{error:?}"));
+    let Transport::Rdma(rdma) = experiment.plans()[0].network.config.transport else { panic!("RDMA") };
+    assert!(matches!(rdma.control, RdmaControl::Dcqcn(_)));
+}
+
 #[test]
 fn queues_can_have_marks_and_share_memory() {
     let text = "[network]
@@ -177,6 +188,24 @@ switch.memory = { size = '12 MB', alpha = 2.0 }
     let marking = Marking { low: ByteCount(30_000), high: ByteCount(60_000), most: 0.1 };
     let memory = SharedMemory { size: ByteCount(12_000_000), alpha: 2.0, least: ByteCount(0), xon_offset: None };
     assert_eq!((switch.marking, switch.memory), (Some(marking), Some(memory)));
+}
+
+#[test]
+fn each_plane_has_a_port_of_each_host() {
+    let found = config("[network]\nplanes = { count = 3, choice = 'pair' }\n");
+    assert_eq!(found.planes, Some(Planes { count: 3, choice: PlaneChoice::Pair }));
+    assert_eq!((found.nic.ports, &found.topology), (3, &Topology::Crossbar { ports: 5 }));
+    let by_packet = config("[network]\npreset = 'infiniband-hdr-fat-tree'\nplanes.count = 2\n");
+    assert_eq!(by_packet.planes, Some(Planes { count: 2, choice: PlaneChoice::Packet }));
+    assert_eq!(by_packet.nic.ports, 2);
+}
+
+#[test]
+fn a_file_takes_the_marks_and_the_memory_of_a_preset_away() {
+    let switch = |more: &str| config(&format!("[network]\npreset = 'ethernet-25g-rack'\n{more}")).switch;
+    assert!(switch("").marking.is_some() && switch("").memory.is_some());
+    let without = switch("switch = { marking = 'none', memory = 'none' }\n");
+    assert_eq!((without.marking, without.memory), (None, None));
 }
 
 #[test]

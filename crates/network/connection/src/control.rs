@@ -62,6 +62,11 @@ pub trait CongestionControl: fmt::Debug + Send {
     /// A loss was found by a timeout, while `outstanding` bytes had no acknowledgement.
     fn timed_out(&mut self, now: Time, outstanding: u64);
 
+    /// True if a recovery sends in proportion to what arrives (RFC 6937); otherwise the window alone bounds it.
+    fn reduces_rate(&self) -> bool {
+        false
+    }
+
     /// The connection sends again after it was idle for longer than a timeout.
     fn was_idle(&mut self) {}
 

@@ -1,7 +1,7 @@
 //! The sending end of a connection.
 
 use crate::{
-    config::{TcpControl, Transport, UltraEthernetControl},
+    config::{Transport, UltraEthernetControl},
     control::{self, Acked, CongestionControl},
     credit::Credit,
     outstanding::{Outstanding, Reordering},
@@ -45,8 +45,6 @@ pub struct Sender {
     /// What the receiver has granted, if it grants.
     credit: Option<Credit>,
     recovery: Option<LossRecovery>,
-    /// A recovery sends in proportion to what arrives.
-    reduces_rate: bool,
     /// The time at which segments count as lost that may have been overtaken.
     losses_at: Option<Time>,
     /// Probes for lost tails; `None` without them.
@@ -168,7 +166,6 @@ impl Sender {
             steering,
             credit,
             recovery: None,
-            reduces_rate: matches!(transport, Transport::Tcp(tcp) if tcp.control == TcpControl::LinuxCubic),
             losses_at: None,
             probe,
             timeout,
@@ -408,7 +405,7 @@ impl Sender {
     }
 
     fn recover(&mut self, now: Time, outstanding: u64) {
-        let reduction = self.reduces_rate.then(|| RateReduction::new(outstanding, self.segment.into()));
+        let reduction = self.control.reduces_rate().then(|| RateReduction::new(outstanding, self.segment.into()));
         self.recovery = Some(LossRecovery { until: self.next, after_timeout: false, reduction });
         self.counts.recoveries += 1;
         self.control.lost(now, outstanding);

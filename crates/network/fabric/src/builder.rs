@@ -231,7 +231,7 @@ impl<'a> NetworkBuilder<'a> {
 }
 
 impl TopologySize {
-    fn check(&self) -> Result<(), NetworkError> {
+    pub(crate) fn check(&self) -> Result<(), NetworkError> {
         let links = self.links.saturating_add(self.endpoints.saturating_mul(2));
         let pairs = self.switches.saturating_mul(self.endpoints);
         let limits = [
@@ -248,7 +248,7 @@ impl TopologySize {
 }
 
 /// Names each link after its ends, with a number where several are parallel.
-fn name_links(network: &mut Network) {
+pub(crate) fn name_links(network: &mut Network) {
     let mut parallel: HashMap<(LinkEnd, LinkEnd), [u32; 2]> = HashMap::new();
     for link in &network.links {
         parallel.entry((link.from, link.to)).or_default()[0] += 1;

@@ -200,10 +200,10 @@ impl RoutingRule {
     }
 }
 
-/// The column, row and layer of a switch of a grid, or its coordinates in a HyperX.
-fn coordinates(switch: SwitchId, [width, height, _]: [u16; 3]) -> [u16; 3] {
+/// The column, row and layer of a switch of a grid, or its coordinates in a HyperX; in each plane alike.
+fn coordinates(switch: SwitchId, [width, height, depth]: [u16; 3]) -> [u16; 3] {
     let row = switch.0 / width;
-    [switch.0 % width, row % height, row / height]
+    [switch.0 % width, row % height, row / height % depth]
 }
 
 /// The next place after `from` on the shorter way to another place of a line.

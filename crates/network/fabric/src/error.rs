@@ -87,6 +87,20 @@ pub enum NetworkError {
         /// The key.
         key: &'static str,
     },
+    /// A host with another number of ports than there are planes.
+    #[error("nic.ports is {ports}, and each of {planes} planes has one port of a host")]
+    PortsOfPlanes {
+        /// Ports of a host.
+        ports: u8,
+        /// Number of planes.
+        planes: u8,
+    },
+    /// A setting that several planes do not go with.
+    #[error("planes do not go with {what}")]
+    NotInPlanes {
+        /// The setting, and why.
+        what: &'static str,
+    },
     /// A setting of pauses where packets are dropped.
     #[error("{key} is for switches that ask their senders to pause")]
     NeedsPauses {
@@ -288,13 +302,17 @@ impl NetworkError {
                      store-and-forward flow with full = \"drop\"{order}"
                 )
             }
-            Self::NeedsQueues { key } => format!("use flow.type = \"store-and-forward\", or remove {key}"),
+            Self::NeedsQueues { key } => {
+                format!("use flow.type = \"store-and-forward\", or {key} = \"none\"")
+            }
+            Self::PortsOfPlanes { .. } => "leave nic.ports out, and have at least two planes".to_owned(),
+            Self::NotInPlanes { .. } => "change it, or remove network.planes".to_owned(),
             Self::NeedsPauses { key } => format!("use flow.full = \"priority-pause\" or \"pause\", or remove {key}"),
             Self::TrimmingNeeds { .. } => {
                 "use flow = { type = \"store-and-forward\", full = \"drop\", priorities = 2 } and transport.type = \"ultra-ethernet\"".to_owned()
             }
             Self::PathsWithoutEcmp => "use routing.type = \"ecmp\", or remove transport.paths".to_owned(),
-            Self::MarksOfTwoKinds => "use another routing, or remove switch.marking".to_owned(),
+            Self::MarksOfTwoKinds => "use another routing, or switch.marking = \"none\"".to_owned(),
             Self::BadMarking => "for a step use the same low and high; most is a probability, such as 0.01".to_owned(),
             Self::TransportWithoutMemory => "remove nic.dma, or use transport.type = \"none\"".to_owned(),
             Self::NoDatelines { .. } => "use flow.channel = \"hop\" or \"destination\", or remove it".to_owned(),

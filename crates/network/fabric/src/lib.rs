@@ -32,6 +32,7 @@ mod headroom;
 mod lane_weights;
 mod layers;
 mod network;
+mod planes;
 mod presets;
 mod routes;
 mod settings;
@@ -42,8 +43,8 @@ mod topology;
 pub use config::{
     Arbitration, ChannelRule, Control, Dma, ExplicitLink, Flow, FlowletChoice, HostConfig, HostLinks, Jitter,
     JitterPer, JitterSpread, LinkConfig, MapperConfig, Marking, NetworkConfig, NetworkFault, NetworkFaultAction,
-    NicConfig, Rails, Routing, Service, SharedMemory, Spread, SubnetCable, SubnetHostCable, SubnetSwitch, SwitchConfig,
-    Ties, Topology, TreeLevel, Watchdog, WatchdogAction, WhenFull,
+    NicConfig, PlaneChoice, Planes, Rails, Routing, Service, SharedMemory, Spread, SubnetCable, SubnetHostCable,
+    SubnetSwitch, SwitchConfig, Ties, Topology, TreeLevel, Watchdog, WatchdogAction, WhenFull,
 };
 pub use error::NetworkError;
 pub use headroom::Headroom;

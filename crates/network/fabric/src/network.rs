@@ -1,6 +1,6 @@
 //! A network as a graph: built once, read by the simulator.
 
-use crate::{ChannelRule, Marking, NetworkConfig, NetworkError, Topology, settings, topology};
+use crate::{ChannelRule, Marking, NetworkConfig, NetworkError, Topology, planes, settings, topology};
 use evb_core::{Bandwidth, Span};
 
 /// A switch, by its index in [`Network::switches`].
@@ -104,6 +104,8 @@ pub enum FaultTarget {
     Cable([LinkId; 2]),
     /// A switch.
     Switch(SwitchId),
+    /// A plane: all its links and switches.
+    Plane(u8),
 }
 
 impl Network {
@@ -114,7 +116,10 @@ impl Network {
     /// not connected. [`Routes::check`](crate::Routes::check) finds out whether the routing has all routes.
     pub fn build(config: &NetworkConfig) -> Result<Self, NetworkError> {
         settings::check(config)?;
-        let mut network = topology::build(config)?;
+        let mut network = match config.planes {
+            Some(planes) => planes::build(config, planes.count)?,
+            None => topology::build(config)?,
+        };
         network.note_cut_through()?;
         settings::check_network(&network)?;
         Ok(network)
@@ -178,25 +183,33 @@ impl Network {
         }
     }
 
+    /// The plane of a link, if there are several.
+    pub fn plane_of(&self, link: LinkId) -> Option<u8> {
+        let planes = self.config.planes?;
+        Some((link.0 as usize * usize::from(planes.count) / self.links.len()) as u8)
+    }
+
     /// The group of a switch, over which a route may make a detour ([`Routing::Valiant`](crate::Routing::Valiant)): that of a
-    /// dragonfly or a dragonfly+, and in a HyperX the switch itself; `None` in any other topology.
+    /// dragonfly or a dragonfly+, and in a HyperX the switch itself; `None` in any other topology. Planes count
+    /// theirs alike.
     #[inline]
     pub fn group(&self, switch: SwitchId) -> Option<u16> {
+        let in_plane = switch.0 % (self.switches.len() as u16 / self.config.plane_count());
         match self.config.topology {
-            Topology::Dragonfly { routers, .. } => Some(switch.0 / routers),
+            Topology::Dragonfly { routers, .. } => Some(in_plane / routers),
             // All leaves come before the first spine.
             Topology::DragonflyPlus { groups, leaves, spines, .. } => {
-                Some(match switch.0.checked_sub(groups * leaves) {
-                    None => switch.0 / leaves,
+                Some(match in_plane.checked_sub(groups * leaves) {
+                    None => in_plane / leaves,
                     Some(spine) => spine / spines,
                 })
             }
-            Topology::HyperX { .. } => Some(switch.0),
+            Topology::HyperX { .. } => Some(in_plane),
             _ => None,
         }
     }
 
-    /// The link, cable (`leaf0<>spine2`) or switch with this name.
+    /// The link, cable (`leaf0<>spine2`), switch or plane (`plane1`) with this name.
     pub fn find(&self, name: &str) -> Option<FaultTarget> {
         if name.contains("<>") {
             let FaultTarget::Link(there) = self.find(&name.replacen("<>", ">", 1))? else { return None };
@@ -207,12 +220,20 @@ impl Network {
         switch()
             .map(|place| FaultTarget::Switch(SwitchId(place as u16)))
             .or_else(|| link().map(|place| FaultTarget::Link(LinkId(place as u32))))
+            .or_else(|| self.find_plane(name))
+    }
+
+    fn find_plane(&self, name: &str) -> Option<FaultTarget> {
+        let (number, planes) = (name.strip_prefix("plane")?.parse().ok()?, self.config.planes?);
+        (number < planes.count).then_some(FaultTarget::Plane(number))
     }
 
     /// The virtual channel of a packet for `to` on the link into the network. All priorities are taken for the first.
     pub(crate) fn first_channel(&self, to: EndpointId) -> u8 {
         match self.config.channel_rule() {
-            ChannelRule::Destination => (to.0 % u16::from(self.config.flow.virtual_channels())) as u8,
+            ChannelRule::Destination => {
+                (to.0 / self.config.plane_count() % u16::from(self.config.flow.virtual_channels())) as u8
+            }
             _ => 0,
         }
     }

@@ -46,7 +46,7 @@ impl Routes {
         &self.links[begin as usize..end as usize]
     }
 
-    /// Checks that every port of a host reaches every other one.
+    /// Checks that every port of a host reaches every other one, or every other one of its plane.
     ///
     /// # Errors
     /// [`NetworkError::NoRoute`] with the first pair that has no route.
@@ -57,7 +57,9 @@ impl Routes {
             if std::mem::replace(&mut checked[usize::from(switch.0)], true) {
                 continue;
             }
-            let mut others = (0..network.endpoints.len()).map(|place| EndpointId(place as u16));
+            let planes = usize::from(network.config.plane_count());
+            let of_plane = (usize::from(from.0) % planes..network.endpoints.len()).step_by(planes);
+            let mut others = of_plane.map(|place| EndpointId(place as u16));
             if let Some(to) = others.find(|&to| to != from && self.candidates(switch, to).is_empty()) {
                 let [from, to] = [from, to].map(|end| network.config.endpoint_name(end));
                 return Err(NetworkError::NoRoute { from, to });

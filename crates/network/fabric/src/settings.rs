@@ -2,7 +2,7 @@
 
 use crate::{
     Arbitration, ChannelRule, Control, Flow, HostLinks, LinkEnd, Marking, Network, NetworkConfig, NetworkError,
-    NetworkLink, NicConfig, Routing, Topology, Watchdog, WhenFull, cut_through, lane_weights,
+    NetworkLink, NicConfig, Routing, Topology, Watchdog, WhenFull, cut_through, lane_weights, planes,
 };
 use evb_connection::Transport;
 use evb_core::{Bandwidth, ByteCount, Span};
@@ -42,6 +42,7 @@ pub(crate) fn check(config: &NetworkConfig) -> Result<(), NetworkError> {
         above_zero("control.rate", rate.0)?;
     }
     check_nic(&config.nic)?;
+    planes::check(config)?;
     check_flow(config)?;
     check_queues(config)?;
     cut_through::check(config)?;

@@ -36,7 +36,7 @@ impl Network {
         for (switch, &level) in self.switches.iter().zip(&level_of) {
             let level = &mut levels[usize::from(level)];
             level.switches += 1;
-            level.name = switch.name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '_').to_owned();
+            level.name = switch.name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '_' || c == '.').to_owned();
         }
         for link in &self.links {
             let LinkEnd::Switch(from) = link.from else { continue };

@@ -70,6 +70,8 @@ pub(crate) struct Connection {
     arrived_before: u64,
     /// Bytes of it in the queue of its interface.
     pub(crate) queued: u64,
+    /// The number of segments that were sent, modulo a large one: the plane of the next one, where they take turns.
+    pub(crate) turn: usize,
     /// The interface has it in its list of those that may send.
     pub(crate) is_ready: bool,
     /// The interface of the receiver has it in its list of those that wait for credit.
@@ -111,12 +113,17 @@ impl Connections {
                 handed: 0,
                 arrived_before: 0,
                 queued: 0,
+                turn: self.all.len(),
                 is_ready: false,
                 awaits_credit: false,
                 planned: Time::MAX,
             });
             ConnectionId(self.all.len() as u32 - 1)
         })
+    }
+
+    pub(crate) fn get(&self, id: ConnectionId) -> &Connection {
+        &self.all[id.0 as usize]
     }
 
     pub(crate) fn get_mut(&mut self, id: ConnectionId) -> &mut Connection {

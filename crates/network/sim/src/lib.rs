@@ -15,6 +15,7 @@ mod event;
 mod filter;
 mod input;
 mod jitter;
+mod lineup;
 mod message;
 mod net;
 mod nic;

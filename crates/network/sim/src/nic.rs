@@ -1,10 +1,10 @@
-//! The network interface of a host: the choice of its next packet, and its access to the host's memory.
+//! The network interface of a host: its ports, its time slots, and its access to the host's memory.
 
 use crate::{
     connections::ConnectionId,
     jitter::JitterTimes,
+    lineup::Lineup,
     message::{Body, Message, MessageId, Messages},
-    peers::Peers,
     slot_times::SlotTimes,
 };
 use evb_connection::{CreditPacer, Reply, Segment};
@@ -13,9 +13,6 @@ use evb_fabric::{Dma, NicConfig};
 use evb_protocol::wire;
 use evb_unit::shaping::{ShapedPart, Shaper, Slot};
 use std::collections::VecDeque;
-
-/// Fewest packets for which a train is worth its cost.
-const FEWEST: u32 = 3;
 
 /// Packets that are read from memory ahead, for each port.
 const READ_AHEAD: usize = 2;
@@ -45,25 +42,14 @@ pub(crate) struct Slots {
 
 /// The network interface of one host.
 pub(crate) struct Nic {
+    /// The messages that wait: one line for all ports, or one for each plane.
+    pub(crate) lineups: Vec<Lineup>,
     /// Messages whose packets go in turn.
-    active: VecDeque<MessageId>,
-    /// Messages that wait to become active.
-    waiting: VecDeque<MessageId>,
-    /// The interface handles the messages that keep step.
-    keeps_step: bool,
-    /// Messages that keep step: they go before all others.
-    steps: VecDeque<MessageId>,
-    /// Messages that go before those that are not urgent.
-    urgent: VecDeque<MessageId>,
     most_active: usize,
     /// Most messages of readout units that wait, beside the active ones. Further messages stay in the machine, as with a
     /// full transport.
     most_waiting: usize,
-    /// Largest payload of a packet.
-    packet: u32,
     pub(crate) slots: Option<Slots>,
-    /// Messages that go in no slot, when peers take turns.
-    pub(crate) peers: Option<Peers<MessageId>>,
     /// Messages that are in this interface or will be, and are not wholly cut into packets.
     pub(crate) backlog: usize,
     /// Nodes that hold back messages that do not fit.
@@ -72,24 +58,14 @@ pub(crate) struct Nic {
     pub(crate) memory: Option<Memory>,
     /// The bucket that is being sent over a connection.
     bucket: Option<MessageId>,
-    /// Messages of background traffic; `None` if there is none in the network.
-    pub(crate) background: Option<BackgroundQueues>,
+    /// A packet that another port is to send, since the one that it was cut for does not reach its receiver.
+    pub(crate) aside: Option<Chunk>,
+    /// The plane of the next message, where messages take them in turn.
+    pub(crate) turn: u8,
     /// Packets of one message may go as one train.
     pub(crate) couples: bool,
     /// Random times beside the overhead of packets.
     pub(crate) jitter: Option<JitterTimes>,
-}
-
-/// The messages of background traffic in an interface. Those of one sender go one after the other, those of several senders
-/// in turn, packet by packet.
-pub(crate) struct BackgroundQueues {
-    /// The priority of the data of the workload. What has a lower one goes when nothing else waits.
-    data_priority: u8,
-    /// They take turns with the messages of the workload, packet by packet.
-    equal: Peers<MessageId>,
-    lower: Peers<MessageId>,
-    /// The workload has sent the last packet.
-    has_turn: bool,
 }
 
 /// One port of a network interface.
@@ -131,29 +107,25 @@ pub(crate) enum Access {
 }
 
 impl Nic {
-    pub(crate) fn new(config: &NicConfig) -> Self {
-        let NicConfig { packet, header, messages, queue, dma, keeps_step, .. } = *config;
+    /// An interface with a lineup for all its ports, or with one for each of `planes`.
+    pub(crate) fn new(config: &NicConfig, planes: usize) -> Self {
+        let NicConfig { header, messages, queue, dma, .. } = *config;
         let ports = usize::from(config.ports);
-        let [packet, header] = [packet, header].map(|bytes| u32::try_from(bytes.0).unwrap_or(u32::MAX));
+        let header = u32::try_from(header.0).unwrap_or(u32::MAX);
         let (ready, writes) = (VecDeque::new(), VecDeque::new());
         let memory = |dma| Memory { dma, header, busy: None, ready, writes, ports, read_last: false };
         Self {
-            active: VecDeque::new(),
-            waiting: VecDeque::new(),
-            keeps_step,
-            steps: VecDeque::new(),
-            urgent: VecDeque::new(),
-            most_active: messages.into(),
+            lineups: (0..planes).map(|_| Lineup::new(config)).collect(),
+            most_active: usize::from(messages) * planes,
             most_waiting: queue.into(),
-            packet,
             slots: None,
-            peers: None,
             backlog: 0,
             held_back: Vec::new(),
             ports: vec![NicPort { idle: true, ..NicPort::default() }; ports],
             memory: dma.map(memory),
             bucket: None,
-            background: None,
+            aside: None,
+            turn: 0,
             couples: false,
             jitter: None,
         }
@@ -173,36 +145,22 @@ impl Nic {
         !self.held_back.is_empty() && self.backlog <= self.most_waiting / 2
     }
 
-    /// Takes a message to send.
-    pub(crate) fn post(&mut self, id: MessageId, message: &Message) {
-        if message.body.is_background()
-            && let Some(background) = &mut self.background
-        {
-            return background.post(id, message);
+    /// Takes a message to send over a plane; 0 where all ports share a lineup.
+    pub(crate) fn post(&mut self, plane: usize, id: MessageId, message: &Message) {
+        if !self.takes_into_slot(id, message) {
+            self.lineups[plane].post(id, message);
         }
-        let queue = if self.keeps_step && message.body.is_step() {
-            &mut self.steps
-        } else if message.priority > 0 && !message.body.is_data() {
-            &mut self.urgent
-        } else if self.slots.is_none()
-            && let Some(peers) = &mut self.peers
-        {
-            return peers.post(message.to.first, id);
-        } else if self.takes_into_slot(id, message) {
-            return;
-        } else {
-            &mut self.waiting
-        };
-        queue.push_back(id);
     }
 
-    /// Cuts the next packet from the waiting messages.
-    pub(crate) fn cut(&mut self, now: Time, messages: &mut Messages) -> Option<Chunk> {
-        let mut chunk = self.next_chunk(now, messages)?;
+    /// Cuts the next packet for a port from the waiting messages.
+    pub(crate) fn cut(&mut self, now: Time, port: usize, messages: &mut Messages) -> Option<Chunk> {
+        let lineup = if self.lineups.len() == 1 { 0 } else { port };
+        let lineup = &mut self.lineups[lineup];
+        let mut chunk = lineup.next(now, messages, &mut self.slots)?;
         if !chunk.last && self.couples {
-            chunk.others = self.cut_others(messages, chunk);
+            chunk.others = lineup.cut_others(messages, chunk);
         }
-        if chunk.last && (self.background.is_none() || !messages.get(chunk.message).body.is_background()) {
+        if chunk.last && (lineup.background.is_none() || !messages.get(chunk.message).body.is_background()) {
             self.backlog = self.backlog.saturating_sub(1);
         }
         Some(chunk)
@@ -236,116 +194,11 @@ impl Nic {
         slots.shaper.push(builder, id, message.unsent.into());
         true
     }
-
-    /// Cuts all packets of the same size that follow one of a message and neither end the message nor are the ones for
-    /// which its receiver waits, if nothing can come between; returns their number, 0 if they are not worth a train.
-    #[cold]
-    fn cut_others(&mut self, messages: &mut Messages, chunk: Chunk) -> u32 {
-        let message = messages.get_mut(chunk.message);
-        let lead = match &message.body {
-            Body::Bucket(bucket) => bucket.lead.filter(|&lead| lead < message.unsent + chunk.bytes).unwrap_or(0),
-            _ => 0,
-        };
-        let others = message.unsent.saturating_sub(lead + 1) / self.packet;
-        if others < FEWEST || self.active.front() != Some(&chunk.message) {
-            return 0;
-        }
-        message.unsent -= others * self.packet;
-        others
-    }
-
-    fn next_chunk(&mut self, now: Time, messages: &mut Messages) -> Option<Chunk> {
-        for queue in [&mut self.steps, &mut self.urgent] {
-            if let Some(&id) = queue.front() {
-                let chunk = chunk(messages, id, self.packet);
-                if chunk.last {
-                    queue.pop_front();
-                }
-                return Some(chunk);
-            }
-        }
-        let packet = self.packet;
-        if let Some(chunk) = self.background.as_mut().and_then(|background| background.take_turn(messages, packet)) {
-            return Some(chunk);
-        }
-        let chunk = self.next_of_workload(now, messages);
-        match &mut self.background {
-            Some(background) if chunk.is_none() => background.take_rest(messages, packet),
-            Some(background) => {
-                background.has_turn = true;
-                chunk
-            }
-            None => chunk,
-        }
-    }
-
-    /// The next packet of a message of the workload that is not urgent.
-    #[inline]
-    fn next_of_workload(&mut self, now: Time, messages: &mut Messages) -> Option<Chunk> {
-        if let Some(peers) = &mut self.peers {
-            return serve(peers, messages, self.packet);
-        }
-        while self.active.len() < self.most_active {
-            let Some(id) = self.waiting.pop_front() else { break };
-            self.active.push_back(id);
-        }
-        if self.active.is_empty()
-            && let Some(bucket) = self.slots.as_mut().and_then(|slots| slots.next_bucket(now, messages))
-        {
-            self.active.push_back(bucket);
-        }
-        if let Some(id) = self.active.pop_front() {
-            let chunk = chunk(messages, id, self.packet);
-            if !chunk.last {
-                self.active.push_back(id);
-            }
-            return Some(chunk);
-        }
-        self.slots.as_mut().filter(|slots| slots.shaper.is_by_packet())?.next_packet(now, messages)
-    }
-}
-
-impl BackgroundQueues {
-    /// Empty queues, where data of the workload have this priority.
-    pub(crate) fn new(data_priority: u8) -> Self {
-        let [equal, lower] = [(); 2].map(|()| Peers::new(usize::MAX));
-        Self { data_priority, equal, lower, has_turn: false }
-    }
-
-    fn post(&mut self, id: MessageId, message: &Message) {
-        let queue = if message.priority < self.data_priority { &mut self.lower } else { &mut self.equal };
-        queue.post(message.from, id);
-    }
-
-    /// The next packet, if it is its turn.
-    fn take_turn(&mut self, messages: &mut Messages, packet: u32) -> Option<Chunk> {
-        if std::mem::take(&mut self.has_turn) { serve(&mut self.equal, messages, packet) } else { None }
-    }
-
-    /// The next packet when the workload has none.
-    fn take_rest(&mut self, messages: &mut Messages, packet: u32) -> Option<Chunk> {
-        serve(&mut self.equal, messages, packet).or_else(|| serve(&mut self.lower, messages, packet))
-    }
-}
-
-/// The next packet of the peers in turn.
-fn serve(peers: &mut Peers<MessageId>, messages: &mut Messages, packet: u32) -> Option<Chunk> {
-    peers.serve(|id| {
-        let chunk = chunk(messages, id, packet);
-        (chunk, chunk.last)
-    })
-}
-
-fn chunk(messages: &mut Messages, id: MessageId, most: u32) -> Chunk {
-    let message = messages.get_mut(id);
-    let bytes = message.unsent.min(most);
-    message.unsent -= bytes;
-    Chunk { message: id, bytes, last: message.unsent == 0, others: 0 }
 }
 
 impl Slots {
     /// Fills the bucket of the next time slot; it is sent even when it is empty.
-    fn next_bucket(&mut self, now: Time, messages: &mut Messages) -> Option<MessageId> {
+    pub(crate) fn next_bucket(&mut self, now: Time, messages: &mut Messages) -> Option<MessageId> {
         if self.shaper.is_by_packet() {
             return None;
         }
@@ -366,7 +219,7 @@ impl Slots {
     }
 
     /// The next packet of the builder whose turn it is.
-    fn next_packet(&mut self, now: Time, messages: &mut Messages) -> Option<Chunk> {
+    pub(crate) fn next_packet(&mut self, now: Time, messages: &mut Messages) -> Option<Chunk> {
         let mut parts = self.shaper.next(now)?.parts;
         let part = parts.pop()?;
         self.shaper.reuse(parts);

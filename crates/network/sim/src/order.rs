@@ -4,7 +4,7 @@
 use crate::message::MessageId;
 use evb_core::NodeId;
 use evb_experiment::{Plan, Workload};
-use evb_fabric::{Routing, Service};
+use evb_fabric::Service;
 use hashbrown::HashMap;
 use std::collections::BTreeMap;
 
@@ -27,12 +27,10 @@ impl Order {
     /// `None` in a network where they cannot.
     pub(crate) fn of(plan: &Plan) -> Option<Self> {
         let config = &plan.network.config;
-        let spreads = config.routing.is_adaptive()
-            || matches!(config.routing, Routing::Random | Routing::Dispersive { .. } | Routing::Flowlets { .. });
         let mixes = config.nic.ports > 1 || config.nic.messages > 1 || config.nic.service == Service::PeersInTurn;
         let loses =
             plan.workload == Workload::EventBuilding && (config.flow.may_lose() || !plan.network.faults.is_empty());
-        (spreads || mixes || loses).then(Self::default)
+        (config.routing.splits_pairs() || mixes || loses).then(Self::default)
     }
 
     /// The place of the next message from one node to another.
@@ -67,6 +65,21 @@ impl Order {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use evb_fabric::{Routing, Spread};
+    use evb_protocol::Config;
+    use evb_sources::SourceSpec;
+
+    #[test]
+    fn order_is_kept_where_packets_of_a_pair_take_several_routes() {
+        let mut plan = Plan::new(Config::new(2, 2), SourceSpec::Fixed { size: evb_core::ByteCount(1000) });
+        plan.network.config.nic.messages = 1;
+        let mut is_kept = |routing| {
+            plan.network.config.routing = routing;
+            Order::of(&plan).is_some()
+        };
+        assert_eq!([Routing::Random, Routing::Adaptive, Routing::Valiant, Routing::Ugal].map(&mut is_kept), [true; 4]);
+        assert_eq!([Routing::Fixed { spread: Spread::Pair }, Routing::Ecmp].map(&mut is_kept), [false; 2]);
+    }
 
     #[test]
     fn an_early_message_waits_for_those_before_it_that_are_late_or_lost() {

@@ -131,6 +131,7 @@ impl Run<'_> {
                 NetEffect::Sent { endpoint, at } => self.net.queue.push(at, Event::Pick { endpoint: endpoint.0 }),
                 NetEffect::Lost(id) => drop(self.net.packets.remove(id)),
                 NetEffect::Uncut { .. } => unreachable!("packets are sent one by one here"),
+                NetEffect::Rerouted => {}
             }
         }
     }

@@ -63,6 +63,24 @@ fn inputs_with_a_queue_for_each_output_have_no_such_bound() {
     assert!((0.58..0.62).contains(&one_queue) && islip > 0.95, "{one_queue} {islip}");
 }
 
+/// Two hosts of a switch send to the next of three switches, the second one a quarter of a packet later: the link is in use then,
+/// though nothing waits for it. Its packet needs four links over the other switch and none of them waits, or three and a wait.
+#[test]
+fn a_packet_that_is_being_sent_is_a_load() {
+    let topology = Topology::HyperX { sizes: vec![3], terminals: 2, links: vec![1] };
+    let (queue, full) = (ByteCount(10 * SIZE), WhenFull::Drop);
+    let flow =
+        Flow::StoreAndForward { queue, full, reaction: Span::ZERO, priorities: 1, headroom: None, watchdog: None };
+    let second = |routing| {
+        let mut network = network(topology.clone(), flow);
+        network.config.routing = routing;
+        let outcome = send(network, &[probe(0, 0, 2), probe(SIZE * BYTE / 4, 1, 3)]);
+        outcome.delivered[1].expect("nothing is lost").0
+    };
+    assert_eq!(second(Routing::Random), 4 * SIZE * BYTE);
+    assert_eq!(second(Routing::Ugal), 4 * SIZE * BYTE + SIZE * BYTE / 4);
+}
+
 /// The standard error comes from 20 parts of the window. It must be well below the allowed difference.
 fn check_throughput(ports: u16, packets: u64, expected: f64) {
     const PARTS: u64 = 20;

@@ -16,6 +16,7 @@ mod lanes;
 mod mapper;
 mod nic;
 pub(super) mod placement;
+mod planes;
 pub(crate) mod preset;
 pub(crate) mod preset_keys;
 mod queues;
@@ -38,6 +39,11 @@ pub(super) const NETWORK: &[Key] = &[
         "message layer that the network was fitted to, as `evb bench --fit` writes it: results then list the costs that are not in them",
     ),
     of_preset("topology", KeyKind::Choice(&topology::TOPOLOGY), "switches and links"),
+    optional(
+        "planes",
+        KeyKind::Section(planes::PLANES),
+        "several networks of this topology that no link joins, with a port of each host in each; there is one network without this table",
+    ),
     of_preset("link", KeyKind::Section(LINK), "every link without separate values"),
     optional(
         "host_link",
@@ -100,12 +106,12 @@ const SWITCH: &[Key] = &[
     of_preset("arbitration", KeyKind::Word(&ARBITRATION), "order in which several waiting inputs get an output"),
     optional(
         "marking",
-        KeyKind::Section(queues::MARKING),
+        KeyKind::SectionOrNone(queues::MARKING),
         "marks on packets that find a long queue, ECN; `store-and-forward` only",
     ),
     optional(
         "memory",
-        KeyKind::Section(queues::MEMORY),
+        KeyKind::SectionOrNone(queues::MEMORY),
         "memory that all queues of a switch share, or with pauses all its inputs; each has its own without this table; \
          `store-and-forward` only",
     ),
@@ -180,6 +186,7 @@ fn config(network: View<'_>) -> NetworkConfig {
     NetworkConfig {
         preset: network.text("preset").to_owned(),
         topology: topology::TOPOLOGY.make(network.below("topology")),
+        planes: planes::plan(network, "planes"),
         link: LinkConfig { rate: network.quantity("link.rate"), delay: network.quantity("link.delay") },
         host_links: network.list("host_link").iter().map(|node| host_links(View(node))).collect(),
         switch: SwitchConfig {

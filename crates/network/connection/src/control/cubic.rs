@@ -107,6 +107,11 @@ impl CongestionControl for Cubic {
         self.window.restart(BETA * outstanding as f64);
     }
 
+    /// HyStart and proportional recoveries are what Linux adds to CUBIC, one with the other.
+    fn reduces_rate(&self) -> bool {
+        self.hystart.is_some()
+    }
+
     fn was_idle(&mut self) {
         self.window.forget();
         self.epoch = None;

@@ -1,6 +1,7 @@
 //! Networks as their users see them: built from a description, with the routes through them.
 
 mod errors;
+mod planes;
 mod presets;
 mod routes;
 mod subnet;

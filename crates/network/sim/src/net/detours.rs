@@ -11,7 +11,7 @@ use rand::RngExt;
 /// No other group.
 const DIRECT: u16 = 0;
 
-/// A port of a host in each group; none in a topology without groups.
+/// A port of a host in each group, of several planes in the first one; none in a topology without groups.
 pub(super) fn ports_of_groups(network: &Network) -> Vec<EndpointId> {
     let mut ports = Vec::new();
     for port in (0..network.endpoints.len()).map(|place| EndpointId(place as u16)) {
@@ -42,7 +42,11 @@ impl Net {
 
     /// The port that a packet is routed to: its destination, or any one in the group that it goes to first.
     fn goal(&self, route: u16, to: EndpointId) -> EndpointId {
-        if route == DIRECT { to } else { self.group_ports[usize::from(route - 1)] }
+        if route == DIRECT {
+            return to;
+        }
+        let in_first_plane = self.group_ports[usize::from(route - 1)];
+        EndpointId(in_first_plane.0 + to.0 % self.network.config.plane_count())
     }
 
     /// The route of a packet that comes from a host: [`DIRECT`], or 1 and the number of another group.

@@ -1,12 +1,12 @@
 //! Links that fail, slow down or corrupt.
 
-use super::{Net, bridges::Bridges, links::Port};
+use super::{Net, NetEffect, bridges::Bridges, links::Port};
 use crate::{
     event::NetEvent,
     packet::{LaneId, Load, PacketId},
 };
 use evb_core::Span;
-use evb_fabric::{FaultTarget, LinkId, Network, NetworkFaultAction, Routes};
+use evb_fabric::{EndpointId, FaultTarget, LinkId, Network, NetworkFaultAction, Routes};
 
 /// The harm that was done to each link. Only links whose port is marked as harmed are looked up.
 pub(super) struct Faults {
@@ -78,6 +78,10 @@ fn harmed_links(network: &Network, target: FaultTarget, action: NetworkFaultActi
     match target {
         FaultTarget::Link(link) => vec![link],
         FaultTarget::Cable(links) => links.to_vec(),
+        FaultTarget::Plane(plane) => {
+            let links = (0..network.links.len()).map(|link| LinkId(link as u32));
+            links.filter(|&link| network.plane_of(link) == Some(plane)).collect()
+        }
         FaultTarget::Switch(switch) => {
             let switch = network.switch(switch);
             let both = matches!(action, NetworkFaultAction::Fail { .. });
@@ -154,6 +158,9 @@ impl Net {
         self.bridges = Bridges::of(&self.network, &routes);
         self.router.set_routes(routes);
         stranded.into_iter().for_each(|id| self.request_again(id));
+        if self.network.config.planes.is_some() {
+            self.effects.push(NetEffect::Rerouted);
+        }
     }
 
     /// Repeats the request of a packet that waited for a failed link.
@@ -170,6 +177,12 @@ impl Net {
     /// Packets that waited for a failed link and took another route.
     pub(crate) fn rerouted_packets(&self) -> u64 {
         self.faults.rerouted
+    }
+
+    /// True if a port of a host reaches another one, as its host knows: it sees its own link, and hears of others with the routes.
+    pub(crate) fn reaches(&self, from: EndpointId, to: EndpointId) -> bool {
+        let is_up = !self.links[self.network.endpoint(from).up].failed;
+        is_up && !self.router.outputs(self.network.switch_into(from), to).is_empty()
     }
 
     /// True if all links of a host into the network have failed, or all out of it.

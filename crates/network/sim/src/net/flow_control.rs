@@ -198,16 +198,26 @@ impl Net {
         }
     }
 
-    /// Bytes that lie in the buffers behind a link, as its sender knows, or wait for it.
+    /// Bytes that lie in the buffers behind a link, as its sender knows, or wait for it. Where packets are stored there are
+    /// no such buffers, and the queue holds the packet that is being sent.
     pub(super) fn load(&self, link: LinkId) -> u64 {
         let waiting = self.counts[link].queued;
-        let Discipline::CutThrough { buffer, .. } = self.flow.discipline else { return waiting };
+        let Discipline::CutThrough { buffer, .. } = self.flow.discipline else {
+            return waiting + self.being_sent(link);
+        };
         let now = self.queue.now();
         let held = |lane: &Lane| match &lane.contents {
             Contents::Bytes(credit) => buffer - credit.free_at(now),
             Contents::Places(_) | Contents::Store(_) => 0,
         };
         waiting + self.links.lanes(link).map(|lane| u64::from(held(lane))).sum::<u64>()
+    }
+
+    /// Bytes of the packet that is being sent over a link, counted whole.
+    #[inline]
+    fn being_sent(&self, link: LinkId) -> u64 {
+        let port = &self.links[link];
+        if port.free_at > self.queue.now() { self.packets[port.holder].wire.into() } else { 0 }
     }
 
     /// Takes a packet's bytes of a buffer (cut-through); returns the number of bytes taken then.
@@ -341,8 +351,7 @@ impl Net {
             }
             return true;
         };
-        let (packet, port) = (&self.packets[id], &self.links[link]);
-        let sending = if port.free_at > self.queue.now() { u64::from(self.packets[port.holder].wire) } else { 0 };
+        let (packet, sending) = (&self.packets[id], self.being_sent(link));
         let wire = u64::from(packet.wire);
         let held = self.counts[link].queued + sending + wire;
         let (lane, wire_bytes) = (packet.lane, packet.wire);

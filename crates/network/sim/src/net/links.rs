@@ -19,6 +19,8 @@ pub(super) struct Links {
     more_lanes: Vec<Lane>,
     /// Virtual channels, or priorities, of each link.
     channels: u32,
+    /// Ports of each host in planes of their own; 1 without planes.
+    planes: u32,
     /// The rule by which packets take virtual channels.
     rule: ChannelRule,
     /// The virtual channel of each priority; that with its number if empty.
@@ -111,6 +113,7 @@ impl Links {
             classes,
             more_lanes: (0..more).map(|_| Lane::new(contents())).collect(),
             channels,
+            planes: network.config.plane_count().into(),
             rule: network.config.channel_rule(),
             channel_of_priority: channels_of_priorities(network),
             shift: channels.next_power_of_two().trailing_zeros(),
@@ -205,7 +208,7 @@ impl Links {
                 let came = self[self.link_of(packet.lane)].kind;
                 packet.channel + u8::from(came == LinkKind::BetweenSwitches)
             }
-            ChannelRule::Destination => (u32::from(packet.to.0) % self.channels) as u8,
+            ChannelRule::Destination => (u32::from(packet.to.0) / self.planes % self.channels) as u8,
             ChannelRule::Priority => {
                 self.channel_of_priority.get(usize::from(packet.priority)).copied().unwrap_or(packet.priority)
             }

@@ -87,6 +87,8 @@ pub(crate) enum NetEffect {
     Sent { endpoint: EndpointId, at: Time },
     /// A packet was lost on its way: dropped, or without a route.
     Lost(PacketId),
+    /// New routes were found in a network of several planes.
+    Rerouted,
     /// A train was split before its last packets left the network interface: these are still to be cut from the message.
     Uncut { message: MessageId, packets: u32, bytes: u32 },
 }

@@ -150,7 +150,7 @@ impl Net {
         let links = match target {
             FaultTarget::Link(link) => vec![link],
             FaultTarget::Cable(links) => links.to_vec(),
-            FaultTarget::Switch(_) => Vec::new(),
+            FaultTarget::Switch(_) | FaultTarget::Plane(_) => Vec::new(),
         };
         let channels = if self.flow.pauses_by_priority() { self.links.channels() } else { 1 };
         for link in links {

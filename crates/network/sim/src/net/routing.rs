@@ -68,21 +68,7 @@ impl Router {
     /// True if the route of each packet depends on its ends and its variant alone, and packets never wait for each
     /// other in a ring.
     pub(super) fn is_steady(&self, network: &Network) -> bool {
-        let is_fixed = match self.routing {
-            Routing::Fixed { .. }
-            | Routing::DimensionOrder { .. }
-            | Routing::SpanningTree
-            | Routing::Ecmp
-            | Routing::Table => true,
-            Routing::Random
-            | Routing::Dispersive { .. }
-            | Routing::Adaptive
-            | Routing::Valiant
-            | Routing::Ugal
-            | Routing::AdaptiveDimensionOrder
-            | Routing::Learning { .. }
-            | Routing::Flowlets { .. } => false,
-        };
+        let is_fixed = !self.routing.splits_pairs() && !matches!(self.routing, Routing::Learning { .. });
         is_fixed && network.cyclic_dependency(&self.routes).is_none()
     }
 

@@ -9,7 +9,7 @@ use crate::{
 };
 use evb_connection::{Next, Reply, Segment};
 use evb_core::{Bandwidth, NodeId, Span, Time};
-use evb_fabric::EndpointId;
+use evb_fabric::{EndpointId, PlaneChoice};
 
 /// The number by which a path of a connection is chosen among equal routes: that of the connection for its first path.
 fn stream(ConnectionId(id): ConnectionId, path: u16) -> u32 {
@@ -27,17 +27,14 @@ impl Simulation<'_> {
         self.connections().get_mut(id)
     }
 
-    /// The port of its host through which a connection sends.
-    fn port_of(&self, id: ConnectionId) -> usize {
-        id.0 as usize % self.nics[0].ports.len()
-    }
-
-    /// The rate of the link into the network from the host of a node.
+    /// The rate of the link into the network from the host of a node, of all its links if packets take planes in turn.
     fn link_of(&self, node: NodeId) -> Bandwidth {
         let host = self.host(node).expect("a connection begins at a host");
         let network = &self.net.network;
         let up = network.endpoint(EndpointId((host * self.nics[0].ports.len()) as u16)).up;
-        network.link(up).rate
+        let takes_all = network.config.planes.is_some_and(|planes| planes.choice == PlaneChoice::Packet);
+        let links = if takes_all { u64::from(network.config.plane_count()) } else { 1 };
+        Bandwidth(network.link(up).rate.0.saturating_mul(links))
     }
 
     /// A message goes into the stream of its connection.
@@ -53,15 +50,20 @@ impl Simulation<'_> {
 
     /// A connection may be able to send: its interface asks it in its turn.
     fn make_ready(&mut self, id: ConnectionId) {
-        let connection = self.connection(id);
-        let from = connection.from;
-        if std::mem::replace(&mut connection.is_ready, true) {
+        if std::mem::replace(&mut self.connection(id).is_ready, true) {
             return;
         }
-        let port = self.port_of(id);
-        let host = self.host(from).expect("a connection begins at a host");
-        self.add_to_ready(host, port, id);
-        self.wake_port(host, port);
+        let (from, to) = self.hosts_of(id);
+        let port = self.port_of(id, from, to);
+        self.add_to_ready(from, port, id);
+        self.wake_port(from, port);
+    }
+
+    /// The hosts of the sender and of the receiver of a connection.
+    fn hosts_of(&mut self, id: ConnectionId) -> (usize, usize) {
+        let &mut Connection { from, to, .. } = self.connection(id);
+        let [from, to] = [from, to].map(|node| self.host(node).expect("a connection joins two hosts"));
+        (from, to)
     }
 
     fn wake_port(&mut self, host: usize, port: usize) {
@@ -98,6 +100,9 @@ impl Simulation<'_> {
         while (room > 0 || self.nics[host].ports[port].queue.is_empty())
             && let Some(id) = self.next_ready(now, host, port)
         {
+            if self.goes_elsewhere(id, host, port) {
+                continue;
+            }
             let connection = self.connection(id);
             if room > 0 && connection.holds_back(room, segment) {
                 self.leave_ready(id, None);
@@ -106,14 +111,31 @@ impl Simulation<'_> {
             match connection.sender.send(Time(now)) {
                 Next::Segment(segment) => {
                     connection.queued += u64::from(segment.bytes);
+                    connection.turn = connection.turn.wrapping_add(1);
                     self.plan_connection(id, None);
                     self.nics[host].ports[port].queue.push_back((id, segment));
-                    self.add_to_ready(host, port, id);
+                    if !self.goes_elsewhere(id, host, port) {
+                        self.add_to_ready(host, port, id);
+                    }
                 }
                 Next::At(at) => self.leave_ready(id, Some(at)),
                 Next::Wait => self.leave_ready(id, None),
             }
         }
+    }
+
+    /// Puts a connection that waits at a port to another one of its host, if its next segment goes over another plane.
+    fn goes_elsewhere(&mut self, id: ConnectionId, host: usize, port: usize) -> bool {
+        if self.net.network.config.planes.is_none() {
+            return false;
+        }
+        let (from, to) = self.hosts_of(id);
+        let next = self.port_of(id, from, to);
+        if next != port {
+            self.add_to_ready(host, next, id);
+            self.wake_port(host, next);
+        }
+        next != port
     }
 
     /// The connection whose turn it is; a bucket of a barrel shifter comes into being when none can send, or
@@ -257,11 +279,10 @@ impl Simulation<'_> {
 
     /// The receiver of a connection answers.
     fn reply(&mut self, id: ConnectionId, reply: Reply) {
-        let port = self.port_of(id);
-        let to = self.connection(id).to;
-        let host = self.host(to).expect("a connection ends at a host");
-        self.nics[host].ports[port].replies.push_back((id, reply));
-        self.wake_port(host, port);
+        let (from, to) = self.hosts_of(id);
+        let port = self.port_of(id, to, from);
+        self.nics[to].ports[port].replies.push_back((id, reply));
+        self.wake_port(to, port);
     }
 
     /// A connection may need credit: the interface of its receiver grants some in its turn.
@@ -270,8 +291,8 @@ impl Simulation<'_> {
         if connection.receiver.missing_credit() == 0 || std::mem::replace(&mut connection.awaits_credit, true) {
             return;
         }
-        let to = connection.to;
-        let (host, port) = (self.host(to).expect("a connection ends at a host"), self.port_of(id));
+        let (from, host) = self.hosts_of(id);
+        let port = self.port_of(id, host, from);
         let pacer = &mut self.nics[host].ports[port].credit;
         let is_first = pacer.deadline().is_none();
         pacer.add(id);

@@ -8,6 +8,7 @@ mod faults;
 mod machines;
 mod mapping;
 mod partition;
+mod planes;
 mod receiving;
 mod sending;
 mod setup;
@@ -122,8 +123,8 @@ impl<'a> Simulation<'a> {
     ) -> Result<Self, SimulateError> {
         let targets = plan.network.faults.iter().filter_map(|fault| network.find(&fault.target)).collect();
         let hosts = network.hosts();
-        let nic = &network.config.nic;
-        let nics = (0..hosts).map(|_| Nic::new(nic)).collect();
+        let (nic, lineups) = (&network.config.nic, planes::lineups(&network.config));
+        let nics = (0..hosts).map(|_| Nic::new(nic, lineups)).collect();
         let [segment, header] = [nic.packet, nic.header].map(|bytes| size(bytes.0));
         let connections = Connections::new(network.config.transport, segment, header);
         let bounds = QueueBounds::of(plan, border.partitions());
@@ -352,6 +353,7 @@ impl<'a> Simulation<'a> {
         while let Some(effect) = self.net.effects.pop() {
             match effect {
                 NetEffect::Sent { endpoint, at } => self.net.queue.push(at, Event::Pick { endpoint: endpoint.0 }),
+                NetEffect::Rerouted => self.look_at_planes(),
                 NetEffect::Uncut { message, packets, bytes } => self.uncut(message, packets, bytes),
                 NetEffect::Lost(id) => {
                     let packet = self.net.remove(id);

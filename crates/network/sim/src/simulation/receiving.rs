@@ -130,7 +130,7 @@ impl Simulation<'_> {
         let (Some(from), Some(to)) = (self.host(from), self.host(to)) else { return self.take_in(now, again) };
         debug_assert_ne!(from, to, "nothing is lost within a host");
         self.nics[from].backlog += 1;
-        self.nics[from].post(again, self.messages.get(again));
+        self.post_to_interface(from, to, again);
         self.feed_nic(from);
     }
 

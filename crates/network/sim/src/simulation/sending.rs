@@ -106,9 +106,15 @@ impl Simulation<'_> {
             return self.write_to_connection(id);
         }
         if self.connections.is_none() {
-            self.nics[from].post(id, self.messages.get(id));
+            self.post_to_interface(from, to, id);
         }
         self.feed_nic(from);
+    }
+
+    /// A message waits in the interface of its host for its packets to be sent.
+    pub(super) fn post_to_interface(&mut self, from: usize, to: usize, id: MessageId) {
+        let plane = self.plane_of_message(from, to);
+        self.nics[from].post(plane, id, self.messages.get(id));
     }
 
     /// Passes a message through the memory of a computer.
@@ -154,13 +160,30 @@ impl Simulation<'_> {
             return self.pick_from_connections(now, host, port);
         }
         self.feed_from_held_back(host);
+        let has_planes = self.net.network.config.planes.is_some();
+        let aside = self.nics[host].aside;
+        let chunk = if has_planes { self.next_in_plane(now, host, port) } else { self.cut(now, host, port) };
+        self.nics[host].ports[port].idle = chunk.is_none();
+        match chunk {
+            Some(chunk) => self.send_from_port(now, host, port, chunk),
+            None => self.plan_slot(host),
+        }
+        if self.nics[host].aside != aside {
+            self.wake_ports(now, host);
+        }
+    }
+
+    /// The next packet for a port.
+    pub(super) fn cut(&mut self, now: u64, host: usize, port: usize) -> Option<Chunk> {
         let nic = &mut self.nics[host];
-        let chunk = match &mut nic.memory {
+        match &mut nic.memory {
             Some(memory) => memory.take_ready(),
-            None => nic.cut(Time(now), &mut self.messages),
-        };
-        nic.ports[port].idle = chunk.is_none();
-        let Some(chunk) = chunk else { return self.plan_slot(host) };
+            None => nic.cut(Time(now), port, &mut self.messages),
+        }
+    }
+
+    fn send_from_port(&mut self, now: u64, host: usize, port: usize, chunk: Chunk) {
+        let nic = &mut self.nics[host];
         if chunk.last {
             nic.ports[port].ending = Some(chunk.message);
         }
@@ -216,7 +239,7 @@ impl Simulation<'_> {
     pub(super) fn access_memory(&mut self, now: u64, host: usize) {
         let nic = &mut self.nics[host];
         let Some(mut memory) = nic.memory.take() else { return };
-        let begun = memory.begin(|| nic.cut(Time(now), &mut self.messages));
+        let begun = memory.begin(|| nic.cut(Time(now), 0, &mut self.messages));
         nic.memory = Some(memory);
         match begun {
             Some((bytes, rate)) => {

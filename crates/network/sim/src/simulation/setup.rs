@@ -7,7 +7,8 @@ use crate::{
     event::Event,
     input::Input,
     jitter::JitterTimes,
-    nic::{BackgroundQueues, Slots},
+    lineup::BackgroundQueues,
+    nic::Slots,
     node::{Node, NodeUnit},
     peers::Peers,
     slot_times::SlotTimes,
@@ -72,7 +73,7 @@ impl Simulation<'_> {
         let most_active = self.net.network.config.nic.messages.into();
         // Slots have their own order.
         for nic in self.nics.iter_mut().filter(|nic| nic.slots.is_none()) {
-            nic.peers = Some(Peers::new(most_active));
+            nic.lineups.iter_mut().for_each(|lineup| lineup.peers = Some(Peers::new(most_active)));
         }
     }
 
@@ -82,7 +83,8 @@ impl Simulation<'_> {
             return;
         }
         let priority = self.plan.data_priority();
-        self.nics.iter_mut().for_each(|nic| nic.background = Some(BackgroundQueues::new(priority)));
+        let lineups = self.nics.iter_mut().flat_map(|nic| &mut nic.lineups);
+        lineups.for_each(|lineup| lineup.background = Some(BackgroundQueues::new(priority)));
     }
 
     /// Gives each interface and host its random times.

@@ -69,6 +69,7 @@ impl Generator {
             control: Control::Shared,
             transport: Transport::None,
             topology,
+            planes: None,
         };
         network.flow = self.flow(kind, &network);
         network.switch.memory = self.memory(&network.flow);

@@ -14,7 +14,7 @@ static FAULT: Choice<Make<NetworkFaultAction>> = Choice {
         required(
             "target",
             KeyKind::Text,
-            "name of a link (one direction), such as `h3>leaf0`, of a cable (both directions), such as `h3<>leaf0`, or of a switch",
+            "name of a link (one direction), such as `h3>leaf0`, of a cable (both directions), such as `h3<>leaf0`, of a switch, or of a plane, such as `plane1`",
         ),
         required("at", time(MAX_DURATION), "time after the start"),
         optional(

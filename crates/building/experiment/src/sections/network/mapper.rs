@@ -60,6 +60,9 @@ pub(super) fn check(view: View<'_>, network: &Network) -> Option<Problem> {
         let help = "use a routing whose routes hosts can choose: \"fixed\", \"random\", \"dispersive\" or \
                     \"dimension-order\"; or remove network.mapper";
         ("the hosts' mappers find routes, but in this network switches choose them", help, "network.routing.type")
+    } else if network.config.planes.is_some() {
+        let help = "remove network.mapper: then routes are found again after `reroute`; or remove network.planes";
+        ("a mapper explores one network, and no link joins planes", help, "network.planes")
     } else if !network.is_of_cables() {
         let help = "use a topology whose links all have two directions, or remove network.mapper";
         ("probes of a mapper cannot come back over links of one direction", help, "network.topology")

@@ -5,7 +5,11 @@ use crate::{choice::*, limits::*, schema::*, view::View};
 use evb_fabric::{Dma, NicConfig, Service};
 
 pub(super) const NIC: &[Key] = &[
-    of_preset("ports", integer(1, MAX_PORTS), "ports to the network; packets take whichever is free"),
+    of_preset(
+        "ports",
+        integer(1, MAX_PORTS),
+        "ports to the network; packets take whichever is free; with `planes` as many as these",
+    ),
     optional(
         "rate",
         bandwidth(),

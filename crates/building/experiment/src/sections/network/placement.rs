@@ -1,6 +1,6 @@
 //! `network.placement`: the hosts of the nodes.
 
-use super::{control, topology::CROSSBAR};
+use super::{control, planes, topology::CROSSBAR};
 use crate::{
     limits::*,
     plan::Placement,
@@ -54,7 +54,8 @@ pub(super) fn fill(root: &mut Node) {
     let is_crossbar = root.at("network.topology.type").and_then(Node::text) == Some(CROSSBAR);
     if is_crossbar && root.at("network.topology.ports").is_none() {
         let each = root.at("network.nic.ports").and_then(Node::integer).unwrap_or(1);
-        let each = each.clamp(1, MAX_PORTS);
+        // Each plane has a switch of its own.
+        let each = (each / planes::count(root)).clamp(1, MAX_PORTS);
         let ports = hosts.clamp(1, MAX_COUNT / each) * each;
         root.put(&["network", "topology", "ports"], None, Value::Integer(ports).into());
     }

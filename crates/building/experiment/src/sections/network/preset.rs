@@ -1,6 +1,6 @@
 //! The defaults of `[network]`: a preset lies below what the file says, and the nodes get their hosts.
 
-use super::{placement, preset_keys::DEFAULT_NETWORK};
+use super::{placement, planes, preset_keys::DEFAULT_NETWORK};
 use crate::{
     diagnostics::Problem,
     tree::{Node, Table, Value, table},
@@ -42,6 +42,7 @@ pub(crate) fn fill(root: &mut Node) {
             topology.take("radix");
         }
     }
+    planes::fill(root);
     let Value::Table(file) = &mut root.value else { return };
     if file.get("network").is_none() {
         file.push("network", Value::Table(Table::default()).into());

@@ -47,7 +47,7 @@ pub(super) const MEMORY: &[Key] = &[
 
 /// Makes the marks at this place, if they are there.
 pub(super) fn marking(view: View<'_>, at: &str) -> Option<Marking> {
-    let marking = view.has(at).then(|| view.below(at))?;
+    let marking = view.table(at)?;
     let (low, high) = (marking.quantity("low"), marking.quantity("high"));
     Some(Marking { low, high, most: marking.number("most") })
 }
@@ -65,7 +65,7 @@ pub(super) fn cut_through(network: View<'_>) -> Option<Vec<String>> {
 
 /// Makes the shared memory at this place, if it is there.
 pub(super) fn memory(view: View<'_>, at: &str) -> Option<SharedMemory> {
-    let memory = view.has(at).then(|| view.below(at))?;
+    let memory = view.table(at)?;
     Some(SharedMemory {
         size: memory.quantity("size"),
         alpha: memory.number("alpha"),

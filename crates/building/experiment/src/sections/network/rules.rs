@@ -3,7 +3,7 @@
 use super::{
     KnownNetwork, mapper,
     placement::{self, has_manager},
-    topology,
+    planes, topology,
 };
 use crate::{diagnostics::Problem, limits::*, scalar::brief, sections::background, view::View};
 use evb_core::Span;
@@ -12,7 +12,7 @@ use evb_fabric::{FaultTarget, Network};
 /// Checks that the network can be built, that every node has a host in it, and that faults happen to parts of it. The
 /// points of a sweep often have the same network: `known` keeps the last one.
 pub(crate) fn check(view: View<'_>, known: &mut KnownNetwork) -> Vec<Problem> {
-    if let Some(problem) = needless_manager(view).or_else(|| topology::check(view)) {
+    if let Some(problem) = needless_manager(view).or_else(|| planes::check(view)).or_else(|| topology::check(view)) {
         return vec![problem];
     }
     let mut config = super::config(view.below("network"));
@@ -97,7 +97,7 @@ fn pause_of_host(network: &Network, target: FaultTarget, fault: View<'_>) -> Opt
     let links = match target {
         FaultTarget::Link(link) => vec![link],
         FaultTarget::Cable(links) => links.to_vec(),
-        FaultTarget::Switch(_) => Vec::new(),
+        FaultTarget::Switch(_) | FaultTarget::Plane(_) => Vec::new(),
     };
     if links.iter().all(|&link| network.link(link).to.switch().is_some()) {
         let to_host = network.endpoints.first().map_or("", |endpoint| &*network.link(endpoint.down).name);
