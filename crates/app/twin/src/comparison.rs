@@ -68,6 +68,7 @@ pub fn compare(plan: &Plan, runs: &Runs, simulated: &Record) -> Result<Twin, Twi
     Ok(Twin {
         kind: RecordKind::Twin,
         experiment: plan.name.clone(),
+        sweep: plan.sweep.iter().cloned().collect(),
         seed: plan.run.seed,
         version: simulated.version.clone(),
         transport: plan.transport.info().name.to_owned(),

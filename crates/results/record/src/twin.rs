@@ -1,7 +1,8 @@
 //! The comparison of runs of an experiment with its simulation.
 
-use crate::{Bounds, RecordKind, WorkRecord};
+use crate::{Bounds, Outcome, RecordKind, WorkRecord};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// Runs of an experiment, held against a simulation of the machine that carried them out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -10,6 +11,9 @@ pub struct Twin {
     pub kind: RecordKind,
     /// Name of the experiment.
     pub experiment: String,
+    /// The swept keys and their values; empty without a sweep.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub sweep: BTreeMap<String, String>,
     /// Seed of every random stream.
     pub seed: u64,
     /// Version of evb.
@@ -61,6 +65,26 @@ pub enum Agreement {
     NotComparable,
 }
 
+impl Agreement {
+    /// The verdict in words: `agree`, `differ` or `not comparable`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Agree => "agree",
+            Self::Differ => "differ",
+            Self::NotComparable => "not comparable",
+        }
+    }
+
+    /// How good that is.
+    pub const fn outcome(self) -> Outcome {
+        match self {
+            Self::Agree => Outcome::Good,
+            Self::Differ => Outcome::NotGood,
+            Self::NotComparable => Outcome::CannotTell,
+        }
+    }
+}
+
 impl TwinFigure {
     /// The median of the real values.
     #[must_use]
@@ -73,6 +97,20 @@ impl TwinFigure {
             length if length % 2 == 1 => sorted[middle],
             _ => f64::midpoint(sorted[middle - 1], sorted[middle]),
         }
+    }
+
+    /// The least and the most of the real values; zeros if there are none.
+    #[must_use]
+    pub fn ends(&self) -> (f64, f64) {
+        let [low, high] = [f64::min, f64::max].map(|end| self.real.iter().copied().reduce(end).unwrap_or(0.0));
+        (low, high)
+    }
+
+    /// Half of the difference of the most and the least real value, as a part of the median; 0 if that is zero.
+    #[must_use]
+    pub fn spread(&self) -> f64 {
+        let ((low, high), median) = (self.ends(), self.median());
+        if median > 0.0 { (high - low) / 2.0 / median } else { 0.0 }
     }
 
     /// The simulated value over the median of the real ones; `None` if that is zero.

@@ -463,6 +463,7 @@ fn twin() -> Twin {
     Twin {
         kind: RecordKind::Twin,
         experiment: "a".into(),
+        sweep: BTreeMap::from([("a".into(), "b".into())]),
         seed: 1,
         version: "0".into(),
         transport: "in-process".into(),

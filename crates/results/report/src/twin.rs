@@ -1,6 +1,8 @@
 //! Runs held against their simulation.
 
 use crate::{
+    rates,
+    sweep::swept_keys,
     table::{ALWAYS, Column, Table},
     text::{aligned, hanging, metric, percent, significant},
 };
@@ -57,13 +59,13 @@ fn figures(twin: &Twin) -> Table {
     for figure in &twin.figures {
         let number =
             |value: f64| if value < LARGE { significant(value, 3) } else { metric(value).trim_end().to_owned() };
-        let ends = [f64::min, f64::max].map(|end| figure.real.iter().copied().reduce(end).unwrap_or(0.0));
+        let (least, most) = figure.ends();
         let band = figure.simulated_range.map(|range| format!("{} to {}", number(range.low), number(range.high)));
         table.row([
             figure.figure.clone(),
             number(figure.median()),
-            number(ends[0]),
-            number(ends[1]),
+            number(least),
+            number(most),
             number(figure.simulated),
             band.unwrap_or_default(),
             figure.ratio().map(|ratio| format!("{ratio:.2}")).unwrap_or_default(),
@@ -85,12 +87,54 @@ fn work(twin: &Twin, width: usize) -> String {
 }
 
 fn verdict(twin: &Twin) -> String {
-    let word = match twin.agreement {
-        Agreement::Agree => "agree",
-        Agreement::Differ => "differ",
-        Agreement::NotComparable => "not comparable",
-    };
-    format!("{word}: {}", twin.explanation)
+    format!("{}: {}", twin.agreement.name(), twin.explanation)
+}
+
+/// One row for each point of a sweep: the swept keys, the event rate, real and simulated, and whether they agree. The number of
+/// points that agree is below.
+pub fn twin_table(twins: &[Twin], width: usize) -> String {
+    let keys = swept_keys(twins);
+    let columns = [
+        Column::number("real event rate", ALWAYS),
+        Column::number("\u{b1} %", 4),
+        Column::number("simulated", ALWAYS),
+        Column::number("\u{b1} %", 3),
+        Column::number("ratio", ALWAYS),
+        Column::number("latency ratio", 2),
+        Column::word(""),
+    ];
+    let mut table = Table::new(keys.iter().map(|key| Column::word(*key)).chain(columns));
+    for twin in twins {
+        let swept = keys.iter().map(|key| twin.sweep.get(*key).cloned().unwrap_or_default());
+        table.row(swept.chain(cells(twin)));
+    }
+    format!("{}\n\n{}\n", table.draw(width), last_line(twins))
+}
+
+fn cells(twin: &Twin) -> [String; 7] {
+    let ratio = |figure: &TwinFigure| figure.ratio().map_or_else(String::new, |ratio| format!("{ratio:.2}"));
+    let of = |name: &str| twin.figures.iter().find(|figure| figure.figure.starts_with(name));
+    let rate = |cell: &dyn Fn(&TwinFigure) -> String| of("event rate").map_or_else(String::new, cell);
+    [
+        rate(&|figure| rates::hertz(figure.median())),
+        rate(&|figure| percent(figure.spread())),
+        rate(&|figure| rates::hertz(figure.simulated)),
+        percent(twin.band_percent / 100.0),
+        rate(&ratio),
+        of("latency median").map_or_else(String::new, ratio),
+        twin.agreement.name().to_owned(),
+    ]
+}
+
+/// How many points agree. The points that do not are told first.
+fn last_line(twins: &[Twin]) -> String {
+    let worst = twins.iter().map(|twin| twin.agreement).max_by_key(|agreement| agreement.outcome());
+    let Some(worst) = worst else { return "not comparable: the sweep has no points".into() };
+    let count = twins.iter().filter(|twin| twin.agreement == worst).count();
+    match worst {
+        Agreement::Agree => format!("agree: all {count} points"),
+        _ => format!("{}: {count} of {} points", worst.name(), twins.len()),
+    }
 }
 
 #[cfg(test)]
@@ -111,6 +155,7 @@ mod tests {
         let twin = Twin {
             kind: RecordKind::Twin,
             experiment: "two-by-two".into(),
+            sweep: std::collections::BTreeMap::new(),
             seed: 1,
             version: "0.1.0".into(),
             transport: "in-process".into(),
