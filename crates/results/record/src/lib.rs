@@ -61,7 +61,7 @@ pub use source::{ClockPlace, ClockRecord, FrontEndRecord, SourceRecord, SourceSt
 pub use stages::Stages;
 use std::collections::BTreeMap;
 pub use timeline::{Dip, EventTimes, Timeline};
-pub use twin::{Agreement, Twin, TwinFigure};
+pub use twin::{Agreement, Twin, TwinFigure, TwinLoad};
 
 /// The kind of work in a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

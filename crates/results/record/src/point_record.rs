@@ -1,6 +1,6 @@
 //! What the records of the points of a sweep have in common.
 
-use crate::{Agreement, FindingKind, Record, RecordKind, Twin};
+use crate::{FindingKind, Record, RecordKind, Twin};
 use serde::{Serialize, de::DeserializeOwned};
 use std::collections::BTreeMap;
 
@@ -53,6 +53,6 @@ impl PointRecord for Twin {
 
     /// Runs that could not be compared say nothing.
     fn is_finished(&self) -> bool {
-        self.agreement != Agreement::NotComparable
+        self.is_comparable()
     }
 }

@@ -36,6 +36,43 @@ pub struct Twin {
     pub agreement: Agreement,
     /// The reason for that, in words.
     pub explanation: String,
+    /// The same at parts of the full rate.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub loads: Vec<TwinLoad>,
+}
+
+/// Runs at a part of the rate that they have when triggers come as fast as builders take them, held against a simulation at the
+/// same trigger rate.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TwinLoad {
+    /// The part of the full rate, above 0 and below 1.
+    pub load: f64,
+    /// The trigger rate, in hertz.
+    pub rate_hz: f64,
+    /// Event rate of the run by which the machine is known again, beside each of the runs, in hertz.
+    pub reference_hz: Vec<f64>,
+    /// What was compared.
+    pub figures: Vec<TwinFigure>,
+    /// Whether the median and the 99th percentile of the latency agree within a factor of two.
+    pub agreement: Agreement,
+    /// The reason for that, in words.
+    pub explanation: String,
+}
+
+impl Twin {
+    /// The worst verdict: that at the full rate, and those at the loads.
+    #[must_use]
+    pub fn worst(&self) -> Agreement {
+        let loads = self.loads.iter().map(|load| load.agreement);
+        loads.fold(self.agreement, |one, other| if other.outcome() > one.outcome() { other } else { one })
+    }
+
+    /// True if all runs could be compared.
+    #[must_use]
+    pub fn is_comparable(&self) -> bool {
+        let all = [self.agreement].into_iter().chain(self.loads.iter().map(|load| load.agreement));
+        all.into_iter().all(|agreement| agreement != Agreement::NotComparable)
+    }
 }
 
 /// A figure, real and simulated.

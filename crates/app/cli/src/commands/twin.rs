@@ -45,6 +45,9 @@ pub(crate) struct TwinArgs {
     /// Number of runs of each point: 5 by default, and 3 of each kind with --fit
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
     turns: Option<u64>,
+    /// Compare latencies at this part of the full event rate, too, such as 0.2; several with commas between
+    #[arg(long, value_name = "PART", requires = "file", value_delimiter = ',', value_parser = load)]
+    load: Vec<f64>,
     /// Set one key of the experiment, such as `run.workers=1`; may be given several times
     #[arg(long = "set", value_name = "KEY=VALUE", requires = "file")]
     set: Vec<String>,
@@ -57,6 +60,12 @@ pub(crate) struct TwinArgs {
     json: bool,
     #[command(flatten)]
     progress: ProgressArgs,
+}
+
+/// A part of the full rate.
+fn load(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|load| *load > 0.0 && *load < 1.0);
+    number.ok_or_else(|| "write a part of the full event rate between 0 and 1, such as 0.2".into())
 }
 
 pub(crate) fn run(args: &TwinArgs) -> Result<Outcome, Failure> {

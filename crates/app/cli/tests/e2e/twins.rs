@@ -94,6 +94,35 @@ fn each_point_of_a_sweep_is_run_and_simulated_and_goes_on_where_it_ended() {
 }
 
 #[test]
+fn latencies_are_compared_at_parts_of_the_full_rate() {
+    let lab = lab();
+    let held = |more: &[&str]| lab.evb(&[&HELD[..], &["--load", "0.2,0.5"], more].concat()).run();
+    let outcome = held(&["--json"]);
+    assert_eq!(outcome.code(), Some(3), "{outcome}");
+    let record = outcome.json();
+    let number = |value: &Value| value.as_f64().expect("a number");
+    let full: Vec<_> = record["figures"][0]["real"].as_array().expect("rates").iter().map(number).collect();
+    let full = f64::midpoint(full[0], full[1]);
+    let loads = record["loads"].as_array().expect("loads");
+    assert_eq!(loads.iter().map(|load| number(&load["load"])).collect::<Vec<_>>(), [0.2, 0.5]);
+    for load in loads {
+        let part = number(&load["rate_hz"]) / full;
+        assert!((part - number(&load["load"])).abs() < 1e-3, "{part}: {load}");
+        assert_eq!(load["figures"][2]["figure"], "latency median, us");
+        assert_eq!(load["figures"][2]["real"].as_array().map(Vec::len), Some(2), "{load}");
+        assert!(number(&load["figures"][2]["simulated"]) > 0.0, "{load}");
+        assert_eq!(load["agreement"], "not_comparable");
+    }
+    let outcome = held(&[]);
+    assert!(outcome.stdout.contains("\nat 20 %: not comparable: "), "{outcome}");
+    let at_a_rate = held(&["--set", "trigger.type=rate", "--set", "trigger.rate=1 kHz"]);
+    assert_eq!(at_a_rate.code(), Some(2), "{at_a_rate}");
+    assert!(at_a_rate.stderr.contains("there is no load without a full rate"), "{at_a_rate}");
+    let too_much = lab.evb(&[&HELD[..], &["--load", "1.5"]].concat()).run();
+    assert!(too_much.stderr.contains("between 0 and 1"), "{too_much}");
+}
+
+#[test]
 fn what_cannot_be_held_against_its_simulation_is_refused() {
     let lab = lab();
     let network = |text: &str| {

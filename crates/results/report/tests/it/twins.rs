@@ -30,6 +30,7 @@ fn twin(size: f64, agreement: Agreement) -> Twin {
         simulated_work: Vec::new(),
         agreement,
         explanation: "a reason".into(),
+        loads: Vec::new(),
     }
 }
 

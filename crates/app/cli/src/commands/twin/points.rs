@@ -12,8 +12,8 @@ use crate::{
     terminal::{show, width},
 };
 use evb::{OpenSession, Plan, Record};
-use evb_record::{Outcome, RecordKind, Twin};
-use evb_twin::{FitPoint, Runs, TwinError, compare, reference, simulate};
+use evb_record::{Outcome, RecordKind, Twin, TwinFigure};
+use evb_twin::{FitPoint, Runs, TwinError, at_load, compare, compare_at_load, reference, simulate};
 use std::path::Path;
 
 /// Runs of a point, by default.
@@ -32,14 +32,20 @@ enum State {
     Open { simulated: Box<Record>, reference: FitPoint },
 }
 
-impl State {
-    fn new(plan: &Plan, known: Option<Twin>) -> Result<Self, TwinError> {
-        Ok(match known {
-            Some(twin) => Self::Known(Box::new(twin)),
+impl<'a> Point<'a> {
+    /// A point, its text, and what is known of it. That is enough if it has the same loads.
+    fn new(plan: &'a Plan, text: String, known: Option<Twin>, loads: &[f64]) -> Result<Self, TwinError> {
+        let has_loads = |twin: &Twin| twin.loads.iter().map(|load| &load.load).eq(loads);
+        let state = match known.filter(has_loads) {
+            Some(twin) => State::Known(Box::new(twin)),
             None => {
-                Self::Open { simulated: Box::new(simulate(plan)?), reference: reference(plan.transport.info().name)? }
+                // A rate that is not the one to come, to see whether it may be one.
+                loads.iter().try_for_each(|&load| at_load(plan, &text, load, 1e3).map(drop))?;
+                let reference = reference(plan.transport.info().name)?;
+                State::Open { simulated: Box::new(simulate(plan)?), reference }
             }
-        })
+        };
+        Ok(Self { plan, text, state })
     }
 }
 
@@ -53,24 +59,22 @@ pub(super) fn hold(args: &TwinArgs, file: &Path, network: &Path, signals: &Signa
     // All simulations first: one of them may be refused.
     let point = |(index, (plan, known))| {
         let text = experiment.resolved_at(index).unwrap_or_default();
-        State::new(plan, known).map(|state| Point { plan, text, state })
+        Point::new(plan, text, known, &args.load)
     };
     let points = plans.iter().zip(known).enumerate().map(point).collect::<Result<Vec<_>, _>>()?;
-    let turns = args.turns.unwrap_or(RUNS);
-    let open = points.iter().filter(|point| matches!(point.state, State::Open { .. })).count() as u64;
-    let mut runner = Runner { signals, line: Line::new(Some(2 * turns * open), args.progress), begun: 0 };
+    let mut runner = Runner { signals, line: Line::new(Some(runs(args, &points)), args.progress), begun: 0 };
     let mut twins = Vec::new();
     NodeArgs::default().with_sessions(plans, &mut |session| {
         for (index, point) in points.iter().enumerate() {
             let twin = match &point.state {
                 State::Known(twin) => (**twin).clone(),
                 State::Open { simulated, reference } => {
-                    let runs = match runner.in_turns(session, point, reference, turns) {
+                    let turns = Turns { session, reference, count: turns(args) };
+                    let twin = match runner.hold(&turns, point, simulated, &args.load) {
                         // Somebody has ended it: what is there is shown.
                         Err(_) if signals.any() && !twins.is_empty() => break,
-                        runs => runs?,
+                        twin => twin?,
                     };
-                    let twin = compare(point.plan, &runs, simulated)?;
                     folder.as_mut().map_or(Ok(()), |folder| folder.keep(index, &twin))?;
                     twin
                 }
@@ -83,10 +87,8 @@ pub(super) fn hold(args: &TwinArgs, file: &Path, network: &Path, signals: &Signa
         Ok(())
     })?;
     drop(runner);
-    match twins.as_slice() {
-        _ if args.json => {}
-        [twin] if plans.len() == 1 => show(&evb_report::twin_summary(twin, width())),
-        twins => show(&evb_report::twin_table(twins, width())),
+    if !args.json {
+        show(&table(&twins, plans.len()));
     }
     if let (Some(path), Some(folder)) = (&args.folder.out, folder) {
         folder.finish()?;
@@ -97,23 +99,63 @@ pub(super) fn hold(args: &TwinArgs, file: &Path, network: &Path, signals: &Signa
         let resume = if args.folder.out.is_some() { "; go on with --resume" } else { "" };
         eprintln!("evb: stopped after {} of {} points{resume}", twins.len(), plans.len());
     }
-    Ok(Outcome::worst(twins.iter().map(|twin| twin.agreement.outcome()).chain([is_whole.into()])))
+    Ok(Outcome::worst(twins.iter().map(|twin| twin.worst().outcome()).chain([is_whole.into()])))
+}
+
+fn turns(args: &TwinArgs) -> u64 {
+    args.turns.unwrap_or(RUNS)
+}
+
+/// Number of runs of the open points, those of the reference included.
+fn runs(args: &TwinArgs, points: &[Point<'_>]) -> u64 {
+    let open = points.iter().filter(|point| matches!(point.state, State::Open { .. })).count() as u64;
+    2 * turns(args) * open * (1 + args.load.len() as u64)
+}
+
+/// The text for people.
+fn table(twins: &[Twin], points: usize) -> String {
+    match twins {
+        [twin] if points == 1 => evb_report::twin_summary(twin, width()),
+        twins => evb_report::twin_table(twins, width()),
+    }
+}
+
+/// How runs are carried out: in sessions of nodes, each run after the reference run, this often.
+struct Turns<'a, 's> {
+    session: &'a OpenSession<'s>,
+    reference: &'a FitPoint,
+    count: u64,
 }
 
 impl Runner<'_> {
-    /// Runs a point, each time after the reference run.
-    fn in_turns(
+    /// Runs a point, and at loads of its full rate, and compares with simulations.
+    fn hold(
         &mut self,
-        open: &OpenSession<'_>,
+        turns: &Turns<'_, '_>,
         point: &Point<'_>,
-        reference: &FitPoint,
-        turns: u64,
-    ) -> Result<Runs, Failure> {
+        simulated: &Record,
+        loads: &[f64],
+    ) -> Result<Twin, Failure> {
+        let runs = self.in_turns(turns, point.plan, &point.text)?;
+        let mut twin = compare(point.plan, &runs, simulated)?;
+        let full_hz = twin.figures.first().map_or(0.0, TwinFigure::median);
+        // Without events there is no rate.
+        for &load in loads.iter().filter(|_| full_hz > 0.0) {
+            let part = at_load(point.plan, &point.text, load, full_hz)?;
+            let plan = &part.plans()[0];
+            let runs = self.in_turns(turns, plan, &part.resolved_at(0).unwrap_or_default())?;
+            twin.loads.push(compare_at_load(plan, load, &runs, &simulate(plan)?)?);
+        }
+        Ok(twin)
+    }
+
+    /// Runs a plan, each time after the reference run.
+    fn in_turns(&mut self, turns: &Turns<'_, '_>, plan: &Plan, text: &str) -> Result<Runs, Failure> {
+        let (known, known_text) = turns.reference.plan();
         let mut runs = Runs::default();
-        for _ in 0..turns {
-            let (known, known_text) = reference.plan();
-            runs.reference_hz.push(self.run(open, known, &known_text, "reference")?.event_rate_hz);
-            runs.records.push(self.run(open, point.plan, &point.text, &point.plan.name)?);
+        for _ in 0..turns.count {
+            runs.reference_hz.push(self.run(turns.session, known, &known_text, "reference")?.event_rate_hz);
+            runs.records.push(self.run(turns.session, plan, text, &plan.name)?);
         }
         Ok(runs)
     }
