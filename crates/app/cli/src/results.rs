@@ -8,7 +8,8 @@ use crate::{
 };
 use clap::Args;
 use evb::{Experiment, Plan, Record, SweepFolder, Until};
-use evb_record::RecordKind;
+use evb_record::{PointRecord, RecordKind, Twin};
+use evb_report::Plot;
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -29,11 +30,11 @@ pub(crate) struct FolderArgs {
 impl FolderArgs {
     /// The folder for records of a kind, if there is one, and the records of the points that are there. Records are not overwritten,
     /// and are taken for this sweep only if somebody says so.
-    pub(crate) fn open(
+    pub(crate) fn open<R: PointRecord>(
         &self,
         experiment: &Experiment,
         kind: RecordKind,
-    ) -> Result<(Option<SweepFolder>, Vec<Option<Record>>), Failure> {
+    ) -> Result<(Option<SweepFolder<R>>, Vec<Option<R>>), Failure> {
         let Some(path) = &self.out else { return Ok((None, vec![None; experiment.plans().len()])) };
         let (mut folder, known) = SweepFolder::open(path, experiment, kind)?;
         let (held, all) = (known.iter().flatten().count(), known.len());
@@ -105,6 +106,20 @@ pub(crate) fn write_results(folder: &Path, records: &[Record], how: &PlotArgs) -
         Some(key) => evb_report::plots_along(records, key),
         None => evb_report::plots(records),
     };
+    write_plots(folder, plots)
+}
+
+/// The same of runs beside their simulation.
+pub(crate) fn write_twins(folder: &Path, twins: &[Twin], how: &PlotArgs) -> Result<(), Failure> {
+    write_table(folder, "points", &evb_report::twin_csv(twins))?;
+    let plots = match &how.axis {
+        Some(key) => evb_report::twin_plots_along(twins, key),
+        None => evb_report::twin_plots(twins),
+    };
+    write_plots(folder, plots)
+}
+
+fn write_plots(folder: &Path, plots: Vec<Plot>) -> Result<(), Failure> {
     for plot in plots {
         let path = folder.join(format!("{}.svg", plot.name));
         fs::write(&path, plot.svg).map_err(|error| unwritable(&path, &error))?;

@@ -17,7 +17,7 @@ use crate::{
     sweep_folder::SweepFolder,
 };
 use evb_experiment::Experiment;
-use evb_record::RecordKind;
+use evb_record::{Record, RecordKind};
 use serde::{Deserialize, Serialize};
 use std::{
     fs,
@@ -74,7 +74,7 @@ impl ArrayJob {
             let message = format!("{parts} parts are more than the {points} points of the sweep");
             return Err(FolderError { message, hint: format!("choose at most {points} parts") });
         }
-        let (mut stored, _) = SweepFolder::open(folder, &experiment, RecordKind::Simulation)?;
+        let (mut stored, _) = SweepFolder::<Record>::open(folder, &experiment, RecordKind::Simulation)?;
         if stored.held() > 0 {
             let hint = "`evb sweep draw` shows them; for new ones choose another folder";
             return Err(FolderError::new(folder, "it holds records of this sweep already", hint));
@@ -128,7 +128,7 @@ impl ArrayJob {
     /// # Errors
     /// The folder cannot be read.
     pub fn is_collected(&self) -> Result<bool, FolderError> {
-        let stored = StoredSweep::read(&self.folder)?;
+        let stored = StoredSweep::<Record>::read(&self.folder)?;
         Ok(stored.is_some_and(|stored| stored.finished().count() == self.experiment.plans().len()))
     }
 
@@ -144,7 +144,7 @@ impl ArrayJob {
     fn open_part(&self, part: Shard) -> Result<Option<OpenPart>, FolderError> {
         let folder = self.folder_of(part);
         let points: Vec<usize> = (0..self.experiment.plans().len()).filter(|&point| part.has(point)).collect();
-        let there: Vec<usize> = match StoredSweep::read(&folder)? {
+        let there: Vec<usize> = match StoredSweep::<Record>::read(&folder)? {
             Some(stored) => {
                 stored.taken_by(&self.experiment, RecordKind::Simulation)?.finished().map(|(index, _)| index).collect()
             }

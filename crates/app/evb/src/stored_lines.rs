@@ -1,6 +1,6 @@
 //! The lines of a file of records.
 
-use evb_record::Record;
+use evb_record::PointRecord;
 use std::{
     fs::File,
     io::{self, BufRead, BufReader, Read as _},
@@ -12,14 +12,14 @@ use std::{
 const LONGEST: u64 = 1 << 30;
 
 /// A record and its place in the file, in bytes.
-pub(crate) struct Line {
-    pub(crate) record: Record,
+pub(crate) struct Line<R> {
+    pub(crate) record: R,
     pub(crate) place: Range<u64>,
 }
 
 /// The whole lines of a file; none if there is no file. What follows the last line feed is a line that was not written to its
 /// end.
-pub(crate) fn lines(path: &Path) -> Result<Vec<Line>, String> {
+pub(crate) fn lines<R: PointRecord>(path: &Path) -> Result<Vec<Line<R>>, String> {
     let file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -35,7 +35,7 @@ pub(crate) fn lines(path: &Path) -> Result<Vec<Line>, String> {
             return if is_long { Err(format!("line {}: too long for a record", lines.len() + 1)) } else { Ok(lines) };
         }
         let record = serde_json::from_slice(&text)
-            .map_err(|error| format!("line {}: not a record of a simulation: {error}", lines.len() + 1))?;
+            .map_err(|error| format!("line {}: not a record of this kind: {error}", lines.len() + 1))?;
         lines.push(Line { record, place: begin..begin + read });
         begin += read;
     }

@@ -6,7 +6,7 @@ use crate::{
 };
 use evb_experiment::{Experiment, Plan};
 use evb_node::VERSION;
-use evb_record::{FindingKind, Record, RecordKind};
+use evb_record::{PointRecord, Record, RecordKind};
 use serde_json::Value;
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -44,17 +44,17 @@ impl FolderError {
 pub(crate) const ANOTHER: &str = "choose another folder, or remove this one";
 
 /// A sweep as it is stored. Reading it changes nothing, so that it may go on meanwhile.
-pub struct StoredSweep {
+pub struct StoredSweep<R = Record> {
     folder: PathBuf,
     /// The experiment of all points.
     pub experiment: Experiment,
     /// The record of each point, by its index in the sweep.
-    pub records: Vec<Option<Record>>,
+    pub records: Vec<Option<R>>,
     /// The lines of the records in the file.
     pub(crate) lines: Vec<Option<Range<u64>>>,
 }
 
-impl StoredSweep {
+impl<R: PointRecord> StoredSweep<R> {
     /// Reads a folder; `None` if it has no records. A torn last line is not there.
     ///
     /// # Errors
@@ -73,20 +73,20 @@ impl StoredSweep {
         Ok(Some(stored))
     }
 
-    /// The records of the points whose simulations came to their ends, by the index of the point.
-    pub fn finished(&self) -> impl Iterator<Item = (usize, &Record)> {
+    /// The records of the points whose work came to its end, by the index of the point.
+    pub fn finished(&self) -> impl Iterator<Item = (usize, &R)> {
         let there = (0..).zip(&self.records).filter_map(|(index, record)| Some((index, record.as_ref()?)));
-        there.filter(|(_, record)| !is_interrupted(record))
+        there.filter(|(_, record)| record.is_finished())
     }
 
     /// The kind of its records. Simulations and runs of one experiment are two sweeps.
     pub(crate) fn kind(&self) -> Option<RecordKind> {
-        self.records.iter().flatten().map(|record| record.kind).next()
+        self.records.iter().flatten().map(PointRecord::kind).next()
     }
 
     /// What must be the same of two folders with parts of one sweep: the experiment, the kind of records, and the version of evb.
     pub(crate) fn description(&self) -> Value {
-        let version = self.records.iter().flatten().map(|record| record.version.clone()).next();
+        let version = self.records.iter().flatten().map(PointRecord::version).next();
         let experiment = tree(&self.experiment.resolved());
         serde_json::json!({ "version of evb": version, "kind": self.kind(), "experiment": experiment })
     }
@@ -96,10 +96,10 @@ impl StoredSweep {
         written(&self.experiment.plans()[index].sweep)
     }
 
-    /// Leaves out the points that were interrupted.
-    pub(crate) fn without_interrupted(mut self) -> Self {
+    /// Leaves out the points whose work did not come to its end.
+    pub(crate) fn without_unfinished(mut self) -> Self {
         for (record, line) in self.records.iter_mut().zip(&mut self.lines) {
-            if record.as_ref().is_some_and(is_interrupted) {
+            if record.as_ref().is_some_and(|record| !record.is_finished()) {
                 (*record, *line) = (None, None);
             }
         }
@@ -107,15 +107,15 @@ impl StoredSweep {
     }
 
     /// Gives each line to its point. Points with the same values are the same, and take their lines in turn.
-    fn place(&mut self, lines: Vec<Line>) -> Result<(), FolderError> {
+    fn place(&mut self, lines: Vec<Line<R>>) -> Result<(), FolderError> {
         let mut open: BTreeMap<BTreeMap<String, String>, VecDeque<usize>> = BTreeMap::new();
         for (index, plan) in self.experiment.plans().iter().enumerate() {
             open.entry(values(plan)).or_default().push_back(index);
         }
         let path = self.folder.join(RECORDS);
         for (number, Line { record, place }) in (1..).zip(lines) {
-            let index = open.get_mut(&record.sweep).and_then(VecDeque::pop_front).ok_or_else(|| {
-                let what = format!("line {number}: {} is no open point of {RESOLVED} beside it", point(&record));
+            let index = open.get_mut(record.sweep()).and_then(VecDeque::pop_front).ok_or_else(|| {
+                let what = format!("line {number}: {} is no open point of {RESOLVED} beside it", point(record.sweep()));
                 FolderError::new(&path, what, "choose another folder, or remove the line")
             })?;
             self.records[index] = Some(record);
@@ -133,8 +133,8 @@ impl StoredSweep {
         if let Some(told) = first_difference(("it", &kinds[0]), ("this one", &kinds[1])) {
             return Err(another(told));
         }
-        if let Some(record) = self.records.iter().flatten().find(|record| record.version != VERSION) {
-            return Err(another(format!("they are of evb {}, and this is evb {VERSION}", record.version)));
+        if let Some(record) = self.records.iter().flatten().find(|record| record.version() != VERSION) {
+            return Err(another(format!("they are of evb {}, and this is evb {VERSION}", record.version())));
         }
         let count = experiment.plans().len();
         let (mut records, mut lines) = (vec![None; count], vec![None; count]);
@@ -179,16 +179,11 @@ fn values(plan: &Plan) -> BTreeMap<String, String> {
 }
 
 /// A point in words.
-fn point(record: &Record) -> String {
-    written(&record.sweep.iter().map(|(key, value)| (key.clone(), value.clone())).collect::<Vec<_>>())
+fn point(sweep: &BTreeMap<String, String>) -> String {
+    written(&sweep.iter().map(|(key, value)| (key.clone(), value.clone())).collect::<Vec<_>>())
 }
 
 fn written(sweep: &[(String, String)]) -> String {
     let pairs: Vec<_> = sweep.iter().map(|(key, value)| format!("{key}={value}")).collect();
     if pairs.is_empty() { "the only point".to_owned() } else { pairs.join(" ") }
-}
-
-/// True if a simulation was stopped before its end, so that its record depends on when that was.
-fn is_interrupted(record: &Record) -> bool {
-    record.findings.iter().any(|finding| finding.kind == FindingKind::Interrupted)
 }

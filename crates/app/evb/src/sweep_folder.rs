@@ -10,19 +10,20 @@
 
 use crate::stored_sweep::{ANOTHER, FolderError, RECORDS, RESOLVED, StoredSweep};
 use evb_experiment::Experiment;
-use evb_record::{Record, RecordKind};
+use evb_record::{PointRecord, Record, RecordKind};
 use std::{
     fs::{self, File, OpenOptions, TryLockError},
     io::{self, Read as _, Seek as _, SeekFrom, Write as _},
+    marker::PhantomData,
     ops::Range,
     path::{Path, PathBuf},
 };
 
 /// A folder that takes the records of a sweep. No other process writes into it meanwhile.
-pub struct SweepFolder {
+pub struct SweepFolder<R = Record> {
     folder: PathBuf,
     experiment: String,
-    /// Number of points that were there when it was opened, with those that were interrupted.
+    /// Number of points that were there when it was opened, with those whose work did not come to its end.
     held: usize,
     /// The lines of the points in the file.
     lines: Vec<Option<Range<u64>>>,
@@ -30,12 +31,13 @@ pub struct SweepFolder {
     file: Option<File>,
     /// Held to the end, by the folder itself: its files are replaced.
     _lock: Option<File>,
+    records: PhantomData<fn(R)>,
 }
 
-impl SweepFolder {
+impl<R: PointRecord> SweepFolder<R> {
     /// Opens a folder for the records of `experiment`, which are of one kind, and makes it if it is missing. Nothing in it is changed before
-    /// [`begin`](Self::begin). The records of its points that are there come with it, by the index of their point. Points that
-    /// were interrupted are open again.
+    /// [`begin`](Self::begin). The records of its points that are there come with it, by the index of their point. Points whose
+    /// work did not come to its end are open again.
     ///
     /// # Errors
     /// The folder cannot be used, holds records of another kind or points of another experiment, or is in use by another process.
@@ -43,15 +45,15 @@ impl SweepFolder {
         folder: &Path,
         experiment: &Experiment,
         kind: RecordKind,
-    ) -> Result<(Self, Vec<Option<Record>>), FolderError> {
+    ) -> Result<(Self, Vec<Option<R>>), FolderError> {
         fs::create_dir_all(folder).map_err(|error| FolderError::unwritable(folder, &error))?;
         let lock = lock(folder)?;
         let resolved = experiment.resolved();
-        let (held, records, lines) = match StoredSweep::read(folder)? {
+        let (held, records, lines) = match StoredSweep::<R>::read(folder)? {
             Some(stored) => {
                 let stored = stored.taken_by(experiment, kind)?;
                 let held = stored.records.iter().flatten().count();
-                let stored = stored.without_interrupted();
+                let stored = stored.without_unfinished();
                 (held, stored.records, stored.lines)
             }
             None => {
@@ -61,10 +63,10 @@ impl SweepFolder {
             }
         };
         let folder = folder.to_owned();
-        Ok((Self { folder, experiment: resolved, held, lines, file: None, _lock: lock }, records))
+        Ok((Self { folder, experiment: resolved, held, lines, file: None, _lock: lock, records: PhantomData }, records))
     }
 
-    /// Number of points that were there when it was opened, with those that were interrupted.
+    /// Number of points that were there when it was opened, with those whose work did not come to its end.
     pub const fn held(&self) -> usize {
         self.held
     }
@@ -89,7 +91,7 @@ impl SweepFolder {
     /// # Errors
     /// It cannot be written, or [`begin`](Self::begin) was not called. Nothing can be written from then on: a line would follow the
     /// torn one.
-    pub fn keep(&mut self, point: usize, record: &Record) -> Result<(), FolderError> {
+    pub fn keep(&mut self, point: usize, record: &R) -> Result<(), FolderError> {
         let path = self.folder.join(RECORDS);
         let failed = |error: &io::Error| FolderError::unwritable(&path, error);
         let mut line = serde_json::to_string(record).map_err(|error| failed(&error.into()))?;

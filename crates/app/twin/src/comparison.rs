@@ -31,7 +31,7 @@ pub struct Runs {
 ///
 /// # Errors
 /// The plan's network has no fitted costs, or those of another transport.
-fn fit_of(plan: &Plan) -> Result<CpuFit, TwinError> {
+pub(crate) fn fit_of(plan: &Plan) -> Result<CpuFit, TwinError> {
     let fit = plan.network.cpu.as_ref().and_then(|cpu| cpu.fit).ok_or(TwinError::NoCosts)?;
     let asked = plan.transport.info().name;
     match &plan.network.fitted_to {
@@ -68,6 +68,7 @@ pub fn compare(plan: &Plan, runs: &Runs, simulated: &Record) -> Result<Twin, Twi
     Ok(Twin {
         kind: RecordKind::Twin,
         experiment: plan.name.clone(),
+        sweep: plan.sweep.iter().cloned().collect(),
         seed: plan.run.seed,
         version: simulated.version.clone(),
         transport: plan.transport.info().name.to_owned(),
@@ -79,16 +80,17 @@ pub fn compare(plan: &Plan, runs: &Runs, simulated: &Record) -> Result<Twin, Twi
         simulated_work: cpu.work,
         agreement,
         explanation,
+        loads: Vec::new(),
     })
 }
 
 /// A frequency in hertz.
-fn hertz(frequency: Frequency) -> f64 {
+pub(crate) fn hertz(frequency: Frequency) -> f64 {
     frequency.0 as f64 * 1e-3
 }
 
 /// The event rate first.
-fn figures(runs: &Runs, simulated: &Record, band: f64) -> Vec<TwinFigure> {
+pub(crate) fn figures(runs: &Runs, simulated: &Record, band: f64) -> Vec<TwinFigure> {
     let of = |figure: &str, value: &dyn Fn(&Record) -> f64, band: Option<f64>| {
         let real: Vec<_> = runs.records.iter().map(value).collect();
         let (median, spread) = median_and_spread(&real);
@@ -122,19 +124,11 @@ fn cores_busy(record: &Record) -> f64 {
 
 /// Whether the event rates agree, and why.
 fn judge(runs: &Runs, fitted_hz: f64, rate: &TwinFigure) -> (Agreement, String) {
-    let (reference, moved) = median_and_spread(&runs.reference_hz);
     let (median, spread) = median_and_spread(&rate.real);
-    let change = if fitted_hz > 0.0 { reference / fitted_hz - 1.0 } else { 0.0 };
     if median == 0.0 {
         return (Agreement::NotComparable, "the runs built no events".into());
     }
-    if change.abs() > SAME_MACHINE || moved > SAME_MACHINE {
-        let (moved, words) = (moved * 100.0, if change < 0.0 { "less" } else { "more" });
-        let change = change.abs() * 100.0;
-        let message = format!(
-            "the reference run had {change:.0} % {words} than at the fit, and varied by {moved:.0} %: fit again, or compare when \
-             nothing else runs"
-        );
+    if let Some(message) = moved(&runs.reference_hz, fitted_hz) {
         return (Agreement::NotComparable, message);
     }
     if spread > STEADY {
@@ -147,6 +141,21 @@ fn judge(runs: &Runs, fitted_hz: f64, rate: &TwinFigure) -> (Agreement, String) 
         false if rate.simulated > median => (Agreement::Differ, off + ": the runs spend time that the costs lack"),
         false => (Agreement::Differ, off + ": the costs are too high for these runs"),
     }
+}
+
+/// The reason why the machine was not the one of the fit, if so.
+pub(crate) fn moved(reference_hz: &[f64], fitted_hz: f64) -> Option<String> {
+    let (reference, moved) = median_and_spread(reference_hz);
+    let change = if fitted_hz > 0.0 { reference / fitted_hz - 1.0 } else { 0.0 };
+    if change.abs() <= SAME_MACHINE && moved <= SAME_MACHINE {
+        return None;
+    }
+    let (moved, words) = (moved * 100.0, if change < 0.0 { "less" } else { "more" });
+    let change = change.abs() * 100.0;
+    Some(format!(
+        "the reference run had {change:.0} % {words} than at the fit, and varied by {moved:.0} %: fit again, or compare when \
+         nothing else runs"
+    ))
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ mod outcome;
 mod paper;
 mod paper_report;
 mod planning;
+mod point_record;
 mod qualification;
 mod shaping;
 mod simulation;
@@ -48,6 +49,7 @@ pub use planning::{
     ASSUMED, Advice, Assumption, BillLine, FrontEntry, GAINED, Judgement, PlanAnswer, PlanCandidate, PlanChange,
     PlanFigures, PlanLevel, PlanVerdict, Planning, PlanningGoal,
 };
+pub use point_record::PointRecord;
 pub use qualification::{LinkSpeed, LinkVerdict, PairOfNodes, Qualification};
 use serde::{Deserialize, Serialize};
 pub use shaping::{Shaping, Slots};
@@ -59,7 +61,7 @@ pub use source::{ClockPlace, ClockRecord, FrontEndRecord, SourceRecord, SourceSt
 pub use stages::Stages;
 use std::collections::BTreeMap;
 pub use timeline::{Dip, EventTimes, Timeline};
-pub use twin::{Agreement, Twin, TwinFigure};
+pub use twin::{Agreement, Twin, TwinFigure, TwinLoad};
 
 /// The kind of work in a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

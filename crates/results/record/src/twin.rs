@@ -1,7 +1,8 @@
 //! The comparison of runs of an experiment with its simulation.
 
-use crate::{Bounds, RecordKind, WorkRecord};
+use crate::{Bounds, Outcome, RecordKind, WorkRecord};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// Runs of an experiment, held against a simulation of the machine that carried them out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -10,6 +11,9 @@ pub struct Twin {
     pub kind: RecordKind,
     /// Name of the experiment.
     pub experiment: String,
+    /// The swept keys and their values; empty without a sweep.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub sweep: BTreeMap<String, String>,
     /// Seed of every random stream.
     pub seed: u64,
     /// Version of evb.
@@ -32,6 +36,43 @@ pub struct Twin {
     pub agreement: Agreement,
     /// The reason for that, in words.
     pub explanation: String,
+    /// The same at parts of the full rate.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub loads: Vec<TwinLoad>,
+}
+
+/// Runs at a part of the rate that they have when triggers come as fast as builders take them, held against a simulation at the
+/// same trigger rate.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TwinLoad {
+    /// The part of the full rate, above 0 and below 1.
+    pub load: f64,
+    /// The trigger rate, in hertz.
+    pub rate_hz: f64,
+    /// Event rate of the run by which the machine is known again, beside each of the runs, in hertz.
+    pub reference_hz: Vec<f64>,
+    /// What was compared.
+    pub figures: Vec<TwinFigure>,
+    /// Whether the median and the 99th percentile of the latency agree within a factor of two.
+    pub agreement: Agreement,
+    /// The reason for that, in words.
+    pub explanation: String,
+}
+
+impl Twin {
+    /// The worst verdict: that at the full rate, and those at the loads.
+    #[must_use]
+    pub fn worst(&self) -> Agreement {
+        let loads = self.loads.iter().map(|load| load.agreement);
+        loads.fold(self.agreement, |one, other| if other.outcome() > one.outcome() { other } else { one })
+    }
+
+    /// True if all runs could be compared.
+    #[must_use]
+    pub fn is_comparable(&self) -> bool {
+        let all = [self.agreement].into_iter().chain(self.loads.iter().map(|load| load.agreement));
+        all.into_iter().all(|agreement| agreement != Agreement::NotComparable)
+    }
 }
 
 /// A figure, real and simulated.
@@ -61,6 +102,26 @@ pub enum Agreement {
     NotComparable,
 }
 
+impl Agreement {
+    /// The verdict in words: `agree`, `differ` or `not comparable`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Agree => "agree",
+            Self::Differ => "differ",
+            Self::NotComparable => "not comparable",
+        }
+    }
+
+    /// How good that is.
+    pub const fn outcome(self) -> Outcome {
+        match self {
+            Self::Agree => Outcome::Good,
+            Self::Differ => Outcome::NotGood,
+            Self::NotComparable => Outcome::CannotTell,
+        }
+    }
+}
+
 impl TwinFigure {
     /// The median of the real values.
     #[must_use]
@@ -73,6 +134,20 @@ impl TwinFigure {
             length if length % 2 == 1 => sorted[middle],
             _ => f64::midpoint(sorted[middle - 1], sorted[middle]),
         }
+    }
+
+    /// The least and the most of the real values; zeros if there are none.
+    #[must_use]
+    pub fn ends(&self) -> (f64, f64) {
+        let [low, high] = [f64::min, f64::max].map(|end| self.real.iter().copied().reduce(end).unwrap_or(0.0));
+        (low, high)
+    }
+
+    /// Half of the difference of the most and the least real value, as a part of the median; 0 if that is zero.
+    #[must_use]
+    pub fn spread(&self) -> f64 {
+        let ((low, high), median) = (self.ends(), self.median());
+        if median > 0.0 { (high - low) / 2.0 / median } else { 0.0 }
     }
 
     /// The simulated value over the median of the real ones; `None` if that is zero.

@@ -9,7 +9,7 @@ use evb_record::{
     PairOfNodes, PaperItem, Parameters, PlanAnswer, PlanCandidate, PlanChange, PlanFigures, PlanLevel, PlanVerdict,
     Planning, PlanningGoal, Qualification, ReadoutOccupancy, ReadoutRecord, Record, RecordKind, Relation,
     RunComparison, Sensitivity, Shaping, Simulation, Slots, SourceRecord, SourceState, Stages, Stream, Timeline, Times,
-    Trigger, Twin, TwinFigure, Verdict, Window, WorkRecord, WorkerRecord,
+    Trigger, Twin, TwinFigure, TwinLoad, Verdict, Window, WorkRecord, WorkerRecord,
 };
 use serde_json::Value;
 use std::{
@@ -460,9 +460,17 @@ fn work() -> WorkRecord {
 
 /// A comparison of runs with their simulation, with something everywhere.
 fn twin() -> Twin {
+    let figure = || TwinFigure {
+        figure: "event rate, Hz".into(),
+        real: vec![1.0],
+        simulated: 1.0,
+        simulated_range: Some(Bounds { low: 1.0, high: 1.0 }),
+        agrees: true,
+    };
     Twin {
         kind: RecordKind::Twin,
         experiment: "a".into(),
+        sweep: BTreeMap::from([("a".into(), "b".into())]),
         seed: 1,
         version: "0".into(),
         transport: "in-process".into(),
@@ -470,16 +478,18 @@ fn twin() -> Twin {
         band_percent: 1.0,
         fitted_reference_hz: 1.0,
         reference_hz: vec![1.0],
-        figures: vec![TwinFigure {
-            figure: "event rate, Hz".into(),
-            real: vec![1.0],
-            simulated: 1.0,
-            simulated_range: Some(Bounds { low: 1.0, high: 1.0 }),
-            agrees: true,
-        }],
+        figures: vec![figure()],
         simulated_work: vec![work()],
         agreement: Agreement::Agree,
         explanation: "a reason".into(),
+        loads: vec![TwinLoad {
+            load: 0.2,
+            rate_hz: 1.0,
+            reference_hz: vec![1.0],
+            figures: vec![figure()],
+            agreement: Agreement::Agree,
+            explanation: "a reason".into(),
+        }],
     }
 }
 

@@ -1,11 +1,13 @@
 //! Records as CSV for spreadsheets and scripts, quoted by RFC 4180. Lines end in a line feed, as all texts of evb do.
 
 mod benchmark;
+mod twin;
 
 use crate::sweep::swept_keys;
 pub use benchmark::{MOST_SAMPLES, benchmark_csv, samples_csv};
-use evb_record::{LinkRecord, Record, Simulation};
+use evb_record::{LinkRecord, PointRecord, Record, Simulation};
 use std::collections::BTreeSet;
+pub use twin::twin_csv;
 
 /// One line for each record: the swept keys, then every number and text of the record under its name, with dots for
 /// nested ones. Lists are left out, except for the mean of `per_destination_bytes_per_s`. Absent values are empty. A
@@ -133,8 +135,8 @@ pub(crate) fn number(value: f64) -> String {
     if value.is_finite() { value.to_string() } else { String::new() }
 }
 
-fn swept_cells(record: &Record, keys: &[&str]) -> Vec<String> {
-    keys.iter().map(|key| record.sweep.get(*key).cloned().unwrap_or_default()).collect()
+fn swept_cells<R: PointRecord>(record: &R, keys: &[&str]) -> Vec<String> {
+    keys.iter().map(|key| record.sweep().get(*key).cloned().unwrap_or_default()).collect()
 }
 
 pub(crate) fn line<'a>(text: &mut String, cells: impl Iterator<Item = &'a str>) {

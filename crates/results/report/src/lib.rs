@@ -29,7 +29,7 @@ mod verdict;
 pub use advice::plan_explanation;
 pub use benchmark::benchmark_tables;
 pub use compare::{compare, compare_runs, comparison_table, is_same_measurement, run_comparison_table};
-pub use csv::{MOST_SAMPLES, benchmark_csv, csv, links_csv, samples_csv};
+pub use csv::{MOST_SAMPLES, benchmark_csv, csv, links_csv, samples_csv, twin_csv};
 pub use explain::{Limit, LimitRole, explain, explain_running, explanation};
 pub use paper::{
     paper_page, paper_summary, paper_totals, papers_bands, papers_classes, papers_differences, papers_figure,
@@ -38,6 +38,7 @@ pub use paper::{
 pub use planning::{plan_files, plan_summary};
 pub use plot::{
     Plot, benchmark_plots, figure, is_axis, paper_errors, paper_parity, plots, plots_along, qualification_plots,
+    twin_plots, twin_plots_along,
 };
 pub use qualification::qualification_summary;
 pub use replicates::groups_csv;
@@ -47,4 +48,4 @@ pub use summary::run_summary;
 pub use sweep::sweep_table;
 pub use table::NARROW;
 pub use text::metric;
-pub use twin::twin_summary;
+pub use twin::{twin_summary, twin_table};

@@ -8,7 +8,7 @@ use crate::{
     table::{ALWAYS, Column, Table},
     text::{metric, micros, per_destination, percent},
 };
-use evb_record::{Estimate, Outcome, Record};
+use evb_record::{Estimate, Outcome, PointRecord, Record};
 use std::collections::BTreeMap;
 
 /// The key of the seed.
@@ -20,19 +20,19 @@ pub(crate) fn is_seed(key: &str) -> bool {
 }
 
 /// The swept keys without the seed, in alphabetical order.
-pub(crate) fn keys_of_groups(records: &[Record]) -> Vec<&str> {
+pub(crate) fn keys_of_groups<R: PointRecord>(records: &[R]) -> Vec<&str> {
     swept_keys(records).into_iter().filter(|key| !is_seed(key)).collect()
 }
 
 /// The records of each combination of the other keys, in the order of their first records. Without a swept seed each record is
 /// a group.
-pub(crate) fn groups(records: &[Record]) -> Vec<Vec<&Record>> {
+pub(crate) fn groups<R: PointRecord>(records: &[R]) -> Vec<Vec<&R>> {
     let mut places: BTreeMap<Vec<(&str, &str)>, usize> = BTreeMap::new();
-    let mut groups: Vec<Vec<&Record>> = Vec::new();
+    let mut groups: Vec<Vec<&R>> = Vec::new();
     for record in records {
-        let others = record.sweep.iter().filter(|(key, _)| !is_seed(key));
+        let others = record.sweep().iter().filter(|(key, _)| !is_seed(key));
         let others = others.map(|(key, value)| (key.as_str(), value.as_str())).collect();
-        let place = match record.sweep.contains_key(SEED) {
+        let place = match record.sweep().contains_key(SEED) {
             true => *places.entry(others).or_insert(groups.len()),
             false => groups.len(),
         };
@@ -50,7 +50,7 @@ pub(crate) fn is_replicated(records: &[Record]) -> bool {
 }
 
 /// The mean of a number of replicates; `None` if one does not have it.
-pub(crate) fn estimate(group: &[&Record], value: impl Fn(&Record) -> Option<f64>) -> Option<Estimate> {
+pub(crate) fn estimate<R>(group: &[&R], value: impl Fn(&R) -> Option<f64>) -> Option<Estimate> {
     Estimate::of(&group.iter().map(|record| value(record)).collect::<Option<Vec<_>>>()?)
 }
 

@@ -6,7 +6,7 @@ use crate::{
     table::{ALWAYS, Column as Shown, Table},
     text::{metric, micros, per_destination, percent, shortened},
 };
-use evb_record::{Outcome, Record};
+use evb_record::{Outcome, PointRecord, Record};
 use std::collections::BTreeSet;
 
 /// One row for each record, real or simulated: the swept keys, the results, and the faults if there are any. Where the seed is
@@ -32,8 +32,8 @@ pub fn sweep_table(records: &[Record], width: usize) -> String {
 }
 
 /// The keys that are swept in any of the records, in alphabetical order.
-pub(crate) fn swept_keys(records: &[Record]) -> Vec<&str> {
-    let keys: BTreeSet<_> = records.iter().flat_map(|record| record.sweep.keys().map(String::as_str)).collect();
+pub(crate) fn swept_keys<R: PointRecord>(records: &[R]) -> Vec<&str> {
+    let keys: BTreeSet<_> = records.iter().flat_map(|record| record.sweep().keys().map(String::as_str)).collect();
     keys.into_iter().collect()
 }
 

@@ -65,7 +65,7 @@ pub(crate) fn run(command: &SweepCommand) -> Result<Outcome, Failure> {
 
 /// Makes tables and plots of what a folder has.
 fn draw(folder: &Path, until: Option<&UntilArgs>, plots: &PlotArgs) -> Result<Outcome, Failure> {
-    let stored = StoredSweep::read(folder)?.ok_or_else(|| {
+    let stored = StoredSweep::<Record>::read(folder)?.ok_or_else(|| {
         let what = format!("{}: there are no records", folder.display());
         Failure::with_hint(what, "give the folder of `evb simulate --out` or `evb sweep merge`")
     })?;

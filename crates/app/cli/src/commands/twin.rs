@@ -1,19 +1,20 @@
 //! `evb twin`: runs and a simulation of the same file, and the fit of this machine.
 
+mod points;
+
 use crate::{
-    ExperimentArgs,
     failure::Failure,
     folder::unwritable,
     nodes::NodeArgs,
-    progress::{Line, ProgressArgs, suspend},
+    progress::{Line, ProgressArgs},
+    results::{FolderArgs, PlotArgs},
     signals::Signals,
-    terminal::{show, width},
 };
 use clap::Args;
 use evb::{Command, Observer, OpenSession, Plan, Progress, Record};
 use evb_os::cores;
-use evb_record::{Agreement, Outcome};
-use evb_twin::{Fit, FitPoint, Runs, TwinError, compare, fit_points, reference, simulate};
+use evb_record::Outcome;
+use evb_twin::{Fit, FitPoint, TwinError, fit_points, reference};
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -21,8 +22,6 @@ use std::{
 
 /// Runs of each point of a fit, by default.
 const RUNS_OF_FIT: u64 = 3;
-/// Runs of a file, by default.
-const RUNS: u64 = 5;
 /// Per cent by which runs of one kind vary on a machine on which something else works.
 const UNSTEADY_PERCENT: f64 = 10.0;
 /// Bytes of the cache of a core of which the system reports none.
@@ -30,7 +29,7 @@ const USUAL_CACHE: u64 = 1 << 20;
 
 #[derive(Args)]
 pub(crate) struct TwinArgs {
-    /// The experiment file
+    /// The experiment file; of a sweep each point is run and simulated
     #[arg(value_name = "FILE", required_unless_present = "fit")]
     file: Option<PathBuf>,
     /// The network file with the costs of this machine, from --fit
@@ -38,29 +37,42 @@ pub(crate) struct TwinArgs {
     network: Option<PathBuf>,
     /// Find what event building costs on this machine, and write it into this network file: more than a hundred short
     /// runs in less than three minutes, while nothing else should run
-    #[arg(long, value_name = "FILE", conflicts_with = "file")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["file", "out", "axis"])]
     fit: Option<PathBuf>,
     /// The transport to fit to
     #[arg(long, value_name = "NAME", requires = "fit", default_value = "in-process")]
     transport: String,
-    /// Number of runs: 5 by default, and 3 of each kind with --fit
+    /// Number of runs of each point: 5 by default, and 3 of each kind with --fit
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
     turns: Option<u64>,
+    /// Compare latencies at this part of the full event rate, too, such as 0.2; several with commas between
+    #[arg(long, value_name = "PART", requires = "file", value_delimiter = ',', value_parser = load)]
+    load: Vec<f64>,
     /// Set one key of the experiment, such as `run.workers=1`; may be given several times
     #[arg(long = "set", value_name = "KEY=VALUE", requires = "file")]
     set: Vec<String>,
-    /// Print the JSON record instead of the table
+    #[command(flatten)]
+    folder: FolderArgs,
+    #[command(flatten)]
+    plots: PlotArgs,
+    /// Print one JSON record for each point instead of the table
     #[arg(long)]
     json: bool,
     #[command(flatten)]
     progress: ProgressArgs,
 }
 
+/// A part of the full rate.
+fn load(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|load| *load > 0.0 && *load < 1.0);
+    number.ok_or_else(|| "write a part of the full event rate between 0 and 1, such as 0.2".into())
+}
+
 pub(crate) fn run(args: &TwinArgs) -> Result<Outcome, Failure> {
     let signals = Signals::listen()?;
     match (&args.fit, &args.file, &args.network) {
         (Some(file), ..) => fit(args, file, &signals),
-        (None, Some(file), Some(network)) => hold(args, file, network, &signals),
+        (None, Some(file), Some(network)) => points::hold(args, file, network, &signals),
         (None, ..) => Err(Failure::new("a file, and the network of this machine are needed")),
     }
 }
@@ -141,43 +153,6 @@ fn machine() -> (u16, u64) {
     let cores = cores::allowed();
     let cache = cores.first().and_then(|&core| cores::second_level_cache(core));
     (cores.len().max(1) as u16, cache.unwrap_or(USUAL_CACHE))
-}
-
-/// Runs and simulates a file.
-fn hold(args: &TwinArgs, file: &Path, network: &Path, signals: &Signals) -> Result<Outcome, Failure> {
-    let experiment = ExperimentArgs { file: file.to_owned(), set: args.set.clone(), seed: None }.load_on(network)?;
-    let [plan] = experiment.plans() else {
-        return Err(Failure::with_hint("this file is a sweep of several experiments", "choose one point with `--set`"));
-    };
-    evb::check_runnable(experiment.plans())?;
-    // First what may be refused.
-    let simulated = simulate(plan)?;
-    let known = reference(plan.transport.info().name)?;
-    let text = experiment.resolved_at(0).unwrap_or_default();
-    let mut runs = Runs::default();
-    let turns = args.turns.unwrap_or(RUNS);
-    let mut runner = Runner { signals, line: Line::new(Some(2 * turns), args.progress), begun: 0 };
-    NodeArgs::default().with_sessions(experiment.plans(), &mut |open| {
-        for _ in 0..turns {
-            let (reference, reference_text) = known.plan();
-            let record = runner.run(open, reference, &reference_text, "reference")?;
-            runs.reference_hz.push(record.event_rate_hz);
-            runs.records.push(runner.run(open, plan, &text, &plan.name)?);
-        }
-        Ok(())
-    })?;
-    drop(runner);
-    let twin = compare(plan, &runs, &simulated)?;
-    if args.json {
-        suspend(|| println!("{}", serde_json::to_string(&twin).unwrap_or_default()));
-    } else {
-        show(&evb_report::twin_summary(&twin, width()));
-    }
-    Ok(match twin.agreement {
-        Agreement::Agree => Outcome::Good,
-        Agreement::Differ => Outcome::NotGood,
-        Agreement::NotComparable => Outcome::CannotTell,
-    })
 }
 
 impl From<TwinError> for Failure {

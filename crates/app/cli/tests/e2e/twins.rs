@@ -60,6 +60,68 @@ fn a_machine_that_is_not_the_one_of_the_fit_is_not_compared() {
     assert!(outcome.stdout.contains("\nnot comparable: the reference run had"), "{outcome}");
 }
 
+/// Two points: the machine was another one when it was fitted, so that neither is comparable.
+#[test]
+fn each_point_of_a_sweep_is_run_and_simulated_and_goes_on_where_it_ended() {
+    let lab = lab();
+    lab.write("experiment.toml", format!("{EXPERIMENT}[sweep]\n\"readout.source.size\" = [\"1 kB\", \"4 kB\"]\n"));
+    let held = |more: &[&str]| {
+        let outcome = lab.evb(&[&HELD[..], more].concat()).run();
+        assert_eq!(outcome.code(), Some(3), "{outcome}");
+        outcome
+    };
+    let outcome = held(&["--out", "out"]);
+    assert!(outcome.stdout.ends_with("\nnot comparable: 2 of 2 points\n"), "{outcome}");
+    let read = |file: &str| fs::read_to_string(lab.path("out").join(file)).expect("a file");
+    let plot = read("event-rate.svg");
+    assert!(plot.contains("fragment size (bytes)") && plot.contains("band of the fit"), "{plot}");
+    let table = read("points.csv");
+    assert!(table.starts_with("readout.source.size,experiment,") && table.lines().count() == 3, "{table}");
+    let records = read("records.jsonl");
+    let sizes = records.lines().map(|line| serde_json::from_str::<Value>(line).expect("a record"));
+    let sizes: Vec<_> = sizes.map(|record| record["sweep"]["readout.source.size"].clone()).collect();
+    assert_eq!(sizes, ["1 kB", "4 kB"]);
+
+    // A point that was comparable is kept, and the other one is measured again.
+    let (first, second) = records.split_once('\n').expect("two records");
+    let kept = first.replace("\"not_comparable\"", "\"agree\"");
+    fs::write(lab.path("out").join("records.jsonl"), format!("{kept}\n{second}")).expect("records");
+    let outcome = held(&["--out", "out", "--resume", "--json"]);
+    assert_eq!(outcome.stdout, read("records.jsonl"));
+    let (now, again) = outcome.stdout.split_once('\n').expect("two records");
+    assert_eq!(now, kept);
+    assert!(again != second && again.contains("\"not_comparable\""), "{again}");
+}
+
+#[test]
+fn latencies_are_compared_at_parts_of_the_full_rate() {
+    let lab = lab();
+    let held = |more: &[&str]| lab.evb(&[&HELD[..], &["--load", "0.2,0.5"], more].concat()).run();
+    let outcome = held(&["--json"]);
+    assert_eq!(outcome.code(), Some(3), "{outcome}");
+    let record = outcome.json();
+    let number = |value: &Value| value.as_f64().expect("a number");
+    let full: Vec<_> = record["figures"][0]["real"].as_array().expect("rates").iter().map(number).collect();
+    let full = f64::midpoint(full[0], full[1]);
+    let loads = record["loads"].as_array().expect("loads");
+    assert_eq!(loads.iter().map(|load| number(&load["load"])).collect::<Vec<_>>(), [0.2, 0.5]);
+    for load in loads {
+        let part = number(&load["rate_hz"]) / full;
+        assert!((part - number(&load["load"])).abs() < 1e-3, "{part}: {load}");
+        assert_eq!(load["figures"][2]["figure"], "latency median, us");
+        assert_eq!(load["figures"][2]["real"].as_array().map(Vec::len), Some(2), "{load}");
+        assert!(number(&load["figures"][2]["simulated"]) > 0.0, "{load}");
+        assert_eq!(load["agreement"], "not_comparable");
+    }
+    let outcome = held(&[]);
+    assert!(outcome.stdout.contains("\nat 20 %: not comparable: "), "{outcome}");
+    let at_a_rate = held(&["--set", "trigger.type=rate", "--set", "trigger.rate=1 kHz"]);
+    assert_eq!(at_a_rate.code(), Some(2), "{at_a_rate}");
+    assert!(at_a_rate.stderr.contains("there is no load without a full rate"), "{at_a_rate}");
+    let too_much = lab.evb(&[&HELD[..], &["--load", "1.5"]].concat()).run();
+    assert!(too_much.stderr.contains("between 0 and 1"), "{too_much}");
+}
+
 #[test]
 fn what_cannot_be_held_against_its_simulation_is_refused() {
     let lab = lab();

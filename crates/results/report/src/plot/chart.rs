@@ -20,12 +20,14 @@ pub(super) struct Line {
     pub(super) points: Vec<(f64, f64)>,
     /// Error bars of points: the horizontal position, and both ends.
     pub(super) bars: Vec<(f64, f64, f64)>,
+    /// An area around the line: the horizontal position, and both edges.
+    pub(super) area: Vec<(f64, f64, f64)>,
 }
 
 impl Line {
-    /// A line without bars.
+    /// A line without bars and area.
     pub(super) const fn new(colour: usize, stroke: Stroke, points: Vec<(f64, f64)>) -> Self {
-        Self { colour, stroke, points, bars: Vec::new() }
+        Self { colour, stroke, points, bars: Vec::new(), area: Vec::new() }
     }
 }
 
@@ -50,11 +52,13 @@ pub(super) enum Entry {
     Line { label: String, colour: Option<usize>, stroke: Stroke },
     /// The meaning of the error bars.
     Bars(String),
+    /// The meaning of the area around a line; without an index in the palette it means those of all colours.
+    Area { label: String, colour: Option<usize> },
 }
 
 impl Entry {
     fn label(&self) -> String {
-        let (Self::Heading(label) | Self::Line { label, .. } | Self::Bars(label)) = self;
+        let (Self::Heading(label) | Self::Line { label, .. } | Self::Bars(label) | Self::Area { label, .. }) = self;
         printable(label, LONGEST)
     }
 }
@@ -134,6 +138,8 @@ impl Chart<'_> {
             .x_desc(printable(self.x_title, 80))
             .y_desc(self.y_title)
             .draw()?;
+        let areas = self.lines.iter().filter(|line| line.area.len() > 1);
+        chart.draw_series(areas.map(|line| Polygon::new(edges(&line.area), shade(Some(line.colour)))))?;
         for line in &self.lines {
             let place = Some(line.colour);
             let points = || line.points.iter().copied();
@@ -169,6 +175,9 @@ impl Chart<'_> {
                     continue;
                 }
                 Entry::Bars(_) => draw_sample_bar(area, middle)?,
+                Entry::Area { colour, .. } => {
+                    area.draw(&Rectangle::new([(0, y - 6), (SAMPLE, y + 6)], shade(colour)))?;
+                }
                 Entry::Line { colour, stroke, .. } => {
                     match (stroke, dashes(colour)) {
                         (Stroke::Dashed, _) => area.draw(&DashedPathElement::new(ends, 6, 4, pen(colour)))?,
@@ -191,6 +200,17 @@ impl Chart<'_> {
         }
         Ok(())
     }
+}
+
+/// The outline of an area: along its upper edge, and back along the lower one.
+fn edges(area: &[(f64, f64, f64)]) -> Vec<(f64, f64)> {
+    let upper = area.iter().map(|&(x, _, high)| (x, high));
+    upper.chain(area.iter().rev().map(|&(x, low, _)| (x, low))).collect()
+}
+
+/// The filling of an area, through which the grid is seen.
+fn shade(place: Option<usize>) -> ShapeStyle {
+    colour(place).mix(0.2).filled()
 }
 
 /// Draws an error bar for the legend.

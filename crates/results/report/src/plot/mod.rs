@@ -13,6 +13,7 @@ mod parity;
 mod quantity;
 mod style;
 mod tree;
+mod twin;
 
 use crate::{replicates::is_seed, text::per_destination};
 use axis::Axis;
@@ -20,13 +21,14 @@ pub use benchmark::benchmark_plots;
 use chart::{Chart, Entry, Line, Stroke};
 use curves::{Curves, main_key, read_all};
 pub use errors::paper_errors;
-use evb_record::Record;
+use evb_record::{PointRecord, Record};
 pub use figure::figure;
 pub use matrix::qualification_plots;
 pub use parity::paper_parity;
 use plotters::coord::ranged1d::Ranged as _;
 use quantity::in_words;
 pub(crate) use tree::tree_diagram;
+pub use twin::{twin_plots, twin_plots_along};
 
 /// A plot.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,7 +90,7 @@ fn throughput(records: &[Record], key: &str) -> Option<String> {
     };
     let y = Axis::from_zero(heights(&lines), 0.0);
     let legend = with_bars(curves.legend(), &lines, meaning);
-    against_key(records, &curves, lines, legend, y, "throughput per destination (MB/s)")
+    against_key(&records.first()?.experiment, &curves, lines, legend, y, "throughput per destination (MB/s)")
 }
 
 /// The legend with the meaning of the bars, if there are any.
@@ -104,19 +106,20 @@ fn efficiency(records: &[Record], key: &str) -> Option<String> {
     let lines = curves.lines(|record| record.simulation.as_ref().map(|simulation| simulation.efficiency * 100.0));
     let y = Axis::from_zero(heights(&lines), 100.0);
     let legend = with_bars(curves.legend(), &lines, INTERVAL);
-    against_key(records, &curves, lines, legend, y, "efficiency (% of the full performance)")
+    against_key(&records.first()?.experiment, &curves, lines, legend, y, "efficiency (% of the full performance)")
 }
 
-fn against_key(
-    records: &[Record],
-    curves: &Curves<'_>,
+/// A chart against the key of its curves.
+fn against_key<R: PointRecord>(
+    title: &str,
+    curves: &Curves<'_, R>,
     lines: Vec<Line>,
     legend: Vec<Entry>,
     y: Axis,
     y_title: &str,
 ) -> Option<String> {
     Chart {
-        title: &records.first()?.experiment,
+        title,
         x: Axis::of_key(&curves.ticks, curves.unit),
         x_title: &in_words(curves.key, curves.unit),
         lines: cut(lines, &y),
@@ -127,10 +130,11 @@ fn against_key(
     .draw()
 }
 
-/// The lines with bars that do not reach below the axis, which may be that of a logarithm.
+/// The lines with bars and areas that do not reach below the axis, which may be that of a logarithm.
 fn cut(mut lines: Vec<Line>, y: &Axis) -> Vec<Line> {
     let bottom = y.range().start;
-    lines.iter_mut().flat_map(|line| &mut line.bars).for_each(|bar| bar.1 = bar.1.max(bottom));
+    let ranges = lines.iter_mut().flat_map(|line| line.bars.iter_mut().chain(&mut line.area));
+    ranges.for_each(|range| range.1 = range.1.max(bottom));
     lines
 }
 
@@ -169,6 +173,7 @@ fn megabytes(record: &Record) -> Option<f64> {
 }
 
 fn heights(lines: &[Line]) -> impl Iterator<Item = f64> {
-    let of_bars = |line: &Line| line.bars.iter().flat_map(|bar| [bar.1, bar.2]).collect::<Vec<_>>();
-    lines.iter().flat_map(move |line| line.points.iter().map(|point| point.1).chain(of_bars(line)))
+    let of_ranges =
+        |line: &Line| line.bars.iter().chain(&line.area).flat_map(|range| [range.1, range.2]).collect::<Vec<_>>();
+    lines.iter().flat_map(move |line| line.points.iter().map(|point| point.1).chain(of_ranges(line)))
 }

@@ -8,5 +8,6 @@ mod parity;
 mod plots;
 mod samples;
 mod texts;
+mod twins;
 mod verdicts;
 mod widths;
