@@ -27,6 +27,9 @@ pub(crate) struct FolderArgs {
     pub(crate) resume: bool,
 }
 
+/// The folder of a sweep, if there is one, and the records of the points that are there.
+pub(crate) type OpenFolder<R> = (Option<SweepFolder<R>>, Vec<Option<R>>);
+
 impl FolderArgs {
     /// The folder for records of a kind, if there is one, and the records of the points that are there. Records are not overwritten,
     /// and are taken for this sweep only if somebody says so.
@@ -34,7 +37,7 @@ impl FolderArgs {
         &self,
         experiment: &Experiment,
         kind: RecordKind,
-    ) -> Result<(Option<SweepFolder<R>>, Vec<Option<R>>), Failure> {
+    ) -> Result<OpenFolder<R>, Failure> {
         let Some(path) = &self.out else { return Ok((None, vec![None; experiment.plans().len()])) };
         let (mut folder, known) = SweepFolder::open(path, experiment, kind)?;
         let (held, all) = (known.iter().flatten().count(), known.len());

@@ -81,6 +81,7 @@ impl Lineup {
     }
 
     /// Cuts the next packet from the waiting messages, or from the next time slot.
+    #[inline]
     pub(crate) fn next(&mut self, now: Time, messages: &mut Messages, slots: &mut Option<Slots>) -> Option<Chunk> {
         for queue in [&mut self.steps, &mut self.urgent] {
             if let Some(&id) = queue.front() {

@@ -153,6 +153,7 @@ impl Nic {
     }
 
     /// Cuts the next packet for a port from the waiting messages.
+    #[inline]
     pub(crate) fn cut(&mut self, now: Time, port: usize, messages: &mut Messages) -> Option<Chunk> {
         let lineup = if self.lineups.len() == 1 { 0 } else { port };
         let lineup = &mut self.lineups[lineup];
@@ -167,6 +168,7 @@ impl Nic {
     }
 
     /// The bucket of the next time slot, which goes over a connection, when the one before was sent.
+    #[inline]
     pub(crate) fn next_bucket(&mut self, now: Time, messages: &mut Messages) -> Option<MessageId> {
         if self.bucket.is_none() {
             self.bucket = self.slots.as_mut()?.next_bucket(now, messages);

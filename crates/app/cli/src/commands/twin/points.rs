@@ -29,7 +29,7 @@ struct Point<'a> {
 /// What is there of a point.
 enum State {
     Known(Box<Twin>),
-    Open { simulated: Box<Record>, reference: FitPoint },
+    Open { simulated: Box<Record>, reference: Box<FitPoint> },
 }
 
 impl<'a> Point<'a> {
@@ -41,7 +41,7 @@ impl<'a> Point<'a> {
             None => {
                 // A rate that is not the one to come, to see whether it may be one.
                 loads.iter().try_for_each(|&load| at_load(plan, &text, load, 1e3).map(drop))?;
-                let reference = reference(plan.transport.info().name)?;
+                let reference = Box::new(reference(plan.transport.info().name)?);
                 State::Open { simulated: Box::new(simulate(plan)?), reference }
             }
         };
