@@ -2,8 +2,8 @@
 
 use crate::{Span, Time};
 
-/// Longest yield that is no worse than a sleep. Threads that rest again soon need some microseconds, and one that does not
-/// keeps the core for a time slice of milliseconds.
+/// A yield up to this long costs no more than a sleep. A thread with little to do returns the core after a few microseconds;
+/// a busy one keeps it for a time slice of several milliseconds.
 const LONG: Span = Span::from_millis(1);
 
 /// Time in which long yields show a busy program if they take more than half of it. A few may be work of the threads that the

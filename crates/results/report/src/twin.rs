@@ -188,7 +188,7 @@ fn cells(twin: &Twin) -> [String; 6] {
     ]
 }
 
-/// How many points agree. The points that do not are told first.
+/// The worst verdict of all points, and the number of points that have it.
 fn last_line(twins: &[Twin]) -> String {
     let worst = twins.iter().map(Twin::worst).max_by_key(|agreement| agreement.outcome());
     let Some(worst) = worst else { return "not comparable: the sweep has no points".into() };
