@@ -5,6 +5,7 @@ use super::Net;
 use crate::packet::{Load, Packet, PacketId};
 use evb_core::{Span, Time};
 use evb_fabric::{EndpointId, LinkId, Network, Routes, Routing, SwitchId};
+use std::collections::BTreeMap;
 
 /// The address tables of all switches.
 pub(super) struct Bridges {
@@ -45,6 +46,48 @@ impl Bridges {
     }
 }
 
+/// Packets with copies in the switch that made them. A packet and its copies take room in an input once, until the last of them
+/// has left.
+#[derive(Default)]
+pub(super) struct Copies {
+    /// The group of each packet that has copies, and of each copy.
+    groups: BTreeMap<PacketId, u64>,
+    /// Members of each group that are still in the switch.
+    members: BTreeMap<u64, u32>,
+    /// Groups so far.
+    made: u64,
+}
+
+impl Copies {
+    fn add(&mut self, id: PacketId, copy: PacketId) {
+        let Self { groups, members, made } = self;
+        let group = *groups.entry(id).or_insert_with(|| {
+            *made += 1;
+            members.insert(*made, 1);
+            *made
+        });
+        groups.insert(copy, group);
+        *members.entry(group).or_default() += 1;
+    }
+
+    /// A packet leaves a switch. Returns true if it gives back its room, since no copy of it is left there.
+    #[inline]
+    pub(super) fn leave(&mut self, id: PacketId) -> bool {
+        self.groups.is_empty() || self.leave_group(id)
+    }
+
+    fn leave_group(&mut self, id: PacketId) -> bool {
+        let Some(group) = self.groups.remove(&id) else { return true };
+        let Some(left) = self.members.get_mut(&group) else { return true };
+        *left -= 1;
+        let is_last = *left == 0;
+        if is_last {
+            self.members.remove(&group);
+        }
+        is_last
+    }
+}
+
 impl Net {
     /// Forwards a packet that is whole in a switch as a learning bridge does. Copies to branches without its destination
     /// are strays.
@@ -76,7 +119,9 @@ impl Net {
         let copy = self.packets.insert(Packet { load: Load::Stray, ..self.packets[id].clone() });
         self.without_message += 1;
         self.trace.copy(id, copy);
-        self.store(copy);
+        if self.network.config.flow.pauses() {
+            self.copies.add(id, copy);
+        }
         self.request_one_of(copy, branch);
     }
 

@@ -262,6 +262,9 @@ impl Net {
         let reaction = match self.flow.discipline {
             Discipline::Store { full: WhenFull::Drop, .. } => return,
             Discipline::Store { .. } => {
+                if !self.copies.leave(id) {
+                    return;
+                }
                 let drain = self.flow.drains.insert((lane, self.packets[id].wire));
                 return self.plan(at.max(self.queue.now()), NetEvent::Drained { drain });
             }

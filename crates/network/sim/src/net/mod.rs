@@ -53,7 +53,7 @@ use crate::{
     trace::Trace,
 };
 use arbitration::Arbiter;
-use bridges::Bridges;
+use bridges::{Bridges, Copies};
 use counts::Counts;
 pub(crate) use counts::LinkCounts;
 use evb_core::{NodeId, Span, Stream, Time, stream};
@@ -117,6 +117,7 @@ pub(crate) struct Net {
     /// Hosts know the routes, or bridges learn them.
     has_rules: bool,
     bridges: Option<Bridges>,
+    copies: Copies,
     flowlets: Option<Flowlets>,
     source_routed: SourceRoutedPackets,
     /// Packets under way that do not belong to a message.
@@ -160,6 +161,7 @@ impl Net {
             links,
             has_rules: matches!(network.config.routing, Routing::Learning { .. }),
             bridges: Bridges::of(&network, &router.routes),
+            copies: Copies::default(),
             flowlets: Flowlets::of(&network),
             router,
             group_ports: detours::ports_of_groups(&network),

@@ -70,6 +70,20 @@ fn learning_leaves_one_link_between_two_switches() {
     assert_between("static tables over learning", fixed / learning, 1.3, 2.5);
 }
 
+/// A packet takes room in an input once, until its last copy has left: none is lost for lack of headroom.
+#[test]
+fn switches_that_pause_their_senders_flood_too() {
+    let queues =
+        r#"network.flow={type="store-and-forward",queue="8 KiB",headroom="4 KiB",full="pause",reaction="0 s"}"#;
+    let record = run("all-to-all", &["workload={type=\"all-to-all\",messages=60}", queues]);
+    let network = network(&record);
+    assert_eq!(network.lost_packets, 0, "{record:#?}");
+    assert!(
+        network.flooded_packets > 0 && network.links.iter().any(|link| link.most_headroom_bytes > 0),
+        "{record:#?}"
+    );
+}
+
 /// When the tree changes, all switches forget: the next packet reaches all hosts again.
 #[test]
 fn a_new_tree_is_learnt_again() {
