@@ -1,9 +1,9 @@
 //! Runs of a file against its simulation.
 
-use crate::{TwinError, fit::median_and_spread};
+use crate::TwinError;
 use evb_core::{Frequency, Span};
 use evb_experiment::{CpuFit, Plan};
-use evb_record::{Agreement, Bounds, Record, RecordKind, Twin, TwinFigure};
+use evb_record::{Agreement, Bounds, Record, RecordKind, Twin, TwinFigure, median, spread};
 use std::num::NonZeroUsize;
 
 /// The largest change of the reference run, as a part, at which the machine is still the one of the fit: less than the
@@ -93,7 +93,7 @@ pub(crate) fn hertz(frequency: Frequency) -> f64 {
 pub(crate) fn figures(runs: &Runs, simulated: &Record, band: f64) -> Vec<TwinFigure> {
     let of = |figure: &str, value: &dyn Fn(&Record) -> f64, band: Option<f64>| {
         let real: Vec<_> = runs.records.iter().map(value).collect();
-        let (median, spread) = median_and_spread(&real);
+        let (median, spread) = (median(&real), spread(&real));
         let simulated = value(simulated);
         let ratio = if median > 0.0 { simulated / median } else { 0.0 };
         let agrees = match band {
@@ -124,7 +124,7 @@ fn cores_busy(record: &Record) -> f64 {
 
 /// Whether the event rates agree, and why.
 fn judge(runs: &Runs, fitted_hz: f64, rate: &TwinFigure) -> (Agreement, String) {
-    let (median, spread) = median_and_spread(&rate.real);
+    let (median, spread) = (rate.median(), rate.spread());
     if median == 0.0 {
         return (Agreement::NotComparable, "the runs built no events".into());
     }
@@ -145,7 +145,7 @@ fn judge(runs: &Runs, fitted_hz: f64, rate: &TwinFigure) -> (Agreement, String) 
 
 /// The reason why the machine was not the one of the fit, if so.
 pub(crate) fn moved(reference_hz: &[f64], fitted_hz: f64) -> Option<String> {
-    let (reference, moved) = median_and_spread(reference_hz);
+    let (reference, moved) = (median(reference_hz), spread(reference_hz));
     let change = if fitted_hz > 0.0 { reference / fitted_hz - 1.0 } else { 0.0 };
     if change.abs() <= SAME_MACHINE && moved <= SAME_MACHINE {
         return None;
@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     fn rate(real: &[f64], simulated: f64, band: f64) -> TwinFigure {
-        let (median, spread) = median_and_spread(real);
+        let (median, spread) = (median(real), spread(real));
         let agrees = (simulated / median - 1.0).abs() <= band + spread;
         TwinFigure { figure: String::new(), real: real.to_vec(), simulated, simulated_range: None, agrees }
     }

@@ -142,18 +142,17 @@ impl Costs {
     }
 
     /// The lines of a `[network.cpu]` table, each cost with its uncertainty as a comment.
-    pub(crate) fn lines(&self, uncertainties: &[f64]) -> String {
+    pub(crate) fn lines(&self, uncertainties: &[Option<f64>]) -> String {
         let mut text = String::new();
         for ((parameter, value), uncertainty) in self.kind.parameters().iter().zip(&self.values).zip(uncertainties) {
             for item in parameter.items {
                 let parts = parameter.items.len() as f64;
                 let shared = if parameter.items.len() > 1 { ", half of what both cost together" } else { "" };
-                let _infallible = writeln!(
-                    text,
-                    "{item} = {:?} # +- {:.3} ns{shared}",
-                    format!("{:.3} ns", value / parts),
-                    uncertainty / parts
-                );
+                let known = match uncertainty {
+                    Some(uncertainty) => format!("+- {:.3} ns{shared}", uncertainty / parts),
+                    None => "assumed: the runs hardly depend on it".to_owned(),
+                };
+                let _infallible = writeln!(text, "{item} = \"{:.3} ns\" # {known}", value / parts);
             }
         }
         text

@@ -8,7 +8,7 @@ use crate::{
 use evb::{Part, Simulations};
 use evb_core::{ByteCount, Frequency};
 use evb_experiment::{CpuFit, CpuPlan, Plan};
-use evb_record::Record;
+use evb_record::{Record, median, spread};
 use std::{fmt::Write as _, sync::atomic::AtomicBool};
 
 /// The residual from which on runs count less.
@@ -43,8 +43,8 @@ pub struct Fit {
     transport: String,
     reference_hz: f64,
     costs: Costs,
-    /// What each cost may be off by, in nanoseconds.
-    uncertainties: Vec<f64>,
+    /// What each cost may be off by, in nanoseconds; `None` if the runs say less about it than its usual value.
+    uncertainties: Vec<Option<f64>>,
     /// The runs.
     pub residuals: Vec<Residual>,
 }
@@ -106,7 +106,7 @@ impl Fit {
     #[must_use]
     pub fn spread_percent(&self) -> f64 {
         let spreads: Vec<f64> = self.residuals.iter().map(|run| run.spread).collect();
-        100.0 * median_and_spread(&spreads).0
+        100.0 * median(&spreads)
     }
 
     /// The machine with these costs.
@@ -154,7 +154,7 @@ impl Fit {
 
 impl<'a> Measured<'a> {
     fn new(point: &'a FitPoint, rates: &[f64]) -> Result<Self, TwinError> {
-        let (real_hz, spread) = median_and_spread(rates);
+        let (real_hz, spread) = (median(rates), spread(rates));
         if real_hz > 0.0 { Ok(Self { point, real_hz, spread }) } else { Err(TwinError::NoEvents(point.name.clone())) }
     }
 }
@@ -201,19 +201,10 @@ fn rate(record: &Record) -> f64 {
     record.event_rate_hz.max(1.0)
 }
 
-/// The median of some values, and half of the difference of the highest and the lowest as a part of it.
-pub(crate) fn median_and_spread(values: &[f64]) -> (f64, f64) {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let (Some(low), Some(high)) = (sorted.first(), sorted.last()) else { return (0.0, 0.0) };
-    let middle = sorted.len() / 2;
-    let median = if sorted.len() % 2 == 1 { sorted[middle] } else { f64::midpoint(sorted[middle - 1], sorted[middle]) };
-    (median, if median > 0.0 { (high - low) / 2.0 / median } else { 0.0 })
-}
-
 /// The uncertainty of each cost: its change when a tenth of the runs is left out, scaled to all of them (the jackknife by
-/// groups), with the linear equations near the fit. The first `runs` of these are those of runs.
-fn uncertainties(equations: &[Equation], runs: usize, values: &[f64]) -> Vec<f64> {
+/// groups), with the linear equations near the fit. The first `runs` of these are those of runs, and the others those of usual
+/// values. `None` if the former say less about a cost than the latter.
+fn uncertainties(equations: &[Equation], runs: usize, values: &[f64]) -> Vec<Option<f64>> {
     const GROUPS: usize = 10;
     let without = |group: usize| {
         let kept = equations.iter().enumerate().filter(|(at, _)| *at >= runs || at % GROUPS != group);
@@ -221,9 +212,12 @@ fn uncertainties(equations: &[Equation], runs: usize, values: &[f64]) -> Vec<f64
     };
     let all = solve(equations);
     let parts: Vec<_> = (0..GROUPS).map(without).collect();
+    let (of_runs, of_usual) = equations.split_at(runs.min(equations.len()));
+    let weight = |equations: &[Equation], at: usize| equations.iter().map(|one| one.factors[at].powi(2)).sum::<f64>();
     let of = |(at, value): (usize, &f64)| {
         let squares: f64 = parts.iter().map(|one| (one[at] - all[at]).powi(2)).sum();
-        value * (squares * (GROUPS - 1) as f64 / GROUPS as f64).sqrt()
+        let uncertainty = value * (squares * (GROUPS - 1) as f64 / GROUPS as f64).sqrt();
+        (weight(of_runs, at) >= weight(of_usual, at)).then_some(uncertainty)
     };
     values.iter().enumerate().map(of).collect()
 }
@@ -278,5 +272,13 @@ mod tests {
         let expected = fit.plan().fit.map(|fit| rounded(fit.error_percent));
         assert_eq!(found.fit.map(|fit| rounded(fit.error_percent)), expected);
         assert_eq!(CpuPlan { fit: None, ..found }, CpuPlan { fit: None, ..fit.plan() });
+        let comment = |item: &str| {
+            let file = fit.file();
+            let line = file.lines().find(|line| line.starts_with(item)).and_then(|line| line.split_once("# "));
+            line.map(|(_, comment)| comment.to_owned()).unwrap_or_default()
+        };
+        // Workers that always have work never sleep.
+        assert_eq!(comment("wake.delay"), "assumed: the runs hardly depend on it");
+        assert!(comment("readout.byte").starts_with("+- "), "{}", fit.file());
     }
 }

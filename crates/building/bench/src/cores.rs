@@ -93,5 +93,5 @@ fn half_round_trip(first: u16, second: u16, words: usize) -> Option<f64> {
         thread::Builder::new().spawn_scoped(scope, answer).ok()?;
         thread::Builder::new().spawn_scoped(scope, ask).ok().map(drop)
     })?;
-    Some(crate::statistics::median(&mut times))
+    Some(evb_record::median(&times))
 }

@@ -6,8 +6,8 @@
 //! messages of a stream has the time of a processor (at no bytes) and the rate (its slope). A line through the halves
 //! of ping-pongs gives the sum; the delay is the rest.
 
-use crate::{benchmark::Benchmark as Pattern, line, statistics::median};
-use evb_record::Benchmark;
+use crate::{benchmark::Benchmark as Pattern, line};
+use evb_record::{Benchmark, median};
 use std::fmt;
 
 /// The parameters of a network with one switch, from the measurements of one layer.
@@ -115,8 +115,8 @@ impl FitErrors {
             Some((time(other) / time(row) - 1.0, format!("{}, {} B", row.pattern, row.settings.size_bytes)))
         };
         let errors: Vec<_> = measured.filter_map(miss).collect();
-        let mut sizes: Vec<_> = errors.iter().map(|miss| miss.0.abs()).collect();
-        let (typical, count) = (median(&mut sizes), errors.len());
+        let sizes: Vec<_> = errors.iter().map(|miss| miss.0.abs()).collect();
+        let (typical, count) = (median(&sizes), errors.len());
         let (worst, worst_at) = errors.into_iter().max_by(|one, other| one.0.abs().total_cmp(&other.0.abs()))?;
         Some(Self { typical, worst, worst_at, count })
     }

@@ -1,21 +1,11 @@
 //! Quantiles of samples, and the combination of several launches.
 
 use crate::samples::SampleSummary;
-use evb_record::{Launches, Times};
+use evb_record::{Launches, Times, median};
 use std::collections::BTreeMap;
 
 /// The confidence of intervals, if there are enough launches.
 const CONFIDENCE: f64 = 0.95;
-
-/// The median; 0 for an empty list.
-pub(crate) fn median(values: &mut [f64]) -> f64 {
-    values.sort_by(f64::total_cmp);
-    match values.len() {
-        0 => 0.0,
-        count if count % 2 == 1 => values[count / 2],
-        count => f64::midpoint(values[count / 2 - 1], values[count / 2]),
-    }
-}
 
 /// The distribution of all samples of several nodes and launches; `None` if there are no samples.
 #[must_use]
@@ -56,12 +46,12 @@ pub fn times<'a>(all: impl IntoIterator<Item = &'a SampleSummary>) -> Option<Tim
 /// number of launches below the true median is distributed like the number of heads in as many throws of a coin.
 pub(crate) fn launches(quantity: &str, values: &[f64]) -> Launches {
     let mut sorted = values.to_vec();
-    let median = median(&mut sorted);
+    sorted.sort_by(f64::total_cmp);
     let (cut, confidence) = interval(sorted.len());
     Launches {
         quantity: quantity.into(),
         values: values.to_vec(),
-        median,
+        median: median(values),
         low: sorted.get(cut).copied().unwrap_or(0.0),
         high: sorted.iter().rev().nth(cut).copied().unwrap_or(0.0),
         confidence,

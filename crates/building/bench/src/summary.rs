@@ -4,9 +4,9 @@ use crate::{
     benchmark::Benchmark,
     driver::NodeResult,
     measurement::Measurement,
-    statistics::{launches, median, times},
+    statistics::{launches, times},
 };
-use evb_record::{Benchmark as BenchmarkRecord, Calibration, CoreToCore, CpuLoad, SIMULATED, Times};
+use evb_record::{Benchmark as BenchmarkRecord, Calibration, CoreToCore, CpuLoad, SIMULATED, Times, median};
 
 /// Largest ratio of two calibrations of a trusted row.
 const MOST_DRIFT: f64 = 1.25;
@@ -33,7 +33,7 @@ impl Row<'_> {
         let measurement = self.measurement;
         let cycles = times(self.nodes().map(|node| &node.times));
         let rates: Vec<_> = self.launches.iter().map(|nodes| rate(nodes)).collect();
-        let messages_per_s = median(&mut rates.clone());
+        let messages_per_s = median(&rates);
         let lost = self.nodes().map(|node| node.lost).sum();
         let corrupted = self.nodes().map(|node| node.corrupted).sum();
         let notes = self.notes(cycles.as_ref(), lost);
@@ -89,7 +89,7 @@ impl Row<'_> {
 
     fn calibration(&self) -> Option<Calibration> {
         let middle = |of: &dyn Fn(&(CoreToCore, CoreToCore)) -> f64| {
-            median(&mut self.calibrations.iter().map(of).collect::<Vec<_>>())
+            median(&self.calibrations.iter().map(of).collect::<Vec<_>>())
         };
         (!self.calibrations.is_empty()).then(|| Calibration {
             before: CoreToCore {
@@ -124,7 +124,7 @@ impl Row<'_> {
     /// A note on a rate that differs from the offered one.
     fn rate_note(&self) -> Option<String> {
         let offered = self.measurement.messages_hz()?;
-        let came = median(&mut self.launches.iter().map(|nodes| rate(nodes)).collect::<Vec<_>>());
+        let came = median(&self.launches.iter().map(|nodes| rate(nodes)).collect::<Vec<_>>());
         let why = match came / offered {
             part if part > 1.0 + RATE_MARGIN => {
                 "what was late from the warm-up was counted: measure for longer with --time"

@@ -1,4 +1,4 @@
-//! The mean of independent values, with its interval.
+//! The mean and the median of independent values, with their intervals.
 
 /// Quantiles of Student's distribution that are exceeded, to either side, with a probability of 5 %, for 1 to 30 degrees of
 /// freedom.
@@ -12,6 +12,27 @@ const STUDENT: [f64; 30] = [
 #[must_use]
 pub fn student(degrees: f64) -> f64 {
     STUDENT[(degrees as usize).clamp(1, STUDENT.len()) - 1]
+}
+
+/// The middle of some values, or the mean of the two in the middle; 0 without values.
+#[must_use]
+pub fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let middle = sorted.len() / 2;
+    match sorted.len() {
+        0 => 0.0,
+        length if length % 2 == 1 => sorted[middle],
+        _ => f64::midpoint(sorted[middle - 1], sorted[middle]),
+    }
+}
+
+/// Half of the difference of the most and the least value, as a part of the median; 0 if that is zero.
+#[must_use]
+pub fn spread(values: &[f64]) -> f64 {
+    let [low, high] = [f64::min, f64::max].map(|end| values.iter().copied().reduce(end).unwrap_or(0.0));
+    let median = median(values);
+    if median > 0.0 { (high - low) / 2.0 / median } else { 0.0 }
 }
 
 /// The mean of independent values, such as those of replicates with different seeds.

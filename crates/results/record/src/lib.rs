@@ -36,7 +36,7 @@ pub use benchmark::{
 pub use broadcast::Broadcast;
 pub use bundles::Bundles;
 pub use comparison::{Change, Comparison, Difference, Interval, RunComparison};
-pub use estimate::{Estimate, student};
+pub use estimate::{Estimate, median, spread, student};
 pub use filtering::{Filtering, Given, Stream};
 pub use finding::{Effect, Finding, FindingKind};
 pub use hardware::HardwareMeasurement;

@@ -1,6 +1,6 @@
 //! The comparison of runs of an experiment with its simulation.
 
-use crate::{Bounds, Outcome, RecordKind, WorkRecord};
+use crate::{Bounds, Outcome, RecordKind, WorkRecord, median, spread};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -126,14 +126,7 @@ impl TwinFigure {
     /// The median of the real values.
     #[must_use]
     pub fn median(&self) -> f64 {
-        let mut sorted = self.real.clone();
-        sorted.sort_by(f64::total_cmp);
-        let middle = sorted.len() / 2;
-        match sorted.len() {
-            0 => 0.0,
-            length if length % 2 == 1 => sorted[middle],
-            _ => f64::midpoint(sorted[middle - 1], sorted[middle]),
-        }
+        median(&self.real)
     }
 
     /// The least and the most of the real values; zeros if there are none.
@@ -146,8 +139,7 @@ impl TwinFigure {
     /// Half of the difference of the most and the least real value, as a part of the median; 0 if that is zero.
     #[must_use]
     pub fn spread(&self) -> f64 {
-        let ((low, high), median) = (self.ends(), self.median());
-        if median > 0.0 { (high - low) / 2.0 / median } else { 0.0 }
+        spread(&self.real)
     }
 
     /// The simulated value over the median of the real ones; `None` if that is zero.

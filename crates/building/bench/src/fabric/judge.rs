@@ -1,8 +1,7 @@
 //! Speeds of links held against each other.
 
 use super::SLOWER;
-use crate::statistics::median;
-use evb_record::LinkSpeed;
+use evb_record::{LinkSpeed, median};
 
 /// Factor from which a link is so much slower that few measurements alone settle it, and their number.
 const MUCH_SLOWER: f64 = 3.0;
@@ -11,7 +10,7 @@ const TRIES_IF_MUCH: usize = 3;
 /// The median of each quantity.
 pub(super) fn median_of(speeds: impl Iterator<Item = LinkSpeed>) -> LinkSpeed {
     let speeds: Vec<_> = speeds.collect();
-    let of = |quantity: fn(&LinkSpeed) -> f64| median(&mut speeds.iter().map(quantity).collect::<Vec<_>>());
+    let of = |quantity: fn(&LinkSpeed) -> f64| median(&speeds.iter().map(quantity).collect::<Vec<_>>());
     LinkSpeed {
         half_round_trip_ns: of(|speed| speed.half_round_trip_ns),
         mean_half_round_trip_ns: of(|speed| speed.mean_half_round_trip_ns),

@@ -22,7 +22,7 @@ impl<'a> Finding<'a> {
 
     /// The median of the errors of the values, without their signs, in per cent.
     fn error(&self) -> Option<f64> {
-        median(errors(&self.items))
+        median(&errors(&self.items))
     }
 }
 
@@ -69,10 +69,10 @@ impl<'a> Score<'a> {
         Self {
             findings: findings.len(),
             inside: findings.iter().filter(|finding| finding.is_inside()).count(),
-            median: median(findings.iter().filter_map(Finding::error).collect()),
+            median: median(&findings.iter().filter_map(Finding::error).collect::<Vec<_>>()),
             values: items.len(),
             values_inside: items.iter().filter(|item| item.verdict == Verdict::Inside).count(),
-            median_of_values: median(errors(&items)),
+            median_of_values: median(&errors(&items)),
             worst: with_error.max_by(|one, other| one.0.abs().total_cmp(&other.0.abs())),
             causes,
         }
@@ -99,12 +99,6 @@ fn error(item: &PaperItem) -> Option<f64> {
     if item.reproduced.is_none() { Some(f64::INFINITY) } else { item.error_percent() }
 }
 
-fn median(mut values: Vec<f64>) -> Option<f64> {
-    values.sort_by(f64::total_cmp);
-    let middle = values.len() / 2;
-    match values.len() {
-        0 => None,
-        count if count % 2 == 1 => Some(values[middle]),
-        _ => Some((values[middle - 1] + values[middle]) / 2.0),
-    }
+fn median(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| evb_record::median(values))
 }
