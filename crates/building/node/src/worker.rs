@@ -11,6 +11,7 @@ use crate::idle_ladder::{IdleAction, IdleLadder};
 use crate::node::{CLOSE_AGAIN, Clock, ControlChannel, Node, NodeRun, OpenRole, close};
 use crate::run_info::{HostClock, RunStart};
 use evb_core::{NodeId, Span, Time};
+use evb_os::timers;
 use evb_transport::{Transport, Yielder};
 use evb_unit::WORKER_YIELDS;
 use std::{
@@ -46,6 +47,7 @@ pub(crate) fn carry<T: Transport>(
     spins: u32,
     sleep: impl FnMut(&mut [Node<T>], Duration),
 ) -> WorkerEnd {
+    timers::sleep_punctually();
     let ids: Vec<_> = nodes.iter().map(|node| node.id).collect();
     let worker = Worker { clock: Clock::start(), nodes, channel, open, next_report: Time::ZERO, left: WorkerEnd::Exit };
     catch_unwind(AssertUnwindSafe(|| worker.run(spins, sleep))).unwrap_or_else(|_| {
