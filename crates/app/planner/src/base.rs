@@ -84,17 +84,21 @@ pub(crate) fn value_at<'a>(table: &'a Table, path: &str) -> Option<&'a Value> {
     keys.try_fold(first, |value, key| value.get(key))
 }
 
+/// One value of a line of `freedom.keys`: the keys that it sets.
+pub(crate) type Setting = Changes;
+
 /// All combinations of the free keys; one without keys if there are none.
-pub(crate) fn choices(path: &Path, keys: &Table) -> Result<Vec<Changes>, PlannerError> {
-    let mut choices = vec![Changes::new()];
-    for (key, values) in flat(keys) {
-        if let Some(own) = OWN.iter().find(|own| key.starts_with(**own)) {
-            let why = format!("freedom.keys has `{key}`, and the planner sets `{own}`");
+pub(crate) fn choices(path: &Path, keys: &Table) -> Result<Vec<Vec<Setting>>, PlannerError> {
+    let mut choices = vec![Vec::new()];
+    for (line, values) in flat(keys) {
+        let keys: Vec<_> = line.split(',').map(str::trim).collect();
+        if let Some(own) = OWN.iter().find(|own| keys.iter().any(|key| key.starts_with(**own))) {
+            let why = format!("freedom.keys has `{line}`, and the planner sets `{own}`");
             return Err(PlannerError::file(path, why, "parts and levels are what it chooses from"));
         }
         choices = choices
             .iter()
-            .flat_map(|choice| values.iter().map(|value| [choice.as_slice(), &[(key.clone(), value.clone())]].concat()))
+            .flat_map(|choice| values.iter().map(|value| [choice.as_slice(), &[setting(&keys, value)]].concat()))
             .collect();
         if choices.is_empty() || choices.len() > 100 {
             let why = format!("freedom.keys has {} combinations", choices.len());
@@ -104,7 +108,14 @@ pub(crate) fn choices(path: &Path, keys: &Table) -> Result<Vec<Changes>, Planner
     Ok(choices)
 }
 
-/// Keys with their lists: `a.b = [..]` as well as `"a.b" = [..]`.
+/// A value for some keys, as in `[sweep]`: all get the same, or each its own from a list with one for each.
+fn setting(keys: &[&str], value: &Value) -> Setting {
+    let own = value.as_array().filter(|values| keys.len() > 1 && values.len() == keys.len());
+    let of = |at: usize| own.map_or(value, |values| &values[at]).clone();
+    keys.iter().enumerate().map(|(at, key)| ((*key).to_owned(), of(at))).collect()
+}
+
+/// Lines of keys with their lists: `a.b = [..]` as well as `"a.b" = [..]`.
 fn flat(table: &Table) -> Vec<(String, Vec<Value>)> {
     let of = |(key, value): (&String, &Value)| match value {
         Value::Table(inner) => {
@@ -161,11 +172,6 @@ pub(crate) fn scale(sources: &mut Value, keys: &[&str], factor: f64) -> Result<(
         }
     }
     Ok(())
-}
-
-/// Keys and values in words.
-pub(crate) fn words(changes: &Changes) -> Vec<(String, String)> {
-    changes.iter().map(|(key, value)| (key.clone(), value_text(value))).collect()
 }
 
 /// A value in words.

@@ -1,6 +1,9 @@
 //! What could be changed about a network: more of one kind of part, or another value of a free key.
 
-use crate::{base::value_text, problem::Problem};
+use crate::{
+    base::{Setting, value_text},
+    problem::Problem,
+};
 
 /// A change.
 pub(crate) struct Change {
@@ -60,24 +63,24 @@ fn with_more(problem: &Problem<'_>, candidate: usize, choice: usize, respect: Re
         .find(|&other| amount(other) > amount(candidate) && strength(other).carries_as_much(strength(candidate)))
 }
 
-/// The choices that differ in one key, which has the value before or the one after in the list of the planning file; with key and
-/// value in words.
+/// The choices that differ in one line of the free keys, which has the value before or the one after in the list of the planning
+/// file; with keys and values in words.
 fn neighbours(problem: &Problem<'_>, choice: usize) -> Vec<(String, usize)> {
-    let values = |choice: usize| problem.choices[choice].changes.iter().map(|(_, value)| value).collect::<Vec<_>>();
-    let own = values(choice);
+    let settings = |choice: usize| &problem.choices[choice].settings;
+    let own = settings(choice);
     let mut found = Vec::new();
-    for key in 0..own.len() {
-        let alike = |&other: &usize| (0..own.len()).all(|at| at == key || values(other)[at] == own[at]);
+    for line in 0..own.len() {
+        let alike = |&other: &usize| (0..own.len()).all(|at| at == line || settings(other)[at] == own[at]);
         let row: Vec<usize> = (0..problem.choices.len()).filter(alike).collect();
         let place = row.iter().position(|&other| other == choice).unwrap_or(0);
         let beside = [place.checked_sub(1), Some(place + 1)].into_iter().flatten();
-        found.extend(beside.filter_map(|at| row.get(at)).map(|&other| (words_of(problem, other, key), other)));
+        found.extend(beside.filter_map(|at| row.get(at)).map(|&other| (words(&settings(other)[line]), other)));
     }
     found
 }
 
-/// A key with its value in a choice.
-fn words_of(problem: &Problem<'_>, choice: usize, key: usize) -> String {
-    let (name, value) = &problem.choices[choice].changes[key];
-    format!("{name} = {}", value_text(value))
+/// Keys with their values.
+fn words(setting: &Setting) -> String {
+    let words: Vec<_> = setting.iter().map(|(key, value)| format!("{key} = {}", value_text(value))).collect();
+    words.join(", ")
 }

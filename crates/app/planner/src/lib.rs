@@ -66,7 +66,8 @@ impl Planner {
     /// One of the files cannot be read, or has impossible values.
     pub fn load(path: &Path) -> Result<Self, PlannerError> {
         let requirements = Requirements::load(path)?;
-        let parts = Parts::load(&requirements.parts)?;
+        let mut parts = Parts::load(&requirements.parts)?;
+        parts.keep(&requirements.freedom, &requirements.parts)?;
         Ok(Self { requirements, parts })
     }
 

@@ -1,6 +1,6 @@
 //! The parts that networks are made of, with their prices.
 
-use crate::{PlannerError, Range, file};
+use crate::{Freedom, PlannerError, Range, file};
 use evb_core::{Bandwidth, ByteCount, Span};
 use serde::Deserialize;
 use std::path::Path;
@@ -119,11 +119,33 @@ impl Parts {
         Ok(parts)
     }
 
+    /// Keeps the switches and interfaces that may be used.
+    ///
+    /// # Errors
+    /// The parts lack one of these names.
+    pub(crate) fn keep(&mut self, freedom: &Freedom, path: &Path) -> Result<(), PlannerError> {
+        let lacks = |kind: &str, name: &str| {
+            let why = format!("there is no {kind} `{name}`, which `freedom` of the plan names");
+            PlannerError::file(path, why, "use the name of a part")
+        };
+        keep(&mut self.switch, |part| &part.name, &freedom.switches).map_err(|name| lacks("switch", name))?;
+        keep(&mut self.interface, |part| &part.name, &freedom.interfaces).map_err(|name| lacks("interface", name))
+    }
+
     /// The cheapest cable for a rate and a distance.
     pub(crate) fn cable(&self, rate: Bandwidth, metres: f64) -> Option<&Cable> {
         let fits = self.cable.iter().filter(|cable| cable.rate >= rate && cable.reach_m >= metres);
         fits.min_by(|a, b| a.cost.high.total_cmp(&b.cost.high))
     }
+}
+
+/// Keeps the parts with these names, or all of them if there are no names. A name that no part has is an error.
+fn keep<'n, T>(parts: &mut Vec<T>, name: fn(&T) -> &String, names: &'n [String]) -> Result<(), &'n str> {
+    if let Some(unknown) = names.iter().find(|wanted| !parts.iter().any(|part| name(part) == *wanted)) {
+        return Err(unknown);
+    }
+    parts.retain(|part| names.is_empty() || names.contains(name(part)));
+    Ok(())
 }
 
 impl Switch {

@@ -2,7 +2,7 @@
 
 use crate::{
     PlannerError, Range, Requirements,
-    base::{Base, Changes, choices, one_switch, words},
+    base::{Base, Changes, Setting, choices, one_switch, value_text},
     bounds::{Bound, bound},
     candidate::{Assembly, Candidate},
     demand::Demand,
@@ -22,7 +22,8 @@ const MOST: usize = 5000;
 
 /// One choice of the free keys.
 pub(crate) struct Choice {
-    pub(crate) changes: Changes,
+    /// One setting for each line of `freedom.keys`.
+    pub(crate) settings: Vec<Setting>,
     /// The experiment on one switch, at the required rate.
     pub(crate) plan: Plan,
     pub(crate) demand: Demand,
@@ -51,11 +52,9 @@ impl<'a> Problem<'a> {
         let path = &requirements.experiment;
         let base = Base::load(requirements)?;
         let rate = rate(requirements, &base)?;
-        let changes = choices(path, &requirements.freedom.keys)?;
-        let mut choices = Vec::new();
-        for changes in changes {
-            choices.push(choice(requirements, &base, rate, changes)?);
-        }
+        let settings = choices(path, &requirements.freedom.keys)?;
+        let choices = settings.into_iter().map(|settings| choice(requirements, &base, rate, settings));
+        let choices = choices.collect::<Result<Vec<_>, _>>()?;
         let hosts: Vec<_> = choices.iter().map(|choice| (choice.demand.hosts(), choice.demand.fixed.clone())).collect();
         if hosts.iter().any(|other| *other != hosts[0]) {
             return Err(PlannerError::file(
@@ -142,11 +141,11 @@ impl<'a> Problem<'a> {
         triggers: u64,
         fault: Option<&str>,
     ) -> Result<Experiment, PlannerError> {
-        let Choice { changes, plan, demand } = &self.choices[case.choice];
+        let Choice { settings, plan, demand } = &self.choices[case.choice];
         let mut all = self.candidates[case.candidate].changes(demand, plan);
         let rate_hz = self.required_hz() * case.load;
         all.extend(trigger(&self.base, self.requirements, rate_hz, triggers, plan.bundling.block));
-        all.extend(changes.iter().chain(&case.changes).cloned());
+        all.extend(settings.iter().flatten().chain(&case.changes).cloned());
         if let Some(target) = fault {
             let mut fault = Table::new();
             for (key, value) in [("target", target), ("action", "fail"), ("at", "0 s"), ("reroute", "0 s")] {
@@ -201,7 +200,8 @@ impl<'a> Problem<'a> {
     }
 
     pub(crate) fn choice_words(&self) -> Vec<BTreeMap<String, String>> {
-        self.choices.iter().map(|choice| words(&choice.changes).into_iter().collect()).collect()
+        let words = |(key, value): &(String, Value)| (key.clone(), value_text(value));
+        self.choices.iter().map(|choice| choice.settings.iter().flatten().map(words).collect()).collect()
     }
 }
 
@@ -226,19 +226,19 @@ fn choice(
     requirements: &Requirements,
     base: &Base,
     rate: Range<Frequency>,
-    changes: Changes,
+    settings: Vec<Setting>,
 ) -> Result<Choice, PlannerError> {
     let path: &Path = &requirements.experiment;
     let rate_hz = required_hz(requirements, rate);
     let mut all = vec![one_switch()];
     all.extend(trigger(base, requirements, rate_hz, requirements.search.triggers[0], 1));
-    all.extend(changes.iter().cloned());
+    all.extend(settings.iter().flatten().cloned());
     let experiment = base.with(&all)?;
     let [plan] = experiment.plans() else {
         return Err(PlannerError::file(path, "it has several points", "put the swept keys into `freedom.keys`"));
     };
     let demand = Demand::of(plan, rate_hz, path)?;
-    Ok(Choice { changes, plan: plan.clone(), demand })
+    Ok(Choice { settings, plan: plan.clone(), demand })
 }
 
 /// The trigger at a rate, for a number of triggers. Other keys of the trigger stay.

@@ -93,13 +93,23 @@ pub struct Freedom {
     pub levels: Vec<u8>,
     /// Highest oversubscription of a leaf: the rate of its hosts over that of its uplinks.
     pub oversubscription: f64,
+    /// Names of the switches that may be used; all of them if it is empty.
+    pub switches: Vec<String>,
+    /// Names of the interfaces that may be used; all of them if it is empty.
+    pub interfaces: Vec<String>,
     /// Keys of the experiment and their possible values, as in `[sweep]`.
     pub keys: toml::Table,
 }
 
 impl Default for Freedom {
     fn default() -> Self {
-        Self { levels: vec![1, 2, 3], oversubscription: 16.0, keys: toml::Table::new() }
+        Self {
+            levels: vec![1, 2, 3],
+            oversubscription: 16.0,
+            switches: Vec::new(),
+            interfaces: Vec::new(),
+            keys: toml::Table::new(),
+        }
     }
 }
 

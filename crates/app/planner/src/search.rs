@@ -39,20 +39,76 @@ struct Accepted {
     load: f64,
 }
 
+/// The search for one choice, and where it is.
+struct Walk {
+    choice: usize,
+    /// The families for each load.
+    families: Vec<Vec<Vec<usize>>>,
+    load: usize,
+    family: usize,
+    halving: Option<Halving>,
+}
+
+/// The members of a family by their uplinks, the last of which carries the load: those below `below` do not, and the one at `above`
+/// does.
+struct Halving {
+    members: Vec<usize>,
+    below: usize,
+    above: usize,
+    last: Question,
+}
+
+/// What a search does next.
+enum Next {
+    Ask(Vec<Question>),
+    /// Finds the member of a family with the fewest uplinks.
+    Halve(Halving),
+    /// A network carries the load.
+    Accept(Question),
+    /// No network of the family is on the front.
+    Leave,
+}
+
+impl Walk {
+    const fn new(choice: usize, families: Vec<Vec<Vec<usize>>>) -> Self {
+        Self { choice, families, load: 0, family: 0, halving: None }
+    }
+
+    /// Begins the next load after the last family of one. Returns false after the last load.
+    fn is_at_family(&mut self) -> bool {
+        while self.families.get(self.load).is_some_and(|families| self.family == families.len()) {
+            (self.load, self.family) = (self.load + 1, 0);
+        }
+        self.load < self.families.len()
+    }
+
+    fn leave_family(&mut self) {
+        (self.family, self.halving) = (self.family + 1, None);
+    }
+}
+
 impl<'a, 's, E: From<PlannerError>> Search<'a, 's, E> {
     pub(crate) fn new(problem: &'a Problem<'a>, simulator: Simulator<'a, 's, E>) -> Self {
         Self { problem, simulator, results: BTreeMap::new(), accepted: Vec::new() }
     }
 
-    /// Searches all choices for all loads.
+    /// Searches all choices for all loads. The choices are searched side by side, so that simulations of one fill the cores that
+    /// another one leaves idle.
     pub(crate) fn run(mut self) -> Result<Planning, E> {
         let loads = self.loads();
-        let mut is_cut = false;
-        for choice in 0..self.problem.choices.len() {
-            for load in 0..loads.len() {
-                is_cut |= !self.search(choice, load, &loads)?;
+        let families = |choice: usize| loads.iter().map(|&load| self.families(choice, load)).collect();
+        let walks = (0..self.problem.choices.len()).map(|choice| Walk::new(choice, families(choice)));
+        let mut walks: Vec<_> = walks.collect();
+        let is_cut = loop {
+            let wanted: Vec<_> = walks.iter_mut().flat_map(|walk| self.step(walk, &loads)).collect();
+            if wanted.is_empty() {
+                break false;
             }
-        }
+            if self.simulator.is_over() {
+                break true;
+            }
+            self.answer(&wanted, &loads)?;
+        };
         self.complete(&loads)?;
         Ok(self.planning(&loads, is_cut))
     }
@@ -74,56 +130,58 @@ impl<'a, 's, E: From<PlannerError>> Search<'a, 's, E> {
         loads
     }
 
-    /// Finds the cheapest network of each family that carries a load, unless another one carries it for less. It returns false
-    /// if the number of simulations did not suffice.
-    fn search(&mut self, choice: usize, load: usize, loads: &[f64]) -> Result<bool, E> {
-        let families = self.families(choice, loads[load]);
-        for family in &families {
-            loop {
-                let members = self.open(family, choice, load, loads);
-                let (Some(&cheapest), Some(&strongest)) = (members.iter().min(), members.last()) else { break };
-                let [cheapest, strongest] = [cheapest, strongest].map(|candidate| Question { candidate, choice, load });
-                let is_good = |question| self.outcome(question) == Some(Outcome::Good);
-                match [cheapest, strongest].into_iter().find(|question| self.outcome(question).is_none()) {
-                    _ if is_good(&cheapest) => self.accept(cheapest, loads),
-                    Some(_) if self.simulator.is_over() => return Ok(false),
-                    Some(unknown) => {
-                        self.answer(&self.with_strongest(unknown, &families, loads), loads)?;
-                        continue;
-                    }
-                    None if is_good(&strongest) => match self.fewest_uplinks(&members, strongest, loads)? {
-                        Some(enough) => self.accept(enough, loads),
-                        None => return Ok(false),
-                    },
-                    None => {}
+    /// Goes on with the search for a choice until it asks for results; without questions it is over. For each load it finds the
+    /// cheapest network of each family that carries it, unless another one carries it for less.
+    fn step(&mut self, walk: &mut Walk, loads: &[f64]) -> Vec<Question> {
+        while walk.is_at_family() {
+            match self.next(walk, loads) {
+                Next::Ask(questions) => return questions,
+                Next::Halve(halving) => walk.halving = Some(halving),
+                Next::Accept(question) => {
+                    let Question { candidate, choice, load } = question;
+                    self.accepted.push(Accepted { candidate, choice, load: loads[load] });
+                    walk.leave_family();
                 }
-                break;
+                Next::Leave => walk.leave_family(),
             }
         }
-        Ok(true)
+        Vec::new()
     }
 
-    fn accept(&mut self, Question { candidate, choice, load }: Question, loads: &[f64]) {
-        self.accepted.push(Accepted { candidate, choice, load: loads[load] });
+    fn next(&self, walk: &mut Walk, loads: &[f64]) -> Next {
+        let (choice, load) = (walk.choice, walk.load);
+        if let Some(halving) = &mut walk.halving {
+            return self.halve(halving);
+        }
+        let families = &walk.families[load];
+        let members = self.open(&families[walk.family], choice, load, loads);
+        let (Some(&cheapest), Some(&strongest)) = (members.iter().min(), members.last()) else { return Next::Leave };
+        let [cheapest, strongest] = [cheapest, strongest].map(|candidate| Question { candidate, choice, load });
+        match [cheapest, strongest].map(|question| self.outcome(&question)) {
+            [Some(Outcome::Good), _] => Next::Accept(cheapest),
+            [None, _] => Next::Ask(self.with_strongest(cheapest, families, loads)),
+            [_, None] => Next::Ask(self.with_strongest(strongest, families, loads)),
+            [_, Some(Outcome::Good)] => {
+                Next::Halve(Halving { below: 0, above: members.len() - 1, members, last: strongest })
+            }
+            _ => Next::Leave,
+        }
     }
 
-    /// The network with the fewest uplinks that carries the load. The last one does. `None` if the number of simulations did not
-    /// suffice.
-    fn fewest_uplinks(&mut self, members: &[usize], last: Question, loads: &[f64]) -> Result<Option<Question>, E> {
-        let of = |at: usize| Question { candidate: members[at], ..last };
-        let (mut below, mut above) = (0, members.len() - 1);
-        // Below `below` all fail, and what is at `above` carries the load.
+    /// Finds the network with the fewest uplinks that carries the load.
+    fn halve(&self, Halving { members, below, above, last }: &mut Halving) -> Next {
+        let of = |at: usize| Question { candidate: members[at], ..*last };
         while below < above {
-            if self.simulator.is_over() {
-                return Ok(None);
+            let places = places(*below, *above);
+            let unknown: Vec<_> = places.iter().map(|&at| of(at)).filter(|one| self.outcome(one).is_none()).collect();
+            if !unknown.is_empty() {
+                return Next::Ask(unknown);
             }
-            let places = places(below, above);
-            self.answer(&places.iter().map(|&at| of(at)).collect::<Vec<_>>(), loads)?;
             let enough = places.iter().copied().find(|&at| self.outcome(&of(at)) == Some(Outcome::Good));
-            above = enough.unwrap_or(above);
-            below = places.into_iter().filter(|&at| at < above).max().map_or(below, |at| at + 1);
+            *above = enough.unwrap_or(*above);
+            *below = places.into_iter().filter(|at| *at < *above).max().map_or(*below, |at| at + 1);
         }
-        Ok(Some(of(above)))
+        Next::Accept(of(*above))
     }
 
     /// Where a network of hosts with the same rate has failed already, also asks for the one whose failure excludes most; and for

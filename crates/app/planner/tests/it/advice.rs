@@ -121,6 +121,23 @@ fn values_beside_those_of_the_free_keys_are_changes() {
     assert!(planning.advice.len() > 1 && excluded > 0, "{excluded} {:#?}", planning.advice);
 }
 
+/// A line with several keys has a value for each of them, and is changed as one.
+#[test]
+fn keys_that_belong_together_are_changed_together() {
+    let folder = tempfile::tempdir().unwrap();
+    let keys = r#"
+[freedom.keys]
+"builder.slots, protocol.assignment" = [[1, "round-robin"], [64, "least-loaded"]]
+"#;
+    let planning = advised(folder.path(), &(TREES.to_owned() + keys));
+    let choices: Vec<_> =
+        planning.choices.iter().map(|keys| keys.values().map(String::as_str).collect::<Vec<_>>()).collect();
+    assert_eq!(choices, [["1", "round-robin"], ["64", "least-loaded"]]);
+    let advice = planning.advice.iter().find(|advice| advice.choice == 1).expect("64 slots are enough");
+    let change = advice.changes.iter().find(|change| change.choice == 0).unwrap();
+    assert_eq!(change.what, "builder.slots = 1, protocol.assignment = round-robin");
+}
+
 #[test]
 fn advice_goes_on_with_what_the_folder_has() {
     let folder = tempfile::tempdir().unwrap();

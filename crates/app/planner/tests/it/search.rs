@@ -127,6 +127,7 @@ fn wrong_files_are_told_with_their_names() {
     for (plan, expected) in [
         (with("[freedom]\nlevels = [4]\n"), "plan.toml: freedom.levels has other numbers"),
         (with("[freedom]\nlevel = [1]\n"), "unknown field `level`"),
+        (with("[freedom]\nswitches = [\"nothing\"]\n"), "parts.toml: there is no switch `nothing`"),
         (with("[freedom.keys]\n\"network.topology\" = [1]\n"), "the planner sets `network.topology`"),
         (with("[freedom]\nlevels = [1]\n").replace("rate = \"42 kHz\"", "growth = -1"), "goal.growth"),
         (PLAN.replace("parts.toml", "absent.toml"), "absent.toml: cannot be read"),
