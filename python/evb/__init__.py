@@ -16,6 +16,7 @@
 | read event files, and write other formats | `events` |
 | say what limits a run, or compare runs | `Record.explain`, `compare` |
 | benchmark this machine, plan a network, reproduce papers | `bench`, `plan`, `read_plan`, `paper` |
+| hold runs of this machine against their simulation | `fit_twin`, `twin` |
 | send fragments, decide about events, watch live events | `Source`, `filter`, `monitor` |
 | send events and histograms to Kafka or ZeroMQ | `stream` |
 """
@@ -35,6 +36,7 @@ _PLACES = {
     "simulate": "._simulation", "sweep": "._simulation",
     "Run": "._run", "run": "._run",
     "bench": "._program", "paper": "._program", "plan": "._program", "program": "._program",
+    "Twin": "._twin", "Twins": "._twin", "fit_twin": "._twin", "twin": "._twin",
     "Client": ".client",
     "Source": "._source",
 }

@@ -27,6 +27,10 @@ from ._run import run as run
 from ._simulation import simulate as simulate
 from ._simulation import sweep as sweep
 from ._source import Source as Source
+from ._twin import Twin as Twin
+from ._twin import Twins as Twins
+from ._twin import fit_twin as fit_twin
+from ._twin import twin as twin
 from .client import Client as Client
 
 __version__: str

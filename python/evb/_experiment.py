@@ -68,6 +68,10 @@ class Experiment:
         """The same experiment with other values, such as `{"trigger.events": 1000}`."""
         return _made(self._origin, {**self._changes, **changes})
 
+    def source(self) -> "tuple[tuple[str, ...], list[str]]":
+        """Where it is from, `("file", path)` or `("text", text, name)`, and its changes as `evb --set` takes them."""
+        return self._origin, _texts(self._changes)
+
     def __repr__(self):
         points = len(self._native.points)
         return f"<evb.Experiment {self.name!r}{f', {points} points' if points > 1 else ''}>"
@@ -115,12 +119,15 @@ def given(experiment, changes=None) -> Experiment:
 
 
 def _made(origin, changes):
-    texts = [f"{key}={_value(value)}" for key, value in changes.items()]
     if origin[0] == "file":
-        native = _native.Experiment.load(origin[1], texts)
+        native = _native.Experiment.load(origin[1], _texts(changes))
     else:
-        native = _native.Experiment.parse(origin[1], origin[2], texts)
+        native = _native.Experiment.parse(origin[1], origin[2], _texts(changes))
     return Experiment(native, origin, changes)
+
+
+def _texts(changes):
+    return [f"{key}={_value(value)}" for key, value in changes.items()]
 
 
 def _value(value):

@@ -25,7 +25,7 @@ mod _native {
         mapping::Mapping,
         report::{
             compare_records, explain, explanation, outcome, plan_explanation, plan_plots, plan_summary, plots,
-            run_summary, simulation_summary, sweep_table,
+            run_summary, simulation_summary, sweep_table, twin_plots, twin_summary, twin_table, twin_verdict,
         },
         run::Run,
         simulation::simulate,

@@ -1,17 +1,21 @@
 //! What is drawn from records, which come and go as JSON.
 
 use crate::error::failure;
-use evb_record::{Outcome, Planning, Record};
+use evb_record::{Outcome, Planning, Record, Twin};
 use pyo3::prelude::*;
-use serde::Serialize;
+use serde::{Serialize, de::DeserializeOwned};
 
 pub(crate) fn json(value: &impl Serialize) -> PyResult<String> {
     serde_json::to_string(value).map_err(|error| failure(error, None::<&str>))
 }
 
+/// A record, and what it is a record of in errors.
+fn parsed<T: DeserializeOwned>(text: &str, of: &str) -> PyResult<T> {
+    serde_json::from_str(text).map_err(|error| failure(format!("this is no record of {of}: {error}"), None::<&str>))
+}
+
 pub(crate) fn record(text: &str) -> PyResult<Record> {
-    serde_json::from_str(text)
-        .map_err(|error| failure(format!("this is no record of a run or a simulation: {error}"), None::<&str>))
+    parsed(text, "a run or a simulation")
 }
 
 fn records(texts: &[String]) -> PyResult<Vec<Record>> {
@@ -19,7 +23,15 @@ fn records(texts: &[String]) -> PyResult<Vec<Record>> {
 }
 
 fn planning(text: &str) -> PyResult<Planning> {
-    serde_json::from_str(text).map_err(|error| failure(format!("this is no record of a plan: {error}"), None::<&str>))
+    parsed(text, "a plan")
+}
+
+fn twin(text: &str) -> PyResult<Twin> {
+    parsed(text, "runs beside their simulation")
+}
+
+fn twins(texts: &[String]) -> PyResult<Vec<Twin>> {
+    texts.iter().map(|text| twin(text)).collect()
 }
 
 /// The summary of a plan, as `evb plan` prints it.
@@ -98,4 +110,29 @@ pub(crate) fn compare_records(
 pub(crate) fn plots(texts: Vec<String>) -> PyResult<Vec<(String, String)>> {
     let plots = evb_report::plots(&records(&texts)?);
     Ok(plots.into_iter().map(|plot| (plot.name, plot.svg)).collect())
+}
+
+/// The summary of runs beside their simulation, as `evb twin` prints it.
+#[pyfunction]
+pub(crate) fn twin_summary(text: &str, width: usize) -> PyResult<String> {
+    Ok(evb_report::twin_summary(&twin(text)?, width))
+}
+
+/// The table of several points of them, as `evb twin` prints it.
+#[pyfunction]
+pub(crate) fn twin_table(texts: Vec<String>, width: usize) -> PyResult<String> {
+    Ok(evb_report::twin_table(&twins(&texts)?, width))
+}
+
+/// The plots of a sweep of them: name, and SVG.
+#[pyfunction]
+pub(crate) fn twin_plots(texts: Vec<String>) -> PyResult<Vec<(String, String)>> {
+    let plots = evb_report::twin_plots(&twins(&texts)?);
+    Ok(plots.into_iter().map(|plot| (plot.name, plot.svg)).collect())
+}
+
+/// The worst verdict of a point: `agree`, `differ` or `not comparable`.
+#[pyfunction]
+pub(crate) fn twin_verdict(text: &str) -> PyResult<&'static str> {
+    Ok(twin(text)?.worst().name())
 }
