@@ -266,14 +266,12 @@ fn mean(values: impl ExactSizeIterator<Item = f64>) -> Option<f64> {
 /// The links that limit a simulation.
 fn simulated(record: &Record, is_broken: bool) -> Vec<Limit> {
     let Some(simulation) = &record.simulation else { return Vec::new() };
-    let mut links: Vec<_> = simulation.network.links.iter().collect();
-    links.sort_by(|a, b| b.used.total_cmp(&a.used));
-    let full: Vec<_> = links.iter().take_while(|link| link.used > BUSY).copied().collect();
+    let links = &simulation.network.links;
+    let full = above(links, |link| link.used, BUSY);
     if !full.is_empty() {
         return vec![full_links(&full, simulation)];
     }
-    links.sort_by(|a, b| b.blocked.total_cmp(&a.blocked));
-    let blocked: Vec<_> = links.iter().take_while(|link| link.blocked > 1.0 - FULL).copied().collect();
+    let blocked = above(links, |link| link.blocked, 1.0 - FULL);
     if let Some(most) = blocked.first() {
         let how = format!(
             "{}; no link was used above {}{}",
@@ -284,12 +282,16 @@ fn simulated(record: &Record, is_broken: bool) -> Vec<Limit> {
         let advice = "traffic shaping (shaping), more middle switches, adaptive routing, or deeper buffers";
         return vec![Limit::new(&most.name, "packets block each other: links idle while others wait", how, advice)];
     }
+    let paused = above(links, |link| link.paused, 1.0 - FULL);
+    if !paused.is_empty() {
+        return vec![paused_links(&paused, links)];
+    }
     if is_broken {
         return Vec::new();
     }
     let busiest = links.iter().max_by(|a, b| a.used.total_cmp(&b.used));
     let most = percent(busiest.map_or(0.0, |link| link.used));
-    let how = format!("no link was used above {most}, and none was blocked above {}", percent(1.0 - FULL));
+    let how = format!("no link was used above {most}, and none was blocked or paused above {}", percent(1.0 - FULL));
     if let Some(limit) = slots(record, &how) {
         return vec![limit];
     }
@@ -301,6 +303,28 @@ fn simulated(record: &Record, is_broken: bool) -> Vec<Limit> {
     }
     let advice = "more events under way (builder.slots), lower overheads of the hosts, or a higher trigger rate";
     vec![Limit::new("hosts", "the network is not what limits: hosts and round trips are", how, advice)]
+}
+
+/// The links of which something is above a limit, the most of it first.
+fn above(links: &[LinkRecord], of: impl Fn(&LinkRecord) -> f64, limit: f64) -> Vec<&LinkRecord> {
+    let mut found: Vec<_> = links.iter().filter(|link| of(link) > limit).collect();
+    found.sort_by(|a, b| of(b).total_cmp(&of(a)));
+    found
+}
+
+/// Senders obey pauses, and no link is full: the queue that is too long is another one than those of most who wait.
+fn paused_links(paused: &[&LinkRecord], links: &[LinkRecord]) -> Limit {
+    let mut how = named(paused, |link| link.paused, "paused");
+    if let Some(longest) = links.iter().max_by_key(|link| link.most_bytes) {
+        let bytes = metric(longest.most_bytes as f64);
+        let _never_fails = write!(how, "; the longest queue was that of {}, {bytes}B", longest.name);
+    }
+    let busiest = links.iter().map(|link| link.used).fold(0.0, f64::max);
+    let _never_fails = write!(how, "; no link was used above {}", percent(busiest));
+    let advice = "traffic shaping (shaping), congestion control (network.transport), fewer messages at once \
+                  (network.nic.messages), or more switch memory";
+    let why = "pauses spread: senders wait for queues that their packets are not for";
+    Limit::new(&paused[0].name, why, how, advice)
 }
 
 /// The slots of a barrel shifter whose units may be early or late, where no link is full.

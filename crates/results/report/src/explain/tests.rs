@@ -73,6 +73,26 @@ fn a_simulation_is_limited_by_full_links_by_blocked_ones_or_by_neither() {
     assert_eq!(what(vec![link("a", 0.99, 0.1)], &["x", "y"]), "x");
 }
 
+/// Where pauses hold up senders, hosts are not what limits.
+#[test]
+fn a_simulation_whose_senders_are_paused_is_limited_by_pauses() {
+    let mut record = run();
+    record.kind = RecordKind::Simulation;
+    let queue = LinkRecord { most_bytes: 25_000_000, ..link("spine0>leaf1", 0.3, 0.0) };
+    let mut limit = |paused: f64| {
+        let host = LinkRecord { paused, ..link("h1>leaf0", 0.2, 0.0) };
+        let network = Network { links: vec![host, queue.clone()], ..Network::default() };
+        record.simulation = Some(Simulation { network, ..Simulation::default() });
+        explain(&record).remove(0)
+    };
+    let paused = limit(0.7);
+    assert_eq!(paused.what, "h1>leaf0");
+    let expected =
+        "h1>leaf0 paused 70.0 %; the longest queue was that of spine0>leaf1, 25.0 MB; no link was used above 30.0 %";
+    assert_eq!(paused.how_known, expected);
+    assert_eq!(limit(0.1).what, "hosts");
+}
+
 #[test]
 fn a_simulation_without_full_links_is_limited_by_slots_at_wrong_times() {
     let mut record = run();
