@@ -1,5 +1,6 @@
 //! The costs that are fitted, and the machine that they make.
 
+use crate::Machine;
 use evb_core::{ByteCount, Span};
 use evb_experiment::{
     CacheCost, Computers, CpuPlan, CrossingCost, LocalMessages, ManagerCost, MessageCost, PayloadCost, WakeCost,
@@ -51,12 +52,10 @@ const WEIGHT_OF_USUAL: f64 = 0.05;
 const SLICE: Span = Span::from_millis(3);
 
 /// The kind of machine that is fitted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Kind {
-    pub(crate) cores: u16,
+    pub(crate) machine: Machine,
     pub(crate) processes: bool,
-    /// Bytes of the cache of a core.
-    pub(crate) cache: ByteCount,
 }
 
 /// Values of the parameters of a kind of machine, in nanoseconds. None is zero: a fit changes their logarithms.
@@ -67,18 +66,18 @@ pub(crate) struct Costs {
 }
 
 impl Kind {
-    pub(crate) fn parameters(self) -> Vec<&'static Parameter> {
+    pub(crate) fn parameters(&self) -> Vec<&'static Parameter> {
         PARAMETERS.iter().filter(|one| one.of_processes.is_none_or(|processes| processes == self.processes)).collect()
     }
 
     /// The usual costs.
-    pub(crate) fn usual(self) -> Costs {
-        Costs { kind: self, values: self.parameters().iter().map(|parameter| parameter.usual_ns).collect() }
+    pub(crate) fn usual(&self) -> Costs {
+        Costs { kind: self.clone(), values: self.parameters().iter().map(|parameter| parameter.usual_ns).collect() }
     }
 
     /// The costs with these logarithms.
-    pub(crate) fn costs(self, logarithms: &[f64]) -> Costs {
-        Costs { kind: self, values: logarithms.iter().map(|one| one.exp()).collect() }
+    pub(crate) fn costs(&self, logarithms: &[f64]) -> Costs {
+        Costs { kind: self.clone(), values: logarithms.iter().map(|one| one.exp()).collect() }
     }
 }
 
@@ -116,7 +115,7 @@ impl Costs {
         };
         CpuPlan {
             computers: Computers::One,
-            cores: self.kind.cores,
+            cores: self.kind.machine.cores,
             messages: LocalMessages::Memory,
             processes: self.kind.processes,
             poll: self.of("poll"),
@@ -132,11 +131,12 @@ impl Costs {
             readout: payload("readout"),
             draw: self.of("readout.draw"),
             builder: payload("builder"),
-            cache: Some(CacheCost { size: self.kind.cache, byte: self.of("cache.byte") }),
+            cache: Some(CacheCost { size: ByteCount(self.kind.machine.cache), byte: self.of("cache.byte") }),
             wake: WakeCost { delay: self.of("wake.delay"), call: self.of("wake.call") },
             context_switch: self.of("context_switch"),
             refill: self.of("refill"),
             slice: SLICE,
+            interruptions: self.kind.machine.interruptions.clone(),
             fit: None,
         }
     }
@@ -181,11 +181,14 @@ impl Costs {
 mod tests {
     use super::*;
 
-    const KIND: Kind = Kind { cores: 2, processes: false, cache: ByteCount(1 << 21) };
+    /// Threads on two cores.
+    fn kind() -> Kind {
+        Kind { machine: Machine { cores: 2, cache: 1 << 21, interruptions: Vec::new() }, processes: false }
+    }
 
     #[test]
     fn items_share_their_parameter() {
-        let plan = KIND.usual().plan();
+        let plan = kind().usual().plan();
         assert_eq!((plan.send.call, plan.receive.call), (Span(150_000), Span(150_000)));
         assert_eq!((plan.readout.byte, plan.poll), (Span(50), Span(100_000)));
         assert_eq!(plan.context_switch, Span::ZERO, "threads share no cores");
@@ -193,9 +196,9 @@ mod tests {
 
     #[test]
     fn costs_have_logarithms() {
-        let mut costs = KIND.usual();
+        let mut costs = kind().usual();
         costs.set("poll", 271.828);
-        let again = KIND.costs(&costs.logarithms());
+        let again = kind().costs(&costs.logarithms());
         assert!((again.parameter("poll") - 271.828).abs() < 1e-6);
         let unusual: Vec<_> = costs.unusual().filter(|one| one.abs() > 1e-9).collect();
         assert!(matches!(unusual[..], [one] if (one - 0.05).abs() < 1e-6), "{unusual:?}");

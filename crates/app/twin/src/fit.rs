@@ -1,13 +1,13 @@
 //! The fit of the costs of a machine to runs on it.
 
 use crate::{
-    FitPoint, TwinError,
+    FitPoint, Machine, TwinError,
     costs::{Costs, Kind},
     least_squares::{Equation, minimum, solve},
 };
 use evb::{Part, Simulations};
-use evb_core::{ByteCount, Frequency};
-use evb_experiment::{CpuFit, CpuPlan, Plan};
+use evb_core::Frequency;
+use evb_experiment::{CpuFit, CpuPlan, Interruption, Plan};
 use evb_record::{Record, median, spread};
 use std::{fmt::Write as _, sync::atomic::AtomicBool};
 
@@ -57,8 +57,8 @@ struct Measured<'a> {
 }
 
 impl Fit {
-    /// Fits the costs to event rates of runs: of each point several, in hertz. `cores` is the number of cores that the runs had,
-    /// `cache` the cache of one of them in bytes, and `reference_hz` the rate of [`reference`](crate::reference).
+    /// Fits the costs to event rates of runs: of each point several, in hertz. `reference_hz` is the rate of
+    /// [`reference`](crate::reference).
     ///
     /// The squares of the logarithms of simulated over real rates have the least sum, together with those of costs over usual
     /// costs, which count little.
@@ -67,13 +67,13 @@ impl Fit {
     /// A run built no events, or cannot be simulated.
     pub fn new(
         transport: &str,
-        (cores, cache): (u16, u64),
+        machine: Machine,
         reference_hz: f64,
         runs: &[(FitPoint, Vec<f64>)],
     ) -> Result<Self, TwinError> {
         let measured = runs.iter().map(|(point, rates)| Measured::new(point, rates)).collect::<Result<Vec<_>, _>>()?;
         let processes = measured.first().is_some_and(|run| !run.point.plan().0.transport.info().is_one_process());
-        let kind = Kind { cores, processes, cache: ByteCount(cache) };
+        let kind = Kind { machine, processes };
         let found = minimum(kind.usual().logarithms(), |all| {
             let costs: Vec<_> = all.iter().map(|logarithms| kind.costs(logarithms)).collect();
             let rates = simulated_rates(&measured, &costs)?;
@@ -134,22 +134,29 @@ impl Fit {
             let _infallible =
                 writeln!(text, "# {real:10.1} kHz {simulated:10.1} kHz {error:+6.1} %  {}{beyond}", run.name);
         }
+        let interruptions: Vec<_> = plan.interruptions.iter().map(interruption).collect();
         let nodes = if plan.processes { "processes" } else { "threads" };
         let _infallible = write!(
             text,
             "\n[network]\npreset = \"ideal\"\nfitted_to = {:?}\n\n[network.cpu]\ncores = {}\ncomputers = \"one\"\nmessages = \"memory\"\n\
              nodes = {nodes:?}\n{}cache.size = \"{} B\" # of a core\nslice = \"{}\" # assumed\n\
+             interruptions = [{}] # measured on cores without other work\n\
              fit = {{ error = {:.1}, reference = \"{:.3} Hz\" }}\n",
             self.transport,
             plan.cores,
             self.costs.lines(&self.uncertainties),
-            self.costs.kind.cache.0,
+            self.costs.kind.machine.cache,
             plan.slice,
+            interruptions.join(", "),
             self.error_percent(),
             self.reference_hz,
         );
         text
     }
+}
+
+fn interruption(Interruption { every, length }: &Interruption) -> String {
+    format!("{{ every = \"{every}\", length = \"{length}\" }}")
 }
 
 impl<'a> Measured<'a> {
@@ -227,6 +234,10 @@ mod tests {
     use super::*;
     use crate::{fit_points, points::TWO_BY_TWO};
 
+    fn machine() -> Machine {
+        Machine { cores: 2, cache: 1 << 21, interruptions: Vec::new() }
+    }
+
     /// The rates of the points of a machine that has these costs exactly.
     fn runs(costs: &Costs, every: usize) -> Vec<(FitPoint, Vec<f64>)> {
         let points = fit_points("in-process").unwrap_or_else(|error| panic!("{error}"));
@@ -244,13 +255,13 @@ mod tests {
 
     #[test]
     fn the_costs_of_a_simulated_machine_are_found_again() {
-        let kind = Kind { cores: 2, processes: false, cache: ByteCount(1 << 21) };
+        let kind = Kind { machine: machine(), processes: false };
         let mut costs = kind.usual();
         // A machine whose bytes cost three times as much, and whose blocks half.
         for (item, value) in [("readout.byte", 0.3), ("readout.block", 140.0)] {
             costs.set(item, value);
         }
-        let fit = Fit::new("in-process", (2, 1 << 21), 1e5, &runs(&costs, 3)).unwrap_or_else(|error| panic!("{error}"));
+        let fit = Fit::new("in-process", machine(), 1e5, &runs(&costs, 3)).unwrap_or_else(|error| panic!("{error}"));
         assert!(fit.error_percent() < 5.0, "{} %: {:#?}", fit.error_percent(), fit.residuals);
         assert!((0.27..0.33).contains(&fit.costs.parameter("readout.byte")), "{:?}", fit.costs);
         assert!((110.0..180.0).contains(&fit.costs.parameter("readout.block")), "{:?}", fit.costs);
@@ -258,9 +269,9 @@ mod tests {
 
     #[test]
     fn the_file_of_a_fit_is_a_network() {
-        let kind = Kind { cores: 2, processes: false, cache: ByteCount(1 << 21) };
-        let fit = Fit::new("in-process", (2, 1 << 21), 1e5, &runs(&kind.usual(), 5))
-            .unwrap_or_else(|error| panic!("{error}"));
+        let kind = Kind { machine: machine(), processes: false };
+        let fit =
+            Fit::new("in-process", machine(), 1e5, &runs(&kind.usual(), 5)).unwrap_or_else(|error| panic!("{error}"));
         let experiment = evb_experiment::Experiment::parse(
             &format!("{TWO_BY_TWO}{}", fit.file()),
             "fit.toml",

@@ -14,10 +14,12 @@ mod error;
 mod fit;
 mod least_squares;
 mod load;
+mod machine;
 mod points;
 
 pub use comparison::{Runs, compare, simulate};
 pub use error::TwinError;
 pub use fit::{Fit, Residual};
 pub use load::{at_load, compare_at_load};
+pub use machine::{Machine, interruptions};
 pub use points::{FitPoint, fit_points, reference};

@@ -6,8 +6,8 @@ use evb_connection::{
 };
 use evb_core::{Bandwidth, ByteCount, Frequency, Span};
 use evb_experiment::{
-    CacheCost, Computers, CpuFit, CpuPlan, CrossingCost, Experiment, LocalMessages, ManagerCost, MessageCost,
-    PayloadCost, Placement, Plan, WakeCost,
+    CacheCost, Computers, CpuFit, CpuPlan, CrossingCost, Experiment, Interruption, LocalMessages, ManagerCost,
+    MessageCost, PayloadCost, Placement, Plan, WakeCost,
 };
 use evb_fabric::{
     Arbitration, ChannelRule, Control, Dma, ExplicitLink, Flow, FlowletChoice, LaneWeight, LaneWeights, Marking,
@@ -481,7 +481,8 @@ fn processors_can_be_written() {
          crossing = { delay = '8 ns', message = '9 ns', byte = '10 ps' }\nmanager = { block = '11 ns', event = '12 ns' }\n\
          readout = { block = '13 ns', fragment = '14 ns', byte = '15 ps', draw = '16 ns' }\n\
          builder = { block = '17 ns', fragment = '18 ns', byte = '19 ps' }\ncache = { size = '2 MiB', byte = '20 ps' }\n\
-         wake = { delay = '21 ns', call = '22 ns' }\ncontext_switch = '23 ns'\nrefill = '25 ns'\nfit = { error = 12.5, reference = '645 kHz' }",
+         wake = { delay = '21 ns', call = '22 ns' }\ncontext_switch = '23 ns'\nrefill = '25 ns'\n\
+         interruptions = [{ every = '3 ms', length = '26 us' }]\nfit = { error = 12.5, reference = '645 kHz' }",
     );
     let ns = |ns: u64| Span(ns * 1000);
     let expected = CpuPlan {
@@ -503,6 +504,7 @@ fn processors_can_be_written() {
         context_switch: ns(23),
         refill: ns(25),
         slice: Span::from_millis(4),
+        interruptions: vec![Interruption { every: Span::from_millis(3), length: ns(26_000) }],
         fit: Some(CpuFit { error_percent: 12.5, reference: Frequency(645_000_000) }),
     };
     assert_eq!(full, expected);

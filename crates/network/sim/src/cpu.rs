@@ -12,8 +12,10 @@ use evb_core::{LongYields, NodeId, Span, Time};
 use evb_experiment::{Computers, CpuPlan, LocalMessages, Plan};
 use evb_protocol::Config;
 use evb_unit::{WORKER_SPINS, WORKER_YIELDS, worker_count, workers_of};
+use interruptions::Interruptions;
 use std::collections::VecDeque;
 
+mod interruptions;
 mod work;
 
 pub(crate) use work::{Work, WorkItem};
@@ -72,6 +74,7 @@ struct Worker {
     /// When it gave its core away in a yield.
     yielded_at: Option<Time>,
     long_yields: LongYields,
+    interruptions: Interruptions,
     busy: Span,
 }
 
@@ -127,7 +130,8 @@ impl Cpus {
             if self.plan.processes { here.len() } else { worker_count(plan, self.plan.cores.into(), here.len()) };
         self.computers[computer].sharing = (count as u64).div_ceil(self.plan.cores.into()).saturating_sub(1);
         let of_all = workers_of(plan, count);
-        self.workers.extend((0..count).map(|_| Worker::new(computer)));
+        let interruptions = |worker| Interruptions::new(&self.plan.interruptions, plan.run.seed, worker);
+        self.workers.extend((first..first + count).map(|worker| Worker::new(computer, interruptions(worker))));
         for (index, &node) in here.iter().enumerate() {
             // A run in threads has all nodes on one computer; a part of them is dealt out in turn.
             let is_run = self.plan.computers == Computers::One && !self.plan.processes;
@@ -185,14 +189,14 @@ impl Cpus {
             State::Asleep => {
                 worker.state = State::Waking;
                 let at = now + self.plan.wake.delay;
-                self.plan(index, at);
+                self.plan(now, index, at);
             }
             State::Polling | State::Yielding => {
                 worker.state = State::Running;
                 worker.next = worker.nodes.iter().position(|&other| other == node).unwrap_or(0);
                 worker.begin_work();
                 let at = now + self.round(&[node]);
-                self.plan(index, at);
+                self.plan(now, index, at);
             }
             State::Waking | State::Ready | State::Running => {}
         }
@@ -237,7 +241,7 @@ impl Cpus {
             + self.work.add(WorkItem::PollPeer, peers, self.plan.poll_peer);
         let Some(turns) = turns else {
             worker.idle_turns += nodes;
-            self.plan(index, now + time);
+            self.plan(now, index, now + time);
             return Due::Rest;
         };
         let node = worker.nodes[(worker.next + turns) % nodes];
@@ -257,7 +261,7 @@ impl Cpus {
         } else {
             worker.idle_turns += 1;
         }
-        self.plan(index, now + time);
+        self.plan(now, index, now + time);
     }
 
     /// The time of a turn without work of each of some nodes.
@@ -275,7 +279,7 @@ impl Cpus {
         }
         worker.state = State::Polling;
         let round = self.round(&self.workers[index].nodes);
-        self.plan(index, now + Span(round.0 * u64::from(WORKER_SPINS)));
+        self.plan(now, index, now + Span(round.0 * u64::from(WORKER_SPINS)));
     }
 
     /// A worker yields its core to one that is ready, or keeps it if there is none.
@@ -289,7 +293,7 @@ impl Cpus {
             worker.state = State::Yielding;
             let left = u64::from(WORKER_YIELDS - worker.yields + 1);
             let round = self.round(&self.workers[index].nodes);
-            return self.plan(index, now + Span(round.0 * left));
+            return self.plan(now, index, now + Span(round.0 * left));
         }
         worker.yielded_at = Some(now);
         self.give_way(now, index);
@@ -362,10 +366,11 @@ impl Cpus {
         let sharing = self.computers[self.workers[index].computer].sharing;
         let time = self.work.add(WorkItem::ContextSwitch, 1, self.plan.context_switch)
             + self.work.add(WorkItem::Refill, sharing, self.plan.refill);
-        self.plan(index, now + time);
+        self.plan(now, index, now + time);
     }
 
-    fn plan(&mut self, index: usize, at: Time) {
+    fn plan(&mut self, now: Time, index: usize, at: Time) {
+        let at = self.workers[index].interruptions.delay(now, at);
         self.workers[index].planned_at = at;
         self.planned.push((at, index as u16));
     }
@@ -404,7 +409,7 @@ fn peers(building: &Config, node: NodeId) -> u64 {
 }
 
 impl Worker {
-    fn new(computer: usize) -> Self {
+    fn new(computer: usize, interruptions: Interruptions) -> Self {
         Self {
             nodes: Vec::new(),
             computer,
@@ -416,6 +421,7 @@ impl Worker {
             yields: 0,
             yielded_at: None,
             long_yields: LongYields::default(),
+            interruptions,
             busy: Span::ZERO,
         }
     }

@@ -14,10 +14,11 @@ use clap::Args;
 use evb::{Command, Observer, OpenSession, Plan, Progress, Record};
 use evb_os::cores;
 use evb_record::Outcome;
-use evb_twin::{Fit, FitPoint, TwinError, fit_points, reference};
+use evb_twin::{Fit, FitPoint, Machine, TwinError, fit_points, interruptions, reference};
 use std::{
     fs,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 /// Runs of each point of a fit, by default.
@@ -26,6 +27,8 @@ const RUNS_OF_FIT: u64 = 3;
 const UNSTEADY_PERCENT: f64 = 10.0;
 /// Bytes of the cache of a core of which the system reports none.
 const USUAL_CACHE: u64 = 1 << 20;
+/// Time for which a fit looks for interruptions of the cores.
+const WATCHED: Duration = Duration::from_secs(4);
 
 #[derive(Args)]
 pub(crate) struct TwinArgs {
@@ -148,11 +151,15 @@ fn fit(args: &TwinArgs, file: &Path, signals: &Signals) -> Result<Outcome, Failu
     Ok(Outcome::Good)
 }
 
-/// The number of cores that this process may use, and the bytes of the cache of one of them.
-fn machine() -> (u16, u64) {
+/// The cores that this process may use.
+fn machine() -> Machine {
     let cores = cores::allowed();
     let cache = cores.first().and_then(|&core| cores::second_level_cache(core));
-    (cores.len().max(1) as u16, cache.unwrap_or(USUAL_CACHE))
+    Machine {
+        cores: cores.len().max(1) as u16,
+        cache: cache.unwrap_or(USUAL_CACHE),
+        interruptions: interruptions(&cores, WATCHED),
+    }
 }
 
 impl From<TwinError> for Failure {

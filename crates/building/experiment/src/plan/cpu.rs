@@ -45,8 +45,19 @@ pub struct CpuPlan {
     pub refill: Span,
     /// Time for which a worker may use a core while others wait for it.
     pub slice: Span,
+    /// What takes the cores away from workers, of any length.
+    pub interruptions: Vec<Interruption>,
     /// Where the costs come from, if they were fitted to runs.
     pub fit: Option<CpuFit>,
+}
+
+/// A kind of interruption of a core.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Interruption {
+    /// Mean time between two of them on a core, at random.
+    pub every: Span,
+    /// Time for which the core is away.
+    pub length: Span,
 }
 
 /// Costs that were fitted to runs of a machine.

@@ -136,6 +136,20 @@ fn a_worker_that_sleeps_takes_time_to_wake() {
     assert_near("all wake each time", with(&["network.cpu.wake.delay=50 us"]), 200.0, 0.02);
 }
 
+/// Each core is away for a fifth of the time: 200 us after each 800 us, at random.
+#[test]
+fn interruptions_take_their_part_of_the_time_and_delay_events() {
+    let work = ["network.cpu.readout.fragment=1 us", "network.cpu.builder.fragment=2 us"];
+    let taken = "network.cpu.interruptions=[{every=\"800 us\",length=\"200 us\"}]";
+    let (alone, record) = (run(&work), run(&[&work[..], &[taken]].concat()));
+    assert_between("event rate", record.event_rate_hz / alone.event_rate_hz, 0.7, 0.85);
+    // At a tenth of the full rate only the interruptions delay events.
+    let slow = ["trigger={type=\"rate\",rate=\"30 kHz\",events=6000}"];
+    let [alone, record] = [&[][..], &[taken]].map(|more| run(&[&work[..], &slow, more].concat()));
+    assert!(alone.latency_us.p99 < 50.0, "{:?}", alone.latency_us);
+    assert_between("99th percentile", record.latency_us.p99, 150.0, 1000.0);
+}
+
 #[test]
 fn computers_of_each_host_send_over_the_network() {
     let each = ["network.cpu.computers=each-host", "network.cpu.messages=network", "network.cpu.cores=1"];

@@ -4,8 +4,8 @@ use crate::{
     choice::*,
     limits::*,
     plan::{
-        CacheCost, Computers, CpuFit, CpuPlan, CrossingCost, LocalMessages, ManagerCost, MessageCost, PayloadCost,
-        WakeCost,
+        CacheCost, Computers, CpuFit, CpuPlan, CrossingCost, Interruption, LocalMessages, ManagerCost, MessageCost,
+        PayloadCost, WakeCost,
     },
     schema::*,
     view::View,
@@ -17,6 +17,8 @@ each node has a processor that only `host` keeps busy";
 
 /// Most cores of a computer.
 const MAX_CORES: i64 = 4096;
+/// Most kinds of interruptions.
+const MAX_INTERRUPTIONS: usize = 8;
 
 pub(super) const CPU: &[Key] = &[
     key("cores", integer(1, MAX_CORES), KeyDefault::Integer(1), "cores of each computer"),
@@ -70,7 +72,17 @@ pub(super) const CPU: &[Key] = &[
         KeyDefault::Text("3 ms"),
         "time for which a worker may use a core while others wait for it",
     ),
+    optional(
+        "interruptions",
+        KeyKind::List { item: &KeyKind::Section(INTERRUPTION), most: MAX_INTERRUPTIONS },
+        "what takes a core away from its worker at random: timers of the system, other programs, the machine below a virtual one",
+    ),
     optional("fit", KeyKind::Section(FIT), "where the costs come from, as `evb twin --fit` writes it"),
+];
+
+const INTERRUPTION: &[Key] = &[
+    required("every", wait(), "mean time between two of them, in which the worker has its core"),
+    required("length", wait(), "time for which the core is away"),
 ];
 
 const FIT: &[Key] = &[
@@ -175,8 +187,13 @@ pub(super) fn plan(view: View<'_>) -> CpuPlan {
         context_switch: time("context_switch"),
         refill: time("refill"),
         slice: time("slice"),
+        interruptions: view.list("interruptions").iter().map(|node| interruption(View(node))).collect(),
         fit: view
             .has("fit")
             .then(|| CpuFit { error_percent: view.number("fit.error"), reference: view.quantity("fit.reference") }),
     }
+}
+
+fn interruption(view: View<'_>) -> Interruption {
+    Interruption { every: view.quantity("every"), length: view.quantity("length") }
 }
