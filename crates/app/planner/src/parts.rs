@@ -139,7 +139,7 @@ impl Parts {
     }
 }
 
-/// Keeps the parts with these names, or all of them if there are no names. A name that no part has is an error.
+/// Keeps the parts with these names, or all parts if the list is empty. Returns the first name that no part has as an error.
 fn keep<'n, T>(parts: &mut Vec<T>, name: fn(&T) -> &String, names: &'n [String]) -> Result<(), &'n str> {
     if let Some(unknown) = names.iter().find(|wanted| !parts.iter().any(|part| name(part) == *wanted)) {
         return Err(unknown);

@@ -24,8 +24,8 @@ pub struct Machine {
     pub interruptions: Vec<Interruption>,
 }
 
-/// Looks for some time, on each of these cores, how often a program that never rests loses it, and for how long: a gap between two
-/// looks at the clock is an interruption.
+/// Measures the interruptions of these cores for some time. A thread on each core reads the clock without rest, and each gap between
+/// two readings is an interruption. A core that the thread cannot be bound to counts as one without interruptions.
 #[must_use]
 pub fn interruptions(cores: &[u16], time: Duration) -> Vec<Interruption> {
     let watchers: Vec<_> = cores.iter().map(|&core| thread::spawn(move || gaps(core, time))).collect();

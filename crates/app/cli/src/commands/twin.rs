@@ -151,7 +151,7 @@ fn fit(args: &TwinArgs, file: &Path, signals: &Signals) -> Result<Outcome, Failu
     Ok(Outcome::Good)
 }
 
-/// The cores that this process may use.
+/// This machine. Watches its cores for interruptions meanwhile.
 fn machine() -> Machine {
     let cores = cores::allowed();
     let cache = cores.first().and_then(|&core| cores::second_level_cache(core));

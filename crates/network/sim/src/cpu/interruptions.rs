@@ -27,7 +27,7 @@ impl Interruptions {
     pub(super) fn delay(&mut self, from: Time, until: Time) -> Time {
         let mut end = until;
         for (kind, next) in &mut self.kinds {
-            // One that is over has met another program, or nobody.
+            // An interruption that ended before this work began does not delay it.
             while *next + kind.length <= from {
                 *next = *next + kind.length + interval(&mut self.random, *kind);
             }
