@@ -38,6 +38,8 @@ const COSTS: [(&str, &[&str]); 4] = [
             "network.cpu.manager",
             "network.cpu.readout",
             "network.cpu.builder",
+            "network.cpu.storage",
+            "network.cpu.filter",
             "network.cpu.cache.byte",
             "network.cpu.wake",
             "network.cpu.context_switch",

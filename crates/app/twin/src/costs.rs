@@ -3,7 +3,8 @@
 use crate::Machine;
 use evb_core::{ByteCount, Span};
 use evb_experiment::{
-    CacheCost, Computers, CpuPlan, CrossingCost, LocalMessages, ManagerCost, MessageCost, PayloadCost, WakeCost,
+    CacheCost, Computers, CpuPlan, CrossingCost, EventCost, LocalMessages, ManagerCost, MessageCost, PayloadCost,
+    WakeCost,
 };
 use std::fmt::Write as _;
 
@@ -23,7 +24,7 @@ const fn parameter(items: &'static [&'static str], usual_ns: f64, of_processes: 
 }
 
 /// All of them. The usual values are those of one server core of 2023.
-const PARAMETERS: [Parameter; 18] = [
+const PARAMETERS: [Parameter; 20] = [
     parameter(&["poll"], 100.0, None),
     parameter(&["poll_peer"], 10.0, None),
     parameter(&["send.call", "receive.call"], 300.0, None),
@@ -34,6 +35,8 @@ const PARAMETERS: [Parameter; 18] = [
     parameter(&["readout.fragment", "builder.fragment"], 40.0, None),
     parameter(&["readout.byte", "builder.byte"], 0.1, None),
     parameter(&["readout.draw"], 100.0, None),
+    parameter(&["storage.event"], 500.0, None),
+    parameter(&["storage.byte"], 0.5, None),
     parameter(&["crossing.message"], 300.0, Some(false)),
     parameter(&["crossing.byte"], 0.06, Some(false)),
     parameter(&["crossing.delay"], 100.0, None),
@@ -131,12 +134,15 @@ impl Costs {
             readout: payload("readout"),
             draw: self.of("readout.draw"),
             builder: payload("builder"),
+            storage: EventCost { event: self.of("storage.event"), byte: self.of("storage.byte") },
+            disk: None,
+            filter: EventCost::default(),
             cache: Some(CacheCost { size: ByteCount(self.kind.machine.cache), byte: self.of("cache.byte") }),
             wake: WakeCost { delay: self.of("wake.delay"), call: self.of("wake.call") },
             context_switch: self.of("context_switch"),
             refill: self.of("refill"),
             slice: SLICE,
-            interruptions: self.kind.machine.interruptions.clone(),
+            interruptions: self.kind.machine.interruptions.clone().unwrap_or_default(),
             fit: None,
         }
     }
@@ -183,7 +189,7 @@ mod tests {
 
     /// Threads on two cores.
     fn kind() -> Kind {
-        Kind { machine: Machine { cores: 2, cache: 1 << 21, interruptions: Vec::new() }, processes: false }
+        Kind { machine: Machine { cores: 2, cache: 1 << 21, interruptions: None }, processes: false }
     }
 
     #[test]

@@ -134,20 +134,19 @@ impl Fit {
             let _infallible =
                 writeln!(text, "# {real:10.1} kHz {simulated:10.1} kHz {error:+6.1} %  {}{beyond}", run.name);
         }
-        let interruptions: Vec<_> = plan.interruptions.iter().map(interruption).collect();
         let nodes = if plan.processes { "processes" } else { "threads" };
         let _infallible = write!(
             text,
             "\n[network]\npreset = \"ideal\"\nfitted_to = {:?}\n\n[network.cpu]\ncores = {}\ncomputers = \"one\"\nmessages = \"memory\"\n\
              nodes = {nodes:?}\n{}cache.size = \"{} B\" # of a core\nslice = \"{}\" # assumed\n\
-             interruptions = [{}] # measured on cores without other work\n\
+             {}\n\
              fit = {{ error = {:.1}, reference = \"{:.3} Hz\" }}\n",
             self.transport,
             plan.cores,
             self.costs.lines(&self.uncertainties),
             self.costs.kind.machine.cache,
             plan.slice,
-            interruptions.join(", "),
+            interruptions(self.costs.kind.machine.interruptions.as_deref()),
             self.error_percent(),
             self.reference_hz,
         );
@@ -155,8 +154,15 @@ impl Fit {
     }
 }
 
-fn interruption(Interruption { every, length }: &Interruption) -> String {
-    format!("{{ every = \"{every}\", length = \"{length}\" }}")
+/// The line of the interruptions, or a comment if nothing is known of them.
+fn interruptions(known: Option<&[Interruption]>) -> String {
+    let Some(known) = known else {
+        return "# interruptions are not known: no thread could be bound to each of the cores".into();
+    };
+    let one =
+        |Interruption { every, length }: &Interruption| format!("{{ every = \"{every}\", length = \"{length}\" }}");
+    let all: Vec<_> = known.iter().map(one).collect();
+    format!("interruptions = [{}] # measured on cores without other work", all.join(", "))
 }
 
 impl<'a> Measured<'a> {
@@ -233,14 +239,16 @@ fn uncertainties(equations: &[Equation], runs: usize, values: &[f64]) -> Vec<Opt
 mod tests {
     use super::*;
     use crate::{fit_points, points::TWO_BY_TWO};
+    use evb_core::Span;
+    use std::path::Path;
 
     fn machine() -> Machine {
-        Machine { cores: 2, cache: 1 << 21, interruptions: Vec::new() }
+        Machine { cores: 2, cache: 1 << 21, interruptions: None }
     }
 
     /// The rates of the points of a machine that has these costs exactly.
     fn runs(costs: &Costs, every: usize) -> Vec<(FitPoint, Vec<f64>)> {
-        let points = fit_points("in-process").unwrap_or_else(|error| panic!("{error}"));
+        let points = fit_points("in-process", Path::new(".")).unwrap_or_else(|error| panic!("{error}"));
         let points =
             points.into_iter().enumerate().filter(|(at, point)| at % every == 0 || point.name.contains("slots"));
         points
@@ -269,9 +277,11 @@ mod tests {
 
     #[test]
     fn the_file_of_a_fit_is_a_network() {
-        let kind = Kind { machine: machine(), processes: false };
+        let often = Interruption { every: Span::from_millis(3), length: Span::from_micros(26) };
+        let machine = Machine { interruptions: Some(vec![often]), ..machine() };
+        let kind = Kind { machine: machine.clone(), processes: false };
         let fit =
-            Fit::new("in-process", machine(), 1e5, &runs(&kind.usual(), 5)).unwrap_or_else(|error| panic!("{error}"));
+            Fit::new("in-process", machine, 1e5, &runs(&kind.usual(), 5)).unwrap_or_else(|error| panic!("{error}"));
         let experiment = evb_experiment::Experiment::parse(
             &format!("{TWO_BY_TWO}{}", fit.file()),
             "fit.toml",
@@ -291,5 +301,13 @@ mod tests {
         // Workers that always have work never sleep.
         assert_eq!(comment("wake.delay"), "assumed: the runs hardly depend on it");
         assert!(comment("readout.byte").starts_with("+- "), "{}", fit.file());
+        assert_eq!(comment("interruptions"), "measured on cores without other work");
+    }
+
+    #[test]
+    fn interruptions_that_are_not_known_are_not_none() {
+        let lines = [None, Some(&[][..])].map(interruptions);
+        assert_eq!(lines[0], "# interruptions are not known: no thread could be bound to each of the cores");
+        assert_eq!(lines[1], "interruptions = [] # measured on cores without other work");
     }
 }

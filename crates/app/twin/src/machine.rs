@@ -20,24 +20,22 @@ pub struct Machine {
     pub cores: u16,
     /// Bytes of the cache of one of them.
     pub cache: u64,
-    /// What takes them away.
-    pub interruptions: Vec<Interruption>,
+    /// What takes them away; `None` if that is not known.
+    pub interruptions: Option<Vec<Interruption>>,
 }
 
 /// Measures the interruptions of these cores for some time. A thread on each core reads the clock without rest, and each gap between
-/// two readings is an interruption. A core that the thread cannot be bound to counts as one without interruptions.
+/// two readings is an interruption. `None` if a thread cannot be bound to one of the cores.
 #[must_use]
-pub fn interruptions(cores: &[u16], time: Duration) -> Vec<Interruption> {
+pub fn interruptions(cores: &[u16], time: Duration) -> Option<Vec<Interruption>> {
     let watchers: Vec<_> = cores.iter().map(|&core| thread::spawn(move || gaps(core, time))).collect();
-    let gaps: Vec<_> = watchers.into_iter().flat_map(|watcher| watcher.join().unwrap_or_default()).collect();
-    kinds(&gaps, time * cores.len() as u32)
+    let gaps: Option<Vec<_>> = watchers.into_iter().map(|watcher| watcher.join().ok().flatten()).collect();
+    Some(kinds(&gaps?.concat(), time * cores.len() as u32))
 }
 
-/// The gaps on one core. Nothing is known of a core that cannot be had.
-fn gaps(core: u16, time: Duration) -> Vec<Duration> {
-    if cores::pin(core).is_err() {
-        return Vec::new();
-    }
+/// The gaps on one core, if the thread can be bound to it.
+fn gaps(core: u16, time: Duration) -> Option<Vec<Duration>> {
+    cores::pin(core).ok()?;
     let start = Instant::now();
     let (mut last, mut gaps) = (start, Vec::new());
     while last.duration_since(start) < time {
@@ -48,7 +46,7 @@ fn gaps(core: u16, time: Duration) -> Vec<Duration> {
         }
         last = now;
     }
-    gaps
+    Some(gaps)
 }
 
 /// The kinds of interruptions that some gaps were, in the time of all cores together.
@@ -80,7 +78,10 @@ mod tests {
     }
 
     #[test]
-    fn a_core_that_is_not_there_has_none() {
-        assert!(interruptions(&[u16::MAX - 1], Duration::from_millis(1)).is_empty());
+    fn nothing_is_known_of_a_core_that_is_not_there() {
+        let core = cores::allowed()[0];
+        let known = |cores: &[u16]| interruptions(cores, Duration::from_millis(1)).is_some();
+        assert!(known(&[core]));
+        assert!(!known(&[core, u16::MAX - 1]));
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::TwinError;
 use evb_experiment::{Experiment, Plan};
+use std::path::Path;
 
 /// Two readout units and two builder units, without storage.
 pub(crate) const TWO_BY_TWO: &str = r#"
@@ -27,6 +28,8 @@ const SIZES: [&str; 4] = ["256 B", "2 KiB", "16 KiB", "64 KiB"];
 /// Numbers of events that a builder may have under construction: with few, each turn has little work.
 const FEW_SLOTS: [u32; 2] = [1, 4];
 const GROUPING: &str = "shaping={ type = \"grouping\", packet = \"32 KiB\", timeout = \"1 ms\" }";
+/// Events of these sizes are stored, too.
+const STORED: [&str; 3] = ["256 B", "2 KiB", "16 KiB"];
 const DIFFERING: &str = "readout.source={ type = \"uniform\", min = \"1 KiB\", max = \"3 KiB\" }";
 
 /// A run of a fit.
@@ -38,10 +41,11 @@ pub struct FitPoint {
 }
 
 impl FitPoint {
-    fn new(transport: &str, settings: &[String]) -> Result<Self, TwinError> {
-        let transport = format!("transport.type={transport}");
+    fn new(transport: &str, directory: &Path, settings: &[String]) -> Result<Self, TwinError> {
+        let (transport, directory) =
+            (format!("transport.type={transport}"), format!("storage.directory={:?}", directory.display().to_string()));
         let with = |duration: &str| {
-            let all: Vec<_> = [transport.as_str(), duration].into_iter().map(str::to_owned).collect();
+            let all: Vec<_> = [transport.as_str(), &directory, duration].into_iter().map(str::to_owned).collect();
             Experiment::parse(TWO_BY_TWO, "two-by-two.toml", &[all, settings.to_vec()].concat())
         };
         let name = settings.iter().map(|setting| setting.rsplit_once('.').map_or(&**setting, |(_, last)| last));
@@ -68,22 +72,29 @@ impl FitPoint {
 /// # Errors
 /// The transport is not one that an experiment can name.
 pub fn reference(transport: &str) -> Result<FitPoint, TwinError> {
-    FitPoint::new(transport, &["trigger.block=1".to_owned()])
+    FitPoint::new(transport, Path::new("."), &["trigger.block=1".to_owned()])
 }
 
 /// The runs of a fit over a transport: `two-by-two` and one unit of each role, with fragments of several sizes, alone and in
-/// blocks. Threads run with one worker and with two; processes have their own.
+/// blocks. Threads run with one worker and with two; processes have their own. The last runs store events in `directory`.
 ///
 /// # Errors
 /// The transport is not one that an experiment can name.
-pub fn fit_points(transport: &str) -> Result<Vec<FitPoint>, TwinError> {
+pub fn fit_points(transport: &str, directory: &Path) -> Result<Vec<FitPoint>, TwinError> {
     let is_threads = reference(transport)?.plan().0.transport.info().is_one_process();
     let workers: &[&[&str]] = if is_threads { &[&["run.workers=1"], &["run.workers=2"]] } else { &[&[]] };
     let mut points = Vec::new();
     for workers in workers {
         for settings in settings() {
             let all: Vec<_> = workers.iter().map(|&key| key.to_owned()).chain(settings).collect();
-            points.push(FitPoint::new(transport, &all)?);
+            points.push(FitPoint::new(transport, directory, &all)?);
+        }
+    }
+    for workers in workers {
+        for size in STORED {
+            let settings = [&format!("readout.source.size={size}"), "trigger.block=auto", "storage.keep=all"];
+            let all = [workers, &settings[..]].concat().map_to_owned();
+            points.push(FitPoint::new(transport, directory, &all)?);
         }
     }
     Ok(points)

@@ -37,9 +37,10 @@ pub use experiment::{Experiment, Other};
 pub use fuzz::fuzz_parse;
 pub use json_schema::json_schema;
 pub use plan::{
-    BackgroundPlan, BackgroundPriority, CacheCost, Computers, Cores, CpuFit, CpuPlan, CrossingCost, FaultAction,
-    FaultSpec, FieldLayout, HistogramPlan, Interruption, Keep, Load, LocalMessages, ManagerCost, MessageCost, Needs,
-    NetworkPlan, NumberType, PayloadCost, PayloadLayout, PayloadPart, Placement, Plan, Quantity, Rejoin, RunPlan,
-    SlotErrors, StageLink, Stages, StoragePlan, TrafficPlan, TriggerPlan, WakeCost, Workload,
+    BackgroundPlan, BackgroundPriority, CacheCost, Computers, Cores, CpuFit, CpuPlan, CrossingCost, DiskPlan,
+    EventCost, FaultAction, FaultSpec, FieldLayout, HistogramPlan, Interruption, Keep, Load, LocalMessages,
+    ManagerCost, MessageCost, Needs, NetworkPlan, NumberType, PayloadCost, PayloadLayout, PayloadPart, Placement, Plan,
+    Quantity, Rejoin, RunPlan, SlotErrors, StageLink, Stages, StoragePlan, TrafficPlan, TriggerPlan, WakeCost,
+    Workload,
 };
 pub use reference::reference;

@@ -18,8 +18,8 @@ mod workload;
 
 pub use background::{BackgroundPlan, BackgroundPriority};
 pub use cpu::{
-    CacheCost, Computers, CpuFit, CpuPlan, CrossingCost, Interruption, LocalMessages, ManagerCost, MessageCost,
-    PayloadCost, WakeCost,
+    CacheCost, Computers, CpuFit, CpuPlan, CrossingCost, DiskPlan, EventCost, Interruption, LocalMessages, ManagerCost,
+    MessageCost, PayloadCost, WakeCost,
 };
 pub use fault::{FaultAction, FaultSpec};
 pub use histogram::{FieldLayout, HistogramPlan, NumberType, PayloadLayout, PayloadPart, Quantity};

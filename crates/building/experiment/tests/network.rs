@@ -6,8 +6,8 @@ use evb_connection::{
 };
 use evb_core::{Bandwidth, ByteCount, Frequency, Span};
 use evb_experiment::{
-    CacheCost, Computers, CpuFit, CpuPlan, CrossingCost, Experiment, Interruption, LocalMessages, ManagerCost,
-    MessageCost, PayloadCost, Placement, Plan, WakeCost,
+    CacheCost, Computers, CpuFit, CpuPlan, CrossingCost, DiskPlan, EventCost, Experiment, Interruption, LocalMessages,
+    ManagerCost, MessageCost, PayloadCost, Placement, Plan, WakeCost,
 };
 use evb_fabric::{
     Arbitration, ChannelRule, Control, Dma, ExplicitLink, Flow, FlowletChoice, LaneWeight, LaneWeights, Marking,
@@ -474,13 +474,15 @@ fn processors_can_be_written() {
     let plain = cpu("");
     assert_eq!((plain.cores, plain.computers, plain.messages), (1, Computers::EachHost, LocalMessages::Network));
     assert_eq!((plain.processes, plain.poll, plain.cache, plain.fit), (false, Span::ZERO, None, None));
+    assert_eq!((plain.storage, plain.disk, plain.has_writers()), (EventCost::default(), None, false));
     assert_eq!((plain.readout, plain.send), (PayloadCost::default(), MessageCost::default()));
     let full = cpu(
         "cores = 4\ncomputers = 'one'\nmessages = 'memory'\nnodes = 'processes'\npoll = '1 ns'\npoll_peer = '24 ns'\nslice = '4 ms'\n\
          send = { call = '2 ns', message = '3 ns', byte = '4 ps' }\nreceive = { call = '5 ns', message = '6 ns', byte = '7 ps' }\n\
          crossing = { delay = '8 ns', message = '9 ns', byte = '10 ps' }\nmanager = { block = '11 ns', event = '12 ns' }\n\
          readout = { block = '13 ns', fragment = '14 ns', byte = '15 ps', draw = '16 ns' }\n\
-         builder = { block = '17 ns', fragment = '18 ns', byte = '19 ps' }\ncache = { size = '2 MiB', byte = '20 ps' }\n\
+         builder = { block = '17 ns', fragment = '18 ns', byte = '19 ps' }\nstorage = { event = '26 ns', byte = '27 ps' }\n\
+         disk = { rate = '1 MB/s', latency = '28 ns', cache = '3 MB' }\nfilter = { event = '29 ns', byte = '30 ps' }\ncache = { size = '2 MiB', byte = '20 ps' }\n\
          wake = { delay = '21 ns', call = '22 ns' }\ncontext_switch = '23 ns'\nrefill = '25 ns'\n\
          interruptions = [{ every = '3 ms', length = '26 us' }]\nfit = { error = 12.5, reference = '645 kHz' }",
     );
@@ -499,6 +501,9 @@ fn processors_can_be_written() {
         readout: PayloadCost { block: ns(13), fragment: ns(14), byte: Span(15) },
         draw: ns(16),
         builder: PayloadCost { block: ns(17), fragment: ns(18), byte: Span(19) },
+        storage: EventCost { event: ns(26), byte: Span(27) },
+        disk: Some(DiskPlan { rate: Bandwidth(8_000_000), latency: ns(28), cache: ByteCount(3_000_000) }),
+        filter: EventCost { event: ns(29), byte: Span(30) },
         cache: Some(CacheCost { size: ByteCount(2 << 20), byte: Span(20) }),
         wake: WakeCost { delay: ns(21), call: ns(22) },
         context_switch: ns(23),

@@ -52,7 +52,7 @@ pub use report::{
 pub use selector::Selector;
 pub use sources::Sources;
 pub use super_fragment_sender::SuperFragmentSender;
-pub use workers::{TURN_MESSAGES, WORKER_SPINS, WORKER_YIELDS, place_of, worker_count, workers_of};
+pub use workers::{TURN_MESSAGES, WORKER_SPINS, WORKER_YIELDS, WRITE_BATCH_BYTES, place_of, worker_count, workers_of};
 
 /// The version that records and event files carry.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

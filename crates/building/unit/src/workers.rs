@@ -14,6 +14,10 @@ pub const WORKER_SPINS: u32 = 200;
 /// Number of yields of a worker without work before it sleeps.
 pub const WORKER_YIELDS: u32 = 64;
 
+/// Payload after which a writer hands a batch of events to the system although more events wait, so that their slots come back
+/// earlier.
+pub const WRITE_BATCH_BYTES: u64 = 4 << 20;
+
 /// Most messages that a node takes in one turn.
 pub const TURN_MESSAGES: usize = 256;
 

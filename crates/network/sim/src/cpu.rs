@@ -1,6 +1,7 @@
 //! The computers that carry the nodes: workers, the cores that they share, and how the system gives them out.
 //!
-//! A worker is a thread that gives each of its nodes a turn. When a round brings no work it polls for a while, then yields
+//! A worker is a thread that gives each of its nodes a turn. What works beside a builder, its writer and its filter units, has
+//! workers of its own, which sleep as soon as they have nothing to do. When a round brings no work it polls for a while, then yields
 //! to others, and then sleeps until something comes, as the workers of a run do. The system lets workers that are ready run
 //! in the order in which they became so, each until it rests or its time slice is over. One that was asleep goes first:
 //! it has had less of the cores than all others (as Linux's EEVDF scheduler has it).
@@ -8,23 +9,27 @@
 //! Work is given to it by `Simulation`; here is only who runs when. Each worker has one planned time, at which
 //! [`due`](Cpus::due) says what it does; a plan that was changed is left in the event queue and ignored.
 
+use crate::disk::Disk;
 use evb_core::{LongYields, NodeId, Span, Time};
 use evb_experiment::{Computers, CpuPlan, LocalMessages, Plan};
 use evb_protocol::Config;
 use evb_unit::{WORKER_SPINS, WORKER_YIELDS, worker_count, workers_of};
 use interruptions::Interruptions;
 use std::collections::VecDeque;
+use tasks::Tasks;
 
 mod interruptions;
+mod tasks;
 mod work;
 
+pub(crate) use tasks::{Task, local_filter_units};
 pub(crate) use work::{Work, WorkItem};
 
 /// What a worker does at its planned time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Due {
-    /// A turn of this node begins; the worker needed `found` to see that it has something to do.
-    Turn { node: NodeId, found: Span },
+    /// A turn begins; the worker needed `found` to see that there is something to do.
+    Turn { task: Task, found: Span },
     /// Nothing: the plan was changed, or it rests.
     Rest,
 }
@@ -34,11 +39,12 @@ pub(crate) struct Cpus {
     pub(crate) plan: CpuPlan,
     computers: Vec<Computer>,
     workers: Vec<Worker>,
-    /// The worker of each node.
+    tasks: Tasks,
+    /// The worker of each task.
     worker_of: Vec<usize>,
     /// The number of nodes from which each node gets messages.
     peers_of: Vec<u64>,
-    /// Nodes that have something to do, as far as is known.
+    /// Tasks that have something to do, as far as is known.
     called: Vec<bool>,
     /// Workers and the times that were planned for them, for the event queue.
     planned: Vec<(Time, u16)>,
@@ -55,15 +61,18 @@ struct Computer {
     ready: VecDeque<usize>,
     /// Payload that was read and is not checked yet.
     under_way: u64,
+    disk: Option<Disk>,
 }
 
 /// A thread.
 struct Worker {
-    nodes: Vec<NodeId>,
+    tasks: Vec<Task>,
+    /// It waits for what it has to do, and never polls.
+    waits: bool,
     computer: usize,
     state: State,
     planned_at: Time,
-    /// The node that has the next turn.
+    /// The task that has the next turn.
     next: usize,
     /// Turns without work in a row.
     idle_turns: usize,
@@ -105,19 +114,27 @@ impl Cpus {
         let mut places: Vec<_> = nodes.iter().map(|&node| computer_of(node)).collect();
         places.sort_unstable();
         places.dedup();
+        let tasks = Tasks::of(plan, &cpu);
         let mut cpus = Self {
             computers: Vec::new(),
             workers: Vec::new(),
-            worker_of: vec![0; nodes.len()],
+            worker_of: vec![0; tasks.len()],
             peers_of: nodes.iter().map(|&node| peers(&plan.building, node)).collect(),
-            called: vec![false; nodes.len()],
+            called: vec![false; tasks.len()],
+            tasks,
             planned: Vec::new(),
             work: Work::default(),
             plan: cpu.clone(),
         };
         for (computer, place) in places.into_iter().enumerate() {
             let here: Vec<_> = nodes.iter().copied().filter(|&node| computer_of(node) == place).collect();
-            cpus.computers.push(Computer { free_cores: cpu.cores, sharing: 0, ready: VecDeque::new(), under_way: 0 });
+            cpus.computers.push(Computer {
+                free_cores: cpu.cores,
+                sharing: 0,
+                ready: VecDeque::new(),
+                under_way: 0,
+                disk: cpu.disk.map(Disk::new),
+            });
             cpus.hire(plan, computer, &here);
         }
         Some(cpus)
@@ -128,17 +145,32 @@ impl Cpus {
         let first = self.workers.len();
         let count =
             if self.plan.processes { here.len() } else { worker_count(plan, self.plan.cores.into(), here.len()) };
-        self.computers[computer].sharing = (count as u64).div_ceil(self.plan.cores.into()).saturating_sub(1);
+        let beside: Vec<_> = here.iter().flat_map(|&node| self.tasks.beside(node)).collect();
+        let all = count + beside.len();
+        self.computers[computer].sharing = (all as u64).div_ceil(self.plan.cores.into()).saturating_sub(1);
         let of_all = workers_of(plan, count);
         let interruptions = |worker| Interruptions::new(&self.plan.interruptions, plan.run.seed, worker);
-        self.workers.extend((first..first + count).map(|worker| Worker::new(computer, interruptions(worker))));
+        self.workers.extend((first..first + all).map(|worker| Worker::new(computer, interruptions(worker))));
+        for (index, task) in beside.into_iter().enumerate() {
+            let worker = first + count + index;
+            self.workers[worker].waits = true;
+            self.assign(task, worker);
+        }
         for (index, &node) in here.iter().enumerate() {
             // A run in threads has all nodes on one computer; a part of them is dealt out in turn.
             let is_run = self.plan.computers == Computers::One && !self.plan.processes;
             let worker = first + if is_run { of_all[node.index()] } else { index % count };
-            self.worker_of[node.index()] = worker;
-            self.workers[worker].nodes.push(node);
+            self.assign(Task::Node(node), worker);
         }
+    }
+
+    fn assign(&mut self, task: Task, worker: usize) {
+        self.worker_of[self.tasks.place(task)] = worker;
+        self.workers[worker].tasks.push(task);
+    }
+
+    fn worker_of(&self, task: Task) -> usize {
+        self.worker_of[self.tasks.place(task)]
     }
 
     /// True if messages between two nodes go through the memory of their computer.
@@ -151,13 +183,19 @@ impl Cpus {
         self.computer(from) == self.computer(to) && self.worker_of[from.index()] != self.worker_of[to.index()]
     }
 
-    /// True if a message to this node wakes its worker.
-    pub(crate) fn sleeps(&self, node: NodeId) -> bool {
-        self.workers[self.worker_of[node.index()]].state == State::Asleep
+    /// True if something for this task wakes its worker.
+    pub(crate) fn sleeps(&self, task: Task) -> bool {
+        self.workers[self.worker_of(task)].state == State::Asleep
     }
 
     fn computer(&self, node: NodeId) -> usize {
         self.workers[self.worker_of[node.index()]].computer
+    }
+
+    /// The time at which the disk of a builder's computer has taken what was written to it at `now`.
+    pub(crate) fn write(&mut self, now: Time, builder: NodeId, bytes: u64) -> Time {
+        let computer = self.computer(builder);
+        self.computers[computer].disk.as_mut().map_or(now, |disk| disk.write(now, bytes))
     }
 
     /// Takes note of payload that a readout unit has read.
@@ -180,10 +218,11 @@ impl Cpus {
         (u128::from(bytes) * u128::from(beyond) / u128::from(cache.size.0)) as u64
     }
 
-    /// Something has come for a node.
-    pub(crate) fn call(&mut self, now: Time, node: NodeId) {
-        self.called[node.index()] = true;
-        let index = self.worker_of[node.index()];
+    /// There is something to do for a task.
+    pub(crate) fn call(&mut self, now: Time, task: Task) {
+        let place = self.tasks.place(task);
+        self.called[place] = true;
+        let index = self.worker_of[place];
         let worker = &mut self.workers[index];
         match worker.state {
             State::Asleep => {
@@ -193,9 +232,9 @@ impl Cpus {
             }
             State::Polling | State::Yielding => {
                 worker.state = State::Running;
-                worker.next = worker.nodes.iter().position(|&other| other == node).unwrap_or(0);
+                worker.next = worker.tasks.iter().position(|&other| other == task).unwrap_or(0);
                 worker.begin_work();
-                let at = now + self.round(&[node]);
+                let at = now + self.round(&[task]);
                 self.plan(now, index, at);
             }
             State::Waking | State::Ready | State::Running => {}
@@ -219,7 +258,7 @@ impl Cpus {
         Due::Rest
     }
 
-    /// A worker goes on: with the next of its nodes that has something to do, unless its time slice is over.
+    /// A worker goes on: with the next of its tasks that has something to do, unless its time slice is over.
     fn go_on(&mut self, now: Time, index: usize) -> Due {
         let (worker, slice) = (&self.workers[index], self.plan.slice);
         let others_wait = !self.computers[worker.computer].ready.is_empty();
@@ -227,36 +266,38 @@ impl Cpus {
             self.give_way(now, index);
             return Due::Rest;
         }
-        let worker = &mut self.workers[index];
-        let nodes = worker.nodes.len();
-        if worker.idle_turns >= nodes {
+        let worker = &self.workers[index];
+        let tasks = worker.tasks.len();
+        if worker.idle_turns >= tasks {
             self.rest(now, index);
             return Due::Rest;
         }
-        let turns = (0..nodes).find(|turn| self.called[worker.nodes[(worker.next + turn) % nodes].index()]);
-        let polls = turns.map_or(nodes, |turns| turns + 1);
-        let polled = (0..polls).map(|turn| worker.nodes[(worker.next + turn) % nodes]);
-        let peers = polled.map(|node| self.peers_of[node.index()]).sum();
-        let time = self.work.add(WorkItem::Poll, polls as u64, self.plan.poll)
+        let task_at = |turn: usize| worker.tasks[(worker.next + turn) % tasks];
+        let turns = (0..tasks).find(|&turn| self.called[self.tasks.place(task_at(turn))]);
+        let polls = turns.map_or(tasks, |turns| turns + 1);
+        let nodes = (0..polls).filter_map(|turn| self.peers(task_at(turn)));
+        let (nodes, peers) = nodes.fold((0, 0), |(nodes, all), peers| (nodes + 1, all + peers));
+        let time = self.work.add(WorkItem::Poll, nodes, self.plan.poll)
             + self.work.add(WorkItem::PollPeer, peers, self.plan.poll_peer);
         let Some(turns) = turns else {
-            worker.idle_turns += nodes;
+            self.workers[index].idle_turns += tasks;
             self.plan(now, index, now + time);
             return Due::Rest;
         };
-        let node = worker.nodes[(worker.next + turns) % nodes];
-        worker.next = (worker.next + turns + 1) % nodes;
-        self.called[node.index()] = false;
-        Due::Turn { node, found: time }
+        let task = task_at(turns);
+        self.workers[index].next = (worker.next + turns + 1) % tasks;
+        self.called[self.tasks.place(task)] = false;
+        Due::Turn { task, found: time }
     }
 
-    /// A turn of a node that began at `now` ends after `time`, that of finding it included.
-    pub(crate) fn end_turn(&mut self, now: Time, node: NodeId, time: Span, has_worked: bool) {
-        let index = self.worker_of[node.index()];
+    /// A turn that began at `now` ends after `time`, that of finding it included.
+    pub(crate) fn end_turn(&mut self, now: Time, task: Task, time: Span, has_worked: bool) {
+        let place = self.tasks.place(task);
+        let index = self.worker_of[place];
         let worker = &mut self.workers[index];
         worker.busy = worker.busy + time;
         if has_worked {
-            self.called[node.index()] = true;
+            self.called[place] = true;
             worker.begin_work();
         } else {
             worker.idle_turns += 1;
@@ -264,21 +305,32 @@ impl Cpus {
         self.plan(now, index, now + time);
     }
 
-    /// The time of a turn without work of each of some nodes.
-    fn round(&self, nodes: &[NodeId]) -> Span {
-        let of = |node: &NodeId| self.plan.poll.0 + self.plan.poll_peer.0 * self.peers_of[node.index()];
-        Span(nodes.iter().map(of).sum())
+    /// The number of nodes whose messages a node looks for in a turn; `None` for what works beside nodes.
+    fn peers(&self, task: Task) -> Option<u64> {
+        match task {
+            Task::Node(node) => Some(self.peers_of[node.index()]),
+            Task::Writer(_) | Task::FilterUnit(..) => None,
+        }
+    }
+
+    /// The time of a turn without work of each of some tasks.
+    fn round(&self, tasks: &[Task]) -> Span {
+        let of = |peers: u64| self.plan.poll.0 + self.plan.poll_peer.0 * peers;
+        Span(tasks.iter().filter_map(|&task| self.peers(task)).map(of).sum())
     }
 
     /// A worker on a core has nothing to do.
     fn rest(&mut self, now: Time, index: usize) {
         let worker = &mut self.workers[index];
         worker.idle_turns = 0;
+        if worker.waits {
+            return self.sleep(now, index);
+        }
         if worker.yields > 0 || self.plan.processes {
             return self.begin_to_yield(now, index);
         }
         worker.state = State::Polling;
-        let round = self.round(&self.workers[index].nodes);
+        let round = self.round(&self.workers[index].tasks);
         self.plan(now, index, now + Span(round.0 * u64::from(WORKER_SPINS)));
     }
 
@@ -292,7 +344,7 @@ impl Cpus {
         if self.computers[worker.computer].ready.is_empty() {
             worker.state = State::Yielding;
             let left = u64::from(WORKER_YIELDS - worker.yields + 1);
-            let round = self.round(&self.workers[index].nodes);
+            let round = self.round(&self.workers[index].tasks);
             return self.plan(now, index, now + Span(round.0 * left));
         }
         worker.yielded_at = Some(now);
@@ -305,9 +357,9 @@ impl Cpus {
         worker.planned_at = Time::MAX;
         let computer = worker.computer;
         self.free_core(now, computer);
-        let called = self.workers[index].nodes.iter().copied().find(|node| self.called[node.index()]);
-        if let Some(node) = called {
-            self.call(now, node);
+        let called = self.workers[index].tasks.iter().copied().find(|&task| self.called[self.tasks.place(task)]);
+        if let Some(task) = called {
+            self.call(now, task);
         }
     }
 
@@ -391,9 +443,9 @@ impl Cpus {
         self.computers.len() as u64 * u64::from(self.plan.cores)
     }
 
-    /// The nodes of each worker, and the time for which it has worked.
-    pub(crate) fn loads(&self) -> impl Iterator<Item = (&[NodeId], Span)> {
-        self.workers.iter().map(|worker| (&*worker.nodes, worker.busy))
+    /// The tasks of each worker, and the time for which it has worked.
+    pub(crate) fn loads(&self) -> impl Iterator<Item = (&[Task], Span)> {
+        self.workers.iter().map(|worker| (&*worker.tasks, worker.busy))
     }
 }
 
@@ -411,7 +463,8 @@ fn peers(building: &Config, node: NodeId) -> u64 {
 impl Worker {
     fn new(computer: usize, interruptions: Interruptions) -> Self {
         Self {
-            nodes: Vec::new(),
+            tasks: Vec::new(),
+            waits: false,
             computer,
             state: State::Asleep,
             planned_at: Time::MAX,

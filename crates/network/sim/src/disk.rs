@@ -1,69 +1,56 @@
-//! The disk of a simulated builder. A disk that is slow on purpose stores events one after another; all others store
-//! them at once.
+//! The disk of a computer, and the memory of the system before it.
 
-use crate::filter::Processors;
-use evb_core::{Bandwidth, EventId, NodeId, Span, Time};
-use evb_experiment::{Keep, Plan};
-use evb_filter::{Question, Route, StreamId};
-use evb_protocol::Built;
-use evb_unit::{SimulatedPayload, Store, SuperFragmentSender};
-use std::collections::VecDeque;
+use evb_core::Time;
+use evb_experiment::DiskPlan;
 
 pub(crate) struct Disk {
-    keep: Keep,
-    /// Rate of a slow disk; `None` for a fast one.
-    rate: Option<Bandwidth>,
+    plan: DiskPlan,
+    /// When it will have written all that it was given.
     free_at: Time,
-    /// Events that are not stored yet: at most those of the builder's slots.
-    writing: VecDeque<Built<SimulatedPayload>>,
-    /// Times at which the events begun since the last drain will be stored.
-    pub(crate) begun: Vec<Time>,
-    /// The filter units beside it.
-    pub(crate) filter: Processors,
-    /// The events on their way to the second stage, in a builder of the first.
-    pub(crate) outlet: Option<SuperFragmentSender<SimulatedPayload>>,
 }
 
 impl Disk {
-    /// The disk of a node.
-    pub(crate) fn of(plan: &Plan, node: NodeId) -> Self {
-        Self {
-            keep: plan.storage.keep,
-            rate: plan.slow_disk(node),
-            free_at: Time::ZERO,
-            writing: VecDeque::new(),
-            begun: Vec::new(),
-            filter: Processors::of(plan),
-            outlet: SuperFragmentSender::new(plan),
-        }
+    pub(crate) const fn new(plan: DiskPlan) -> Self {
+        Self { plan, free_at: Time::ZERO }
     }
 
-    /// The event that is stored next.
-    pub(crate) fn stored(&mut self) -> Option<Built<SimulatedPayload>> {
-        self.writing.pop_front()
+    /// Takes bytes at `now`; returns when the last of them has a place in the memory before the disk, or is written if there is
+    /// none.
+    pub(crate) fn write(&mut self, now: Time, bytes: u64) -> Time {
+        self.free_at = self.free_at.max(now) + self.plan.latency + self.plan.rate.time_for(bytes);
+        let held = self.plan.rate.time_for(self.plan.cache.0);
+        now.max(Time(self.free_at.0.saturating_sub(held.0)))
     }
 }
 
-impl Store<SimulatedPayload> for Disk {
-    fn ask(&mut self, now: Time, question: Question<SimulatedPayload>) {
-        self.filter.ask(now, question);
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use evb_core::{Bandwidth, ByteCount, Span};
+
+    /// 1 MB/s, and memory for 1000 B.
+    fn disk(cache: u64) -> Disk {
+        let (rate, latency) = (Bandwidth(8_000_000), Span::from_micros(10));
+        Disk::new(DiskPlan { rate, latency, cache: ByteCount(cache) })
     }
 
-    fn keeps(&self, _stream: StreamId, event: EventId, complete: bool) -> bool {
-        self.outlet.is_some() || (self.rate.is_some() && self.keep.keeps(event, complete))
+    const fn us(us: u64) -> Time {
+        Time(us * 1_000_000)
     }
 
-    fn store(&mut self, now: Time, _route: Route, built: Built<SimulatedPayload>) -> Option<Built<SimulatedPayload>> {
-        if let Some(outlet) = &mut self.outlet {
-            outlet.add(built);
-            return None;
-        }
-        let Some(rate) = self.rate.filter(|_| self.keep.keeps(built.event, built.complete)) else { return Some(built) };
-        let bytes: u64 = built.fragments.iter().flatten().map(|fragment| u64::from(fragment.length)).sum();
-        let span = u128::from(bytes) * 8_000_000_000_000 / u128::from(rate.0.max(1));
-        self.free_at = self.free_at.max(now) + Span(u64::try_from(span).unwrap_or(u64::MAX));
-        self.writing.push_back(built);
-        self.begun.push(self.free_at);
-        None
+    #[test]
+    fn without_memory_each_write_waits_for_the_disk() {
+        let mut disk = disk(0);
+        assert_eq!(disk.write(us(0), 100), us(110));
+        assert_eq!(disk.write(us(50), 100), us(220));
+        assert_eq!(disk.write(us(1000), 100), us(1110));
+    }
+
+    #[test]
+    fn what_fits_into_the_memory_is_stored_at_once() {
+        let mut disk = disk(1000);
+        assert_eq!(disk.write(us(0), 600), us(0));
+        assert_eq!(disk.write(us(0), 600), us(220), "200 B and two writes wait for the disk");
+        assert_eq!(disk.write(us(5000), 600), us(5000), "all was written meanwhile");
     }
 }

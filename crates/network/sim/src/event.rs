@@ -48,7 +48,9 @@ pub(crate) enum Event {
     End { background: u16 },
     /// The processor of a node's host has computed for it.
     Computed { node: u16 },
-    /// The slow disk of a builder has stored an event.
+    /// A builder hands events to its writer and its filter units.
+    HandOver { node: u16 },
+    /// A builder has stored an event.
     Stored { node: u16 },
     /// A filter unit of a builder has decided.
     Filtered { node: u16 },

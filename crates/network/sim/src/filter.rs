@@ -1,47 +1,87 @@
-//! The filter units of a simulated builder: processors that each decide about one event after another.
+//! The filter units of a simulated builder, each with one event after another. They have processors of their own, unless they
+//! share the cores of the builder's computer.
 
+use crate::{cpu::local_filter_units, storage::bytes};
 use evb_core::{Span, Time};
 use evb_experiment::Plan;
 use evb_filter::{Answer, Question, Selection, StreamId, Verdict};
 use evb_unit::SimulatedPayload;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 /// The filter units of one builder.
-pub(crate) struct Processors {
+pub(crate) struct FilterUnits {
     selection: Selection,
     /// Processor time of an event.
-    time: Span,
-    /// Times at which the processors will be free.
+    pub(crate) time: Span,
+    /// Times at which the processors of the units will be free; none if the units share the cores of the builder's computer.
     free_at: Vec<Time>,
-    /// Events that are being decided about, by the time of the decision and in the order of the requests: at most those
-    /// of the builder's slots.
+    /// Events for units on shared cores that the builder has not handed over.
+    fresh: Vec<Question<SimulatedPayload>>,
+    /// Events that wait for a unit on shared cores.
+    waiting: VecDeque<Question<SimulatedPayload>>,
+    /// Events that are being decided about, by the time of the decision and in the order of the requests. All events here are at
+    /// most those of the builder's slots.
     busy: BTreeMap<(Time, u64), Question<SimulatedPayload>>,
     asked: u64,
     /// Times of the decisions about the events requested since the last drain.
     pub(crate) begun: Vec<Time>,
 }
 
-impl Processors {
+impl FilterUnits {
     /// The filter units of each builder of a plan.
     pub(crate) fn of(plan: &Plan) -> Self {
         let (units, time) = plan.filter.units.as_ref().map_or((1, Span::ZERO), |units| (units.units, units.time));
+        let own = if local_filter_units(plan) > 0 { 0 } else { units.max(1) };
         Self {
             selection: plan.filter.clone(),
             time,
-            free_at: vec![Time::ZERO; units.max(1).into()],
+            free_at: vec![Time::ZERO; own.into()],
+            fresh: Vec::new(),
+            waiting: VecDeque::new(),
             busy: BTreeMap::new(),
             asked: 0,
             begun: Vec::new(),
         }
     }
 
-    /// Assigns an event to the processor that is free first.
+    /// Assigns an event to the unit that is free first.
     pub(crate) fn ask(&mut self, now: Time, question: Question<SimulatedPayload>) {
-        if let Some(free_at) = self.free_at.iter_mut().min() {
-            *free_at = (*free_at).max(now) + self.time;
-            self.asked += 1;
-            self.busy.insert((*free_at, self.asked), question);
-            self.begun.push(*free_at);
+        match self.free_at.iter_mut().min() {
+            Some(free_at) => {
+                let decided = (*free_at).max(now) + self.time;
+                *free_at = decided;
+                self.begun.push(decided);
+                self.decide(decided, question);
+            }
+            None => self.fresh.push(question),
+        }
+    }
+
+    fn decide(&mut self, at: Time, question: Question<SimulatedPayload>) {
+        self.asked += 1;
+        self.busy.insert((at, self.asked), question);
+    }
+
+    /// True if the builder has events for units on shared cores.
+    pub(crate) fn has_fresh(&self) -> bool {
+        !self.fresh.is_empty()
+    }
+
+    /// Hands events to units on shared cores; returns the number of those that wait.
+    pub(crate) fn hand_over(&mut self) -> usize {
+        self.waiting.extend(self.fresh.drain(..));
+        self.waiting.len()
+    }
+
+    /// The payload of the event that waits longest for a unit on shared cores.
+    pub(crate) fn next_bytes(&self) -> Option<u64> {
+        self.waiting.front().map(|question| bytes(&question.built))
+    }
+
+    /// A unit on a shared core will have decided about the event that waits longest.
+    pub(crate) fn begin_next(&mut self, decided: Time) {
+        if let Some(question) = self.waiting.pop_front() {
+            self.decide(decided, question);
         }
     }
 

@@ -31,6 +31,7 @@ mod slab;
 mod slot_times;
 mod stages;
 mod statistics;
+mod storage;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod trace;

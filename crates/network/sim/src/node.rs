@@ -1,6 +1,6 @@
 //! The nodes: units of an event builder or machines of a traffic pattern, drained in virtual time.
 
-use crate::{disk::Disk, input::Input, message::Body};
+use crate::{input::Input, message::Body, storage::Storage};
 use evb_core::{EventId, Machine, NodeId, NodeRange, Span, Time, Transmit};
 use evb_patterns::{Traffic, TrafficCommand, TrafficEvent, TrafficMessage};
 use evb_protocol::{BuilderCommand, ManagerEvent, Message as ProtocolMessage, ReadoutCommand};
@@ -41,7 +41,7 @@ pub(crate) struct Node {
 pub(crate) enum NodeUnit {
     Manager(Box<EventManager<SimulatedPayload>>),
     Readout(Box<ReadoutUnit<SimulatedPayload, Input>>),
-    Builder(Box<BuilderUnit<SimulatedPayload, Disk>>),
+    Builder(Box<BuilderUnit<SimulatedPayload, Storage>>),
     Traffic(Box<Traffic>, Option<SizeModel>),
     /// A node of background traffic.
     Background(Box<Traffic>, Option<SizeModel>),
@@ -104,12 +104,20 @@ impl Node {
         }
     }
 
-    /// The disk has stored an event.
+    /// The storage has stored an event.
     pub(crate) fn stored(&mut self, now: Time) {
         if let NodeUnit::Builder(unit) = &mut self.unit
             && let Some(built) = unit.storage.stored()
         {
             unit.stored(now, built);
+        }
+    }
+
+    /// The storage, if it is a builder.
+    pub(crate) fn storage(&mut self) -> Option<&mut Storage> {
+        match &mut self.unit {
+            NodeUnit::Builder(unit) => Some(&mut unit.storage),
+            _ => None,
         }
     }
 
@@ -257,7 +265,7 @@ fn send(unit: &mut ReadoutUnit<SimulatedPayload, Input>, room: usize, out: &mut 
     })
 }
 
-fn drain_builder(unit: &mut BuilderUnit<SimulatedPayload, Disk>, now: Time, out: &mut Vec<Outgoing>) {
+fn drain_builder(unit: &mut BuilderUnit<SimulatedPayload, Storage>, now: Time, out: &mut Vec<Outgoing>) {
     loop {
         let mut moved = unit.handle_events(now);
         while let Some(transmit) = unit.poll_transmit() {

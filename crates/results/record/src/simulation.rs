@@ -52,7 +52,7 @@ pub struct CpuRecord {
 /// A thread that carries nodes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct WorkerRecord {
-    /// Names of its nodes.
+    /// Names of its nodes; `bu0.writer` and `bu0.filter1` for what works beside a builder.
     pub nodes: Vec<String>,
     /// Part of the time for which it worked, from 0 to 1. Polls that find nothing are no work.
     pub load: f64,

@@ -16,10 +16,11 @@ use evb_os::cores;
 use evb_record::Outcome;
 use evb_twin::{Fit, FitPoint, Machine, TwinError, fit_points, interruptions, reference};
 use std::{
-    fs,
+    fs, io,
     path::{Path, PathBuf},
     time::Duration,
 };
+use tempfile::TempDir;
 
 /// Runs of each point of a fit, by default.
 const RUNS_OF_FIT: u64 = 3;
@@ -110,7 +111,8 @@ impl Observer for Quiet<'_> {
 
 /// Finds the costs of this machine.
 fn fit(args: &TwinArgs, file: &Path, signals: &Signals) -> Result<Outcome, Failure> {
-    let points = fit_points(&args.transport)?;
+    let stored = events_folder(file).map_err(|error| unwritable(file, &error))?;
+    let points = fit_points(&args.transport, stored.path())?;
     let known = reference(&args.transport)?;
     let plans = [known.plan().0.clone()];
     let mut rates: Vec<Vec<f64>> = vec![Vec::new(); points.len()];
@@ -121,7 +123,10 @@ fn fit(args: &TwinArgs, file: &Path, signals: &Signals) -> Result<Outcome, Failu
     NodeArgs::default().with_sessions(&plans, &mut |open| {
         let mut rate_of = |point: &FitPoint| {
             let (plan, text) = point.plan();
-            runner.run(open, plan, &text, &point.name).map(|record| record.event_rate_hz)
+            let rate = runner.run(open, plan, &text, &point.name).map(|record| record.event_rate_hz);
+            // What is deleted at once hardly reaches the disk, and takes nothing from the next run.
+            remove_files(stored.path());
+            rate
         };
         for _ in 0..turns {
             reference_hz.push(rate_of(&known)?);
@@ -134,7 +139,11 @@ fn fit(args: &TwinArgs, file: &Path, signals: &Signals) -> Result<Outcome, Failu
     drop(runner);
     reference_hz.sort_by(f64::total_cmp);
     let runs: Vec<_> = points.into_iter().zip(rates).collect();
-    let fit = Fit::new(&args.transport, machine(), reference_hz[reference_hz.len() / 2], &runs)?;
+    let machine = machine();
+    if machine.interruptions.is_none() {
+        eprintln!("evb: the interruptions of the cores are not known: no thread could be bound to each of them");
+    }
+    let fit = Fit::new(&args.transport, machine, reference_hz[reference_hz.len() / 2], &runs)?;
     fs::write(file, fit.file()).map_err(|error| unwritable(file, &error))?;
     let (count, shown) = (fit.residuals.len(), file.display());
     eprintln!(
@@ -149,6 +158,18 @@ fn fit(args: &TwinArgs, file: &Path, signals: &Signals) -> Result<Outcome, Failu
     }
     eprintln!("evb: try it with `evb twin FILE --network {shown}`");
     Ok(Outcome::Good)
+}
+
+/// A folder beside a file for the events of the runs of a fit.
+fn events_folder(file: &Path) -> io::Result<TempDir> {
+    let beside = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    tempfile::Builder::new().prefix(".evb-fit-").tempdir_in(beside)
+}
+
+/// Removes the files of a folder; those that stay are removed with the folder.
+fn remove_files(folder: &Path) {
+    let files = fs::read_dir(folder).into_iter().flatten().flatten();
+    files.for_each(|file| drop(fs::remove_file(file.path())));
 }
 
 /// This machine. Watches its cores for interruptions meanwhile.

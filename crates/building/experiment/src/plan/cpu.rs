@@ -1,6 +1,6 @@
 //! The processors of a simulation: who shares cores, and what the work of nodes costs.
 
-use evb_core::{ByteCount, Frequency, Span};
+use evb_core::{Bandwidth, ByteCount, Frequency, Span};
 use serde::{Deserialize, Serialize};
 
 /// The processors of the computers that carry the nodes, and the time that the work of nodes takes on them.
@@ -35,6 +35,12 @@ pub struct CpuPlan {
     pub draw: Span,
     /// Work of a builder unit: matching, checking, and the end of the event.
     pub builder: PayloadCost,
+    /// Work of the thread that stores the events of a builder.
+    pub storage: EventCost,
+    /// The disk of each computer; `None` if it takes what is stored at once.
+    pub disk: Option<DiskPlan>,
+    /// Work of a filter unit to get an event, beside [`UnitsPlan::time`](evb_filter::UnitsPlan::time).
+    pub filter: EventCost,
     /// The caches of the cores; `None` if the place of payload does not matter.
     pub cache: Option<CacheCost>,
     /// Waking a worker that sleeps.
@@ -49,6 +55,14 @@ pub struct CpuPlan {
     pub interruptions: Vec<Interruption>,
     /// Where the costs come from, if they were fitted to runs.
     pub fit: Option<CpuFit>,
+}
+
+impl CpuPlan {
+    /// True if storing events takes time, so that each builder has a thread for it.
+    #[must_use]
+    pub fn has_writers(&self) -> bool {
+        self.disk.is_some() || self.storage != EventCost::default()
+    }
 }
 
 /// A kind of interruption of a core.
@@ -129,6 +143,34 @@ pub struct PayloadCost {
     pub fragment: Span,
     /// Time for each byte of payload.
     pub byte: Span,
+}
+
+/// The cost of whole events.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EventCost {
+    /// Time for each event.
+    pub event: Span,
+    /// Time for each byte of its payload.
+    pub byte: Span,
+}
+
+/// A disk, with the memory of the system before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DiskPlan {
+    /// Rate at which the disk writes.
+    pub rate: Bandwidth,
+    /// Time of each write of events beside that of its bytes.
+    pub latency: Span,
+    /// Bytes that the system holds for the disk. What fits is stored at once; what does not waits until the disk has written enough.
+    pub cache: ByteCount,
+}
+
+impl DiskPlan {
+    /// A disk without latency, and without memory before it.
+    #[must_use]
+    pub const fn of_rate(rate: Bandwidth) -> Self {
+        Self { rate, latency: Span::ZERO, cache: ByteCount(0) }
+    }
 }
 
 /// The cost of payload that has left the caches.

@@ -16,6 +16,7 @@ use bytes::Bytes;
 use evb_events::WriteError;
 use evb_protocol::Built;
 use evb_transport::Waker;
+use evb_unit::WRITE_BATCH_BYTES;
 use std::{
     collections::VecDeque,
     panic::{AssertUnwindSafe, catch_unwind},
@@ -23,8 +24,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Bytes after which a batch is handed to the kernel although more events wait, so that their slots come back earlier.
-const BATCH_BYTES: u64 = 4 << 20;
 /// Time after which a batch is handed to the kernel, so that a builder with a slow disk shows progress.
 const BATCH_TIME: Duration = Duration::from_millis(100);
 
@@ -118,7 +117,7 @@ impl<F: EventFile> EventWriter<F> {
             event.fragments.clear();
             batch.push(event);
             let paced = self.pace.as_ref().map_or(Duration::ZERO, |pace| pace.time(bytes));
-            if bytes >= BATCH_BYTES || paced.max(began.elapsed()) >= BATCH_TIME {
+            if bytes >= WRITE_BATCH_BYTES || paced.max(began.elapsed()) >= BATCH_TIME {
                 break;
             }
         }

@@ -25,6 +25,11 @@ pub(crate) enum WorkItem {
     BuilderBlock,
     BuilderFragment,
     BuilderByte,
+    StorageEvent,
+    StorageByte,
+    FilterEvent,
+    FilterByte,
+    FilterTime,
     CacheByte,
     WakeCall,
     ContextSwitch,
@@ -32,7 +37,7 @@ pub(crate) enum WorkItem {
 }
 
 /// The items, with the keys of their costs in `network.cpu`.
-const ITEMS: [(WorkItem, &str); 23] = [
+const ITEMS: [(WorkItem, &str); 28] = [
     (WorkItem::Poll, "poll"),
     (WorkItem::PollPeer, "poll_peer"),
     (WorkItem::SendCall, "send.call"),
@@ -52,6 +57,11 @@ const ITEMS: [(WorkItem, &str); 23] = [
     (WorkItem::BuilderBlock, "builder.block"),
     (WorkItem::BuilderFragment, "builder.fragment"),
     (WorkItem::BuilderByte, "builder.byte"),
+    (WorkItem::StorageEvent, "storage.event"),
+    (WorkItem::StorageByte, "storage.byte"),
+    (WorkItem::FilterEvent, "filter.event"),
+    (WorkItem::FilterByte, "filter.byte"),
+    (WorkItem::FilterTime, "filter.time"),
     (WorkItem::CacheByte, "cache.byte"),
     (WorkItem::WakeCall, "wake.call"),
     (WorkItem::ContextSwitch, "context_switch"),

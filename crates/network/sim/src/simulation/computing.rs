@@ -2,7 +2,7 @@
 
 use super::Simulation;
 use crate::{
-    cpu::{Cpus, Due, WorkItem},
+    cpu::{Cpus, Due, Task, WorkItem},
     event::Event,
     message::{Message, MessageId},
     node::{NodeUnit, Outgoing},
@@ -50,9 +50,14 @@ impl Computing {
 impl Simulation<'_> {
     /// A node has something to do. It gets its turn when its worker has time for it.
     pub(super) fn call_node(&mut self, id: NodeId) {
+        self.call_task(Task::Node(id));
+    }
+
+    /// There is something to do for a node, or for what works beside it.
+    pub(super) fn call_task(&mut self, task: Task) {
         let now = self.net.queue.now();
         if let Some(computing) = &mut self.computing {
-            computing.cpus.call(now, id);
+            computing.cpus.call(now, task);
             self.plan_workers();
         }
     }
@@ -76,8 +81,12 @@ impl Simulation<'_> {
     pub(super) fn work(&mut self, worker: u16) {
         let now = self.net.queue.now();
         let Some(computing) = &mut self.computing else { return };
-        if let Due::Turn { node, found } = computing.cpus.due(now, worker) {
-            self.turn(now, node, found);
+        if let Due::Turn { task, found } = computing.cpus.due(now, worker) {
+            match task {
+                Task::Node(node) => self.turn(now, node, found),
+                Task::Writer(builder) => self.write_events(now, builder),
+                Task::FilterUnit(builder, _) => self.decide(now, task, builder),
+            }
         }
         self.plan_workers();
     }
@@ -87,7 +96,7 @@ impl Simulation<'_> {
         let Some(computing) = &mut self.computing else { return };
         if self.nodes[id.index()].dead {
             computing.inboxes[id.index()].clear();
-            return computing.cpus.end_turn(now, id, found, false);
+            return computing.cpus.end_turn(now, Task::Node(id), found, false);
         }
         let before = self.done_by(id);
         let (mut time, taken) = self.take_inputs(now, id, found);
@@ -112,8 +121,9 @@ impl Simulation<'_> {
         }
         outputs.drain(..).for_each(|output| self.hear(now.0, id, output));
         (self.out, self.outputs) = (out, outputs);
+        time = time + self.plan_hand_over(now, id, time);
         if let Some(computing) = &mut self.computing {
-            computing.cpus.end_turn(now, id, time, has_worked);
+            computing.cpus.end_turn(now, Task::Node(id), time, has_worked);
         }
         if let Some(host) = self.host(id).filter(|&host| self.nics[host].slots.is_some()) {
             self.ask_time(host);
@@ -175,7 +185,7 @@ impl Simulation<'_> {
         for to in outgoing.to.iter() {
             let is_new = computing.is_new_peer(to);
             let cpus = &mut computing.cpus;
-            let wakes = is_new && cpus.sleeps(to) && cpus.crosses(from, to);
+            let wakes = is_new && cpus.sleeps(Task::Node(to)) && cpus.crosses(from, to);
             let (send, wake, work) = (cpus.plan.send, cpus.plan.wake, &mut cpus.work);
             time = time
                 + work.add(WorkItem::SendCall, is_new.into(), send.call)

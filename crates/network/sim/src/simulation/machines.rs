@@ -183,6 +183,7 @@ impl Simulation<'_> {
             self.moved_at = now;
             self.nodes[id.index()].stored(Time(now));
             self.drain(id);
+            self.call_writer(id);
         }
     }
 

@@ -1,6 +1,7 @@
 //! One simulation: the event loop, and the path of messages between the machines and the network.
 
 mod background;
+mod beside;
 mod bounds;
 mod computing;
 mod connecting;
@@ -322,6 +323,7 @@ impl<'a> Simulation<'a> {
             Event::Begin { background } => self.begin_background(background),
             Event::End { background } => self.end_background(background),
             Event::Computed { node } => self.computed(now, NodeId(node)),
+            Event::HandOver { node } => self.hand_events_over(now, NodeId(node)),
             Event::Stored { node } => self.stored(now, NodeId(node)),
             Event::Filtered { node } => self.filtered(now, NodeId(node)),
             Event::Fault { index } => self.fault(index.into()),

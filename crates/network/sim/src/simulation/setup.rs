@@ -3,7 +3,6 @@
 use super::{Simulation, size};
 use crate::{
     SimulateError, background,
-    disk::Disk,
     event::Event,
     input::Input,
     jitter::JitterTimes,
@@ -12,6 +11,7 @@ use crate::{
     node::{Node, NodeUnit},
     peers::Peers,
     slot_times::SlotTimes,
+    storage::Storage,
 };
 use evb_core::{EventCounter, Machine as _, NodeId, SourceId, Time};
 use evb_experiment::{FaultAction, Workload};
@@ -58,7 +58,7 @@ impl Simulation<'_> {
                 }
                 Workload::EventBuilding => {
                     let index = id.0 - config.builder_nodes().first.0;
-                    NodeUnit::Builder(Box::new(BuilderUnit::new(plan, index, Disk::of(plan, id))))
+                    NodeUnit::Builder(Box::new(BuilderUnit::new(plan, index, Storage::of(plan, id))))
                 }
             })
         };

@@ -1,7 +1,7 @@
 //! The record of a simulation that has ended.
 
 use crate::{
-    cpu::Cpus,
+    cpu::{Cpus, Task},
     net::LinkCounts,
     simulation::Simulation,
     statistics::{self, FaultLog, RateUnit, Statistics},
@@ -59,9 +59,8 @@ pub(crate) fn record(simulation: &Simulation<'_>, wall_seconds: f64) -> Record {
 /// The processors, from the begin of the measurement to the end of the simulation.
 fn cpu(simulation: &Simulation<'_>, cpus: &Cpus) -> CpuRecord {
     let time = simulation.now().0.saturating_sub(simulation.statistics.from) as f64;
-    let name = |&node: &NodeId| simulation.plan.node_name(node);
-    let worker = |(nodes, busy): (&[NodeId], Span)| WorkerRecord {
-        nodes: nodes.iter().map(name).collect(),
+    let worker = |(tasks, busy): (&[Task], Span)| WorkerRecord {
+        nodes: tasks.iter().map(|task| task.name(simulation.plan)).collect(),
         load: if time > 0.0 { busy.0 as f64 / time } else { 0.0 },
     };
     CpuRecord {

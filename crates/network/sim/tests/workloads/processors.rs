@@ -199,3 +199,72 @@ fn what_has_no_costs_is_refused() {
     let traffic = refused(&["workload={ type = \"random\" }", "trigger={ duration = \"1 ms\" }"]);
     assert!(traffic.ends_with("and this is a traffic pattern"), "{traffic}");
 }
+
+/// Events of 2 kB, of which all are kept.
+const KEPT: [&str; 2] = [ONE_WORKER, "storage.keep=all"];
+
+#[test]
+fn a_writer_stores_the_events_of_its_builder() {
+    let cost = ["builder.units=1", "network.cpu.storage={event=\"3 us\",byte=\"1 ns\"}"];
+    let record = run(&[&KEPT[..], &cost].concat());
+    // Nothing else takes time, so that the writer is always busy.
+    assert_near("event rate", record.event_rate_hz, 1e6 / 5.0, 0.01);
+    assert_eq!((count(&record, "storage.event"), count(&record, "storage.byte")), (20_000, 40_000_000));
+    let writer = cpu(&record).workers.iter().find(|worker| worker.nodes == ["bu0.writer"]).expect("it has a worker");
+    assert_near("load", writer.load, 1.0, 0.01);
+    // Events that are not kept need no writer.
+    let dropped = run(&[&cost[..], &[ONE_WORKER, "network.cpu.builder.fragment=100 ns"]].concat());
+    assert_near("event rate", dropped.event_rate_hz, 1e6 / 0.2, 0.01);
+    assert_eq!(count(&dropped, "storage.event"), 0);
+}
+
+#[test]
+fn a_writer_takes_its_part_of_the_cores() {
+    let work = ["network.cpu.builder.fragment=1 us", "network.cpu.storage.event=2 us"];
+    // 2 us for an event's fragments, and as much to store it.
+    let one = run(&[&KEPT[..], &work, &["network.cpu.cores=1"]].concat());
+    assert_near("one core", one.event_rate_hz, 1e6 / 4.0, 0.02);
+    let two = run(&[&KEPT[..], &work, &["network.cpu.cores=2"]].concat());
+    assert_near("two cores", two.event_rate_hz, 1e6 / 2.0, 0.02);
+    assert!(one.good && two.good, "{:?}", one.findings);
+}
+
+#[test]
+fn a_disk_limits_what_is_stored_as_soon_as_its_memory_is_full() {
+    let disk = |cache: &str| {
+        let disk = format!("network.cpu.disk={{rate=\"100 MB/s\",cache=\"{cache}\"}}");
+        run(&[&KEPT[..], &["network.cpu.builder.fragment=1 us", &disk]].concat())
+    };
+    // Two builders share the disk, which takes 20 us for an event.
+    assert_near("without memory", disk("0 B").event_rate_hz, 100e6 / 2000.0, 0.01);
+    // All 40 MB fit: only the builder limits.
+    assert_near("with memory for all", disk("1 GB").event_rate_hz, 1e6 / 2.0, 0.01);
+    // The first 20 MB are fast, the others are not: 20 us for each of the 10,000 events that do not fit, and for those of the first.
+    let half = disk("20 MB");
+    assert_near("seconds", half.seconds, 0.2, 0.05);
+}
+
+#[test]
+fn a_write_takes_the_latency_of_the_disk() {
+    let slow = ["trigger.type=rate", "trigger.rate=100 Hz", "trigger.events=50", "protocol.group=2"];
+    let with = |latency: &str| {
+        let disk = format!("network.cpu.disk={{rate=\"1 GB/s\",latency=\"{latency}\"}}");
+        run(&[&KEPT[..], &slow, &["protocol.group_timeout=1 us", &disk]].concat()).latency_us.p50
+    };
+    assert_near("latency", with("200 us") - with("0 s"), 200.0, 0.01);
+}
+
+#[test]
+fn filter_units_take_their_part_of_the_cores() {
+    let filter = ["filter={program=[\"./select\"],units=2,accept=0.5,time=\"10 us\"}", "builder.units=1", ONE_WORKER];
+    let with = |more: &[&str]| run(&[&filter[..], more].concat());
+    // Two units of one builder, 10 us for each event.
+    let alone = with(&["network.cpu.cores=3"]);
+    assert_near("two units", alone.event_rate_hz, 2e6 / 10.0, 0.02);
+    assert_near("one core", with(&["network.cpu.cores=1"]).event_rate_hz, 1e6 / 10.0, 0.02);
+    let cost = ["network.cpu.cores=3", "network.cpu.filter={event=\"8 us\",byte=\"1 ns\"}"];
+    assert_near("with the cost to get an event", with(&cost).event_rate_hz, 2e6 / 20.0, 0.02);
+    assert_eq!(count(&alone, "filter.time"), 20_000);
+    assert_between("accepted", alone.events.built as f64, 9_500.0, 10_500.0);
+    assert_eq!(alone.events.built + alone.events.rejected, 20_000);
+}

@@ -4,19 +4,21 @@ use crate::{
     choice::*,
     limits::*,
     plan::{
-        CacheCost, Computers, CpuFit, CpuPlan, CrossingCost, Interruption, LocalMessages, ManagerCost, MessageCost,
-        PayloadCost, WakeCost,
+        CacheCost, Computers, CpuFit, CpuPlan, CrossingCost, DiskPlan, EventCost, Interruption, LocalMessages,
+        ManagerCost, MessageCost, PayloadCost, WakeCost,
     },
     schema::*,
     view::View,
 };
-use evb_core::{Frequency, Span};
+use evb_core::{ByteCount, Frequency, Span};
 
 pub(super) const DOC: &str = "the processors of the computers that carry the nodes; with this table `host` has no meaning, and without it \
 each node has a processor that only `host` keeps busy";
 
 /// Most cores of a computer.
 const MAX_CORES: i64 = 4096;
+/// Most bytes that a system holds for a disk.
+const MAX_CACHED: ByteCount = ByteCount(1 << 44);
 /// Most kinds of interruptions.
 const MAX_INTERRUPTIONS: usize = 8;
 
@@ -54,6 +56,21 @@ pub(super) const CPU: &[Key] = &[
         "builder",
         KeyKind::Section(PAYLOAD),
         "work of a builder unit: fragments are checked and matched, and events end",
+    ),
+    optional(
+        "storage",
+        KeyKind::Section(EVENT),
+        "work of the thread that stores the events of a builder; events that are not kept cost nothing",
+    ),
+    optional(
+        "disk",
+        KeyKind::Section(DISK),
+        "the disk of each computer; without this table it takes all events at once",
+    ),
+    optional(
+        "filter",
+        KeyKind::Section(EVENT),
+        "work of a filter unit to get an event, beside `filter.time`; units of other machines have their own cores",
     ),
     optional(
         "cache",
@@ -127,6 +144,19 @@ const OF_BLOCK: Key = cost("block", "for the fragments of each block of events, 
 const OF_FRAGMENT: Key = cost("fragment", "for each fragment");
 const OF_BYTE: Key = cost("byte", "for each byte of payload");
 
+const EVENT: &[Key] = &[cost("event", "for each event"), cost("byte", "for each byte of payload")];
+
+const DISK: &[Key] = &[
+    required("rate", bandwidth(), "rate at which it writes"),
+    key("latency", delay(), KeyDefault::Text("0 s"), "time of each write beside that of its bytes"),
+    key(
+        "cache",
+        bytes(0, MAX_CACHED),
+        KeyDefault::Text("0 B"),
+        "bytes that the system holds for it: events that fit are stored at once, others wait for the disk",
+    ),
+];
+
 const CACHE: &[Key] = &[
     required("size", bytes(1, MAX_BUFFER), "payload under way on a computer from which on it leaves the caches"),
     required("byte", delay(), "time of the receiver for each byte that has left them"),
@@ -164,6 +194,7 @@ pub(super) fn plan(view: View<'_>) -> CpuPlan {
         fragment: time(&format!("{of}.fragment")),
         byte: time(&format!("{of}.byte")),
     };
+    let event = |of: &str| EventCost { event: time(&format!("{of}.event")), byte: time(&format!("{of}.byte")) };
     CpuPlan {
         computers: COMPUTERS.at(view, "computers"),
         cores: view.integer("cores"),
@@ -182,6 +213,13 @@ pub(super) fn plan(view: View<'_>) -> CpuPlan {
         readout: payload("readout"),
         draw: time("readout.draw"),
         builder: payload("builder"),
+        storage: event("storage"),
+        disk: view.has("disk").then(|| DiskPlan {
+            rate: view.quantity("disk.rate"),
+            latency: time("disk.latency"),
+            cache: view.quantity("disk.cache"),
+        }),
+        filter: event("filter"),
         cache: view.has("cache").then(|| CacheCost { size: view.quantity("cache.size"), byte: time("cache.byte") }),
         wake: WakeCost { delay: time("wake.delay"), call: time("wake.call") },
         context_switch: time("context_switch"),
