@@ -8,6 +8,7 @@ mod caminos;
 mod evb;
 mod fabric;
 mod flood;
+mod machines;
 mod nodes;
 mod parts;
 mod peers;
@@ -45,6 +46,8 @@ enum Task {
     Flood(flood::Options),
     /// Compare traffic shapings over links of 100 Mbit/s in network namespaces, run and simulated; needs root
     Shaping(shaping::Options),
+    /// Predict event building on two machines from the costs of one, and hold runs in network namespaces against it; needs root
+    Machines(machines::Options),
     /// Test in network namespaces whether `evb bench all-pairs` names a bad link, and only a bad link; needs root
     Fabric(fabric::Options),
     /// Measure senders that share receivers, over links of 100 Mbit/s in network namespaces; needs root
@@ -63,6 +66,7 @@ fn main() -> ExitCode {
         Task::Busy(options) => busy::measure(&options),
         Task::Flood(options) => flood::measure(&options),
         Task::Shaping(options) => shaping::compare(&options),
+        Task::Machines(options) => machines::compare(&options),
         Task::Fabric(options) => fabric::test(&options),
         Task::Blocking(options) => blocking::measure(&options),
         Task::Bond(options) => bond::measure(&options),

@@ -10,15 +10,28 @@ impl Node {
     /// Starts a node, which must end within `limit`. Its role is the name of its namespace without `prefix`.
     pub(crate) fn start(
         evb: &Path,
-        Namespace { name, address }: &Namespace,
+        namespace: &Namespace,
         prefix: &str,
         control: &str,
         token: &str,
         limit: Duration,
     ) -> Self {
+        let role = namespace.name.strip_prefix(prefix).unwrap_or(&namespace.name);
+        Self::start_as(role, &[], evb, namespace, control, token, limit)
+    }
+
+    /// Starts a node with this role. `through` is the program that starts it in the namespace, with its arguments.
+    pub(crate) fn start_as(
+        role: &str,
+        through: &[&str],
+        evb: &Path,
+        Namespace { name, address }: &Namespace,
+        control: &str,
+        token: &str,
+        limit: Duration,
+    ) -> Self {
         let mut command = Command::new("ip");
-        let role = name.strip_prefix(prefix).unwrap_or(name);
-        command.args(["netns", "exec", name]).arg(evb);
+        command.args(["netns", "exec", name]).args(through).arg(evb);
         command.args(["node", "--role", role, "--join", control, "--listen", &format!("{address}:0"), "--quiet"]);
         // Run control reports a node that cannot start.
         Self(Limited::start(command.env("EVB_TOKEN", token), limit).ok())

@@ -3,7 +3,7 @@
 use crate::TwinError;
 use evb_core::{Frequency, Span};
 use evb_experiment::{CpuFit, Plan};
-use evb_record::{Agreement, Bounds, Record, RecordKind, Twin, TwinFigure, median, spread};
+use evb_record::{Agreement, Bounds, Occupancy, Record, RecordKind, Twin, TwinFigure, median, spread};
 use std::num::NonZeroUsize;
 
 /// The largest change of the reference run, as a part, at which the machine is still the one of the fit: less than the
@@ -103,24 +103,27 @@ pub(crate) fn figures(runs: &Runs, simulated: &Record, band: f64) -> Vec<TwinFig
         let range = |band: f64| Bounds { low: simulated * (1.0 - band), high: simulated * (1.0 + band) };
         TwinFigure { figure: figure.to_owned(), real, simulated, simulated_range: band.map(range), agrees }
     };
-    vec![
+    let always = [
         of("event rate, Hz", &|record| record.event_rate_hz, Some(band)),
         of("throughput, B/s", &|record| record.throughput_bytes_per_s, Some(band)),
         of("latency median, us", &|record| record.latency_us.p50, None),
         of("latency p99, us", &|record| record.latency_us.p99, None),
-        of("cores busy", &cores_busy, None),
-    ]
+    ];
+    let full =
+        OCCUPANCIES.map(|(figure, value)| of(figure, &|record| record.occupancy.as_ref().map_or(0.0, value), None));
+    let is_there = |figure: &TwinFigure| figure.simulated > 0.0 || figure.median() > 0.0;
+    always.into_iter().chain(full.into_iter().filter(is_there)).collect()
 }
 
-/// The part of the time for which the cores of the machine were busy, from 0 to 1.
-fn cores_busy(record: &Record) -> f64 {
-    let simulated = record.simulation.as_ref().and_then(|simulation| simulation.cpu.as_ref());
-    if let Some(cpu) = simulated {
-        let loads: f64 = cpu.workers.iter().map(|worker| worker.load).sum();
-        return loads / cpu.cores.max(1) as f64;
-    }
-    record.occupancy.as_ref().and_then(|occupancy| occupancy.machine_busy).unwrap_or(0.0)
-}
+/// How full cores, buffers and builders are. With blocks, an event is a block.
+const OCCUPANCIES: [(&str, fn(&Occupancy) -> f64); 4] = [
+    ("cores busy", |occupancy| occupancy.machine_busy.unwrap_or(0.0)),
+    ("buffers filled", |occupancy| {
+        occupancy.readouts.iter().map(|unit| unit.filled).sum::<f64>() / occupancy.readouts.len().max(1) as f64
+    }),
+    ("events in building", |occupancy| occupancy.builders.iter().map(|unit| unit.building).sum()),
+    ("events to be stored", |occupancy| occupancy.builders.iter().map(|unit| unit.storing).sum()),
+];
 
 /// Whether the event rates agree, and why.
 fn judge(runs: &Runs, fitted_hz: f64, rate: &TwinFigure) -> (Agreement, String) {

@@ -474,7 +474,7 @@ fn processors_can_be_written() {
     let plain = cpu("");
     assert_eq!((plain.cores, plain.computers, plain.messages), (1, Computers::EachHost, LocalMessages::Network));
     assert_eq!((plain.processes, plain.poll, plain.cache, plain.fit), (false, Span::ZERO, None, None));
-    assert_eq!((plain.storage, plain.disk, plain.has_writers()), (EventCost::default(), None, false));
+    assert_eq!((plain.storage, plain.disk, plain.storing_takes_time()), (EventCost::default(), None, false));
     assert_eq!((plain.readout, plain.send), (PayloadCost::default(), MessageCost::default()));
     let full = cpu(
         "cores = 4\ncomputers = 'one'\nmessages = 'memory'\nnodes = 'processes'\npoll = '1 ns'\npoll_peer = '24 ns'\nslice = '4 ms'\n\

@@ -8,7 +8,7 @@ use evb_experiment::Plan;
 use evb_protocol::Config;
 use evb_record::steady::{ENDED, Series, Steady};
 use evb_record::{
-    Broadcast, Events, Filtering, Finding, FindingKind, Record, RecordKind, WaitingSource, waiting_sources,
+    Broadcast, Events, Filtering, Finding, FindingKind, Occupancy, Record, RecordKind, WaitingSource, waiting_sources,
 };
 use std::{collections::BTreeMap, iter};
 
@@ -111,6 +111,11 @@ impl Account {
         let bytes = self.builders.iter().map(|builder| builder.counts.bytes).sum();
         let ended = events.triggered - events.lost;
         Progress { triggered: events.triggered, ended, incomplete: events.incomplete, bytes, seconds, stopping }
+    }
+
+    /// How full the units were, on average over all rounds of reports; `None` before the first one.
+    pub fn occupancy(&self) -> Option<Occupancy> {
+        self.occupancy.as_ref().and_then(OccupancySamples::means)
     }
 
     /// The live sources that the run waits for, after this time.
@@ -277,7 +282,7 @@ impl Account {
             filter: self.filtering(seconds),
             broadcast: Some(broadcast),
             placement: self.placement(),
-            occupancy: self.occupancy.as_ref().and_then(OccupancySamples::means),
+            occupancy: self.occupancy(),
             ..self.assemble(RecordKind::Run, plan, (&series, &steady), &offered)
         }
         .judged()

@@ -22,7 +22,7 @@ mod interruptions;
 mod tasks;
 mod work;
 
-pub(crate) use tasks::{Task, local_filter_units};
+pub(crate) use tasks::{Task, has_writers, local_filter_units};
 pub(crate) use work::{Work, WorkItem};
 
 /// What a worker does at its planned time.
@@ -114,7 +114,7 @@ impl Cpus {
         let mut places: Vec<_> = nodes.iter().map(|&node| computer_of(node)).collect();
         places.sort_unstable();
         places.dedup();
-        let tasks = Tasks::of(plan, &cpu);
+        let tasks = Tasks::of(plan);
         let mut cpus = Self {
             computers: Vec::new(),
             workers: Vec::new(),

@@ -62,6 +62,8 @@ pub(crate) enum Event {
     Kill { node: u16 },
     /// The measurement begins.
     Measure,
+    /// The state of the units on computers is sampled.
+    Sample,
     /// The planned time of a worker on the cores of its computer.
     Worker { worker: u16 },
     /// The trigger stops, or the traffic ends.

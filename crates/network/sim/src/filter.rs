@@ -1,7 +1,10 @@
 //! The filter units of a simulated builder, each with one event after another. They have processors of their own, unless they
 //! share the cores of the builder's computer.
 
-use crate::{cpu::local_filter_units, storage::bytes};
+use crate::{
+    cpu::local_filter_units,
+    storage::{Batch, bytes},
+};
 use evb_core::{Span, Time};
 use evb_experiment::Plan;
 use evb_filter::{Answer, Question, Selection, StreamId, Verdict};
@@ -73,14 +76,18 @@ impl FilterUnits {
         self.waiting.len()
     }
 
-    /// The payload of the event that waits longest for a unit on shared cores.
-    pub(crate) fn next_bytes(&self) -> Option<u64> {
-        self.waiting.front().map(|question| bytes(&question.built))
+    /// The events that a unit on a shared core takes next: its part of those that wait, as in a run.
+    pub(crate) fn next_batch(&self) -> Batch {
+        let Some(units) = &self.selection.units else { return Batch::default() };
+        let part = self.waiting.len().div_ceil(units.units.max(1).into()).min(units.events as usize);
+        let bytes = self.waiting.iter().take(part).map(|question| bytes(&question.built)).sum();
+        Batch { events: part as u64, bytes }
     }
 
-    /// A unit on a shared core will have decided about the event that waits longest.
-    pub(crate) fn begin_next(&mut self, decided: Time) {
-        if let Some(question) = self.waiting.pop_front() {
+    /// A unit on a shared core will have decided about the events that it takes.
+    pub(crate) fn begin(&mut self, batch: Batch, decided: Time) {
+        for _ in 0..batch.events {
+            let Some(question) = self.waiting.pop_front() else { return };
             self.decide(decided, question);
         }
     }

@@ -12,7 +12,7 @@ use evb_patterns::{Pattern, TrafficConfig, TrafficEvent, TrafficMessage};
 use evb_protocol::{ManagerEvent, Message as ProtocolMessage};
 use evb_record::steady::{RATES, Series};
 use evb_record::{Finding, FindingKind};
-use evb_unit::{Account, Latencies, Places};
+use evb_unit::{Account, Latencies, Places, Report};
 use hashbrown::HashMap;
 use std::ops::Range;
 
@@ -207,6 +207,11 @@ impl Statistics {
 
     pub(crate) fn account_for(&mut self, finding: Finding) {
         self.account.find(finding);
+    }
+
+    /// Notes the report of a node during the simulation.
+    pub(crate) fn report(&mut self, node: NodeId, report: Report) {
+        self.account.report(node, report);
     }
 
     pub(crate) fn lose_node(&mut self, name: &str) {

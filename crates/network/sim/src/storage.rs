@@ -1,9 +1,9 @@
 //! The storage of a simulated builder. A fast one stores events at once. A disk that is slow on purpose stores them one after
 //! another. Where storing costs processor time, a writer of the builder stores them.
 
-use crate::{disk::Disk, filter::FilterUnits};
+use crate::{cpu::has_writers, disk::Disk, filter::FilterUnits};
 use evb_core::{EventId, NodeId, Time};
-use evb_experiment::{CpuPlan, DiskPlan, Keep, Plan};
+use evb_experiment::{DiskPlan, Keep, Plan};
 use evb_filter::{Question, Route, StreamId};
 use evb_protocol::Built;
 use evb_unit::{SimulatedPayload, Store, SuperFragmentSender, WRITE_BATCH_BYTES};
@@ -43,7 +43,7 @@ impl Storage {
         Self {
             keep: plan.storage.keep,
             slow: plan.slow_disk(node).map(|rate| Disk::new(DiskPlan::of_rate(rate))),
-            has_writer: plan.network.cpu.as_ref().is_some_and(CpuPlan::has_writers),
+            has_writer: has_writers(plan),
             fresh: Vec::new(),
             waiting: VecDeque::new(),
             writing: VecDeque::new(),

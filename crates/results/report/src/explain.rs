@@ -99,7 +99,7 @@ fn resources(record: &Record, is_broken: bool) -> Vec<Limit> {
     }
     match record.kind {
         RecordKind::Simulation => simulated(record, is_broken),
-        _ => record.occupancy.as_ref().map_or_else(Vec::new, |occupancy| real(record, occupancy, is_broken)),
+        _ => record.occupancy.as_ref().map_or_else(Vec::new, |occupancy| units(record, occupancy, is_broken)),
     }
 }
 
@@ -146,8 +146,8 @@ fn carried(record: &Record) -> Option<Limit> {
     })
 }
 
-/// The limits of a real run.
-fn real(record: &Record, occupancy: &Occupancy, is_broken: bool) -> Vec<Limit> {
+/// The limits of units and processors, in a run or where a simulation has processors.
+fn units(record: &Record, occupancy: &Occupancy, is_broken: bool) -> Vec<Limit> {
     // A unit that gets no processor falls behind by chance: so the processors come before one unit.
     let found =
         [storage(record, occupancy), processors(record, occupancy), source(occupancy), builders(record, occupancy)];
@@ -212,7 +212,11 @@ fn source(occupancy: &Occupancy) -> Option<Limit> {
 /// All processors of the machine are at work.
 fn processors(record: &Record, occupancy: &Occupancy) -> Option<Limit> {
     let busy = occupancy.machine_busy.filter(|&busy| busy > BUSY)?;
-    let how = format!("the processors of run control's machine worked {} of the time, for any program", percent(busy));
+    let (whose, by_whom) = match record.kind {
+        RecordKind::Simulation => ("all computers", ""),
+        _ => ("run control's machine", ", for any program"),
+    };
+    let how = format!("the processors of {whose} worked {} of the time{by_whom}", percent(busy));
     let has_blocks = record.bundles.as_ref().is_some_and(|bundles| bundles.block > 1);
     let blocks = if has_blocks { "" } else { " blocks (trigger.block = \"auto\")," };
     let advice = format!(
@@ -300,6 +304,9 @@ fn simulated(record: &Record, is_broken: bool) -> Vec<Limit> {
         let advice = "compare with --set 'background=[]'; a lower priority for background traffic (background.priority), or \
                       connections with short queues (network.transport)";
         return vec![Limit::new(&busiest.name, why, how + &background, advice)];
+    }
+    if let Some(occupancy) = &record.occupancy {
+        return units(record, occupancy, is_broken);
     }
     let advice = "more events under way (builder.slots), lower overheads of the hosts, or a higher trigger rate";
     vec![Limit::new("hosts", "the network is not what limits: hosts and round trips are", how, advice)]

@@ -58,9 +58,9 @@ pub struct CpuPlan {
 }
 
 impl CpuPlan {
-    /// True if storing events takes time, so that each builder has a thread for it.
+    /// True if storing events takes time.
     #[must_use]
-    pub fn has_writers(&self) -> bool {
+    pub fn storing_takes_time(&self) -> bool {
         self.disk.is_some() || self.storage != EventCost::default()
     }
 }

@@ -1,7 +1,7 @@
 //! What has turns on the workers: nodes, and what works beside them.
 
 use evb_core::NodeId;
-use evb_experiment::{CpuPlan, Plan};
+use evb_experiment::{Keep, Plan};
 
 /// A node, or what works beside a builder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,13 +42,13 @@ pub(super) struct Tasks {
 }
 
 impl Tasks {
-    pub(super) fn of(plan: &Plan, cpu: &CpuPlan) -> Self {
+    pub(super) fn of(plan: &Plan) -> Self {
         let builders = plan.building.builder_nodes();
         Self {
             nodes: plan.building.nodes().into(),
             first_builder: builders.first.index(),
             builders: builders.count.into(),
-            writers: if cpu.has_writers() { builders.count.into() } else { 0 },
+            writers: if has_writers(plan) { builders.count.into() } else { 0 },
             filter_units: local_filter_units(plan).into(),
         }
     }
@@ -75,6 +75,11 @@ impl Tasks {
         let units = if is_builder { self.filter_units as u16 } else { 0 };
         writer.into_iter().chain((0..units).map(move |unit| Task::FilterUnit(node, unit)))
     }
+}
+
+/// True if each builder has a thread that stores its events, and takes time for it.
+pub(crate) fn has_writers(plan: &Plan) -> bool {
+    plan.storage.keep != Keep::None && plan.network.cpu.as_ref().is_some_and(|cpu| cpu.storing_takes_time())
 }
 
 /// Filter units of each builder that share its computer. Those of other machines have cores of their own.

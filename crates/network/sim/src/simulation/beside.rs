@@ -84,25 +84,29 @@ impl Simulation<'_> {
             + work.add(WorkItem::StorageByte, batch.bytes, cost.byte)
     }
 
-    /// A turn of a filter unit: it decides about the event that waits longest.
+    /// A turn of a filter unit: it decides about its part of the events that wait.
     pub(super) fn decide(&mut self, now: Time, unit: Task, builder: NodeId) {
-        let next = self.storage(builder).and_then(|storage| storage.filter.next_bytes().zip(Some(storage.filter.time)));
-        let time = next.map_or(Span::ZERO, |(bytes, time)| self.cost_of_deciding(builder, bytes, time));
+        let Some(filter) = self.storage(builder).map(|storage| &storage.filter) else { return };
+        let (batch, each) = (filter.next_batch(), filter.time);
+        let time = self.cost_of_deciding(builder, batch, each);
         let Some(computing) = &mut self.computing else { return };
-        computing.cpus.end_turn(now, unit, time, next.is_some());
-        if next.is_some() {
-            self.storage(builder).into_iter().for_each(|storage| storage.filter.begin_next(now + time));
+        computing.cpus.end_turn(now, unit, time, batch.events > 0);
+        self.storage(builder).into_iter().for_each(|storage| storage.filter.begin(batch, now + time));
+        for _ in 0..batch.events {
             self.net.queue.push(now + time, Event::Filtered { node: builder.0 });
         }
     }
 
-    fn cost_of_deciding(&mut self, builder: NodeId, bytes: u64, time: Span) -> Span {
+    fn cost_of_deciding(&mut self, builder: NodeId, batch: Batch, time: Span) -> Span {
+        if batch.events == 0 {
+            return Span::ZERO;
+        }
         let wakes = self.cost_of_waking(Task::Node(builder));
         let Some(computing) = &mut self.computing else { return Span::ZERO };
         let (cost, work) = (computing.cpus.plan.filter, &mut computing.cpus.work);
         wakes
-            + work.add(WorkItem::FilterEvent, 1, cost.event)
-            + work.add(WorkItem::FilterByte, bytes, cost.byte)
-            + work.add(WorkItem::FilterTime, 1, time)
+            + work.add(WorkItem::FilterEvent, batch.events, cost.event)
+            + work.add(WorkItem::FilterByte, batch.bytes, cost.byte)
+            + work.add(WorkItem::FilterTime, batch.events, time)
     }
 }

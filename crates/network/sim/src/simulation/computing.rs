@@ -13,6 +13,9 @@ use evb_sources::SourceSpec;
 use evb_unit::{ReadLimits, TURN_MESSAGES, WorkDone};
 use std::collections::VecDeque;
 
+/// Time between two samples of the state of all units.
+const SAMPLED: Span = Span::from_millis(1);
+
 /// Something that has come for a node.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Input {
@@ -129,6 +132,24 @@ impl Simulation<'_> {
             self.ask_time(host);
             self.feed_nic(host);
         }
+    }
+
+    pub(super) fn plan_sample(&mut self, now: u64) {
+        self.net.queue.push(Time(now) + SAMPLED, Event::Sample);
+    }
+
+    /// Samples how full the units are, as run control does in a run.
+    pub(super) fn sample(&mut self, now: u64) {
+        if self.stopped {
+            return;
+        }
+        // The event manager comes last: its report ends a round.
+        for index in (1..self.nodes.len()).chain([0]) {
+            if let Some(report) = self.nodes[index].report(Time(now)) {
+                self.statistics.report(NodeId(index as u16), report);
+            }
+        }
+        self.plan_sample(now);
     }
 
     fn begin_exchange(&mut self) {

@@ -317,6 +317,7 @@ impl<'a> Simulation<'a> {
             Event::Control => self.hear_control(),
             Event::MapperMessage { message } => self.handle_mapper_message(message),
             Event::MapperTimeout { endpoint } => self.mapper_timeout(endpoint),
+            Event::Sample => self.sample(now),
             Event::Worker { worker } => self.work(worker),
             Event::Timeout { node } => self.timeout(now, NodeId(node)),
             Event::Arrival { node } => self.arrive(now, NodeId(node)),

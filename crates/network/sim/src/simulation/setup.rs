@@ -144,6 +144,9 @@ impl Simulation<'_> {
         if let Some(duration) = self.plan.trigger.duration {
             self.net.queue.push(Time(duration.0), Event::Stop);
         }
+        if self.computing.is_some() {
+            self.plan_sample(0);
+        }
         self.plan_background();
     }
 

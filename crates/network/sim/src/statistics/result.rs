@@ -12,7 +12,8 @@ use evb_fabric::{Flow, NetworkFaultAction, NetworkLink, Routing};
 use evb_protocol::Config;
 use evb_record::steady::{ENDED, Steady};
 use evb_record::{
-    CpuRecord, Events, Finding, FindingKind, LinkRecord, NetworkFault, Record, RecordKind, Trigger, WorkerRecord,
+    CpuRecord, Events, Finding, FindingKind, LinkRecord, NetworkFault, Occupancy, Record, RecordKind, Trigger,
+    WorkerRecord,
 };
 use evb_unit::{Account, ManagerReport, Offered, Report};
 use std::ops::Range;
@@ -49,8 +50,9 @@ pub(crate) fn record(simulation: &Simulation<'_>, wall_seconds: f64) -> Record {
         goodput_bytes_per_s: Some(rate(statistics::BYTES) * useful.of_throughput),
         per_destination_bytes_per_s: rates(statistics.places_received()),
         per_source_bytes_per_s: rates(statistics.places_sent()),
-        simulation: Some(of_network),
         filter: account.filtering(seconds),
+        occupancy: of_network.cpu.as_ref().and_then(|cpu| occupancy(&account, cpu)),
+        simulation: Some(of_network),
         ..account.assemble(RecordKind::Simulation, plan, (&statistics.series, &steady), &offered(simulation))
     }
     .judged()
@@ -69,6 +71,13 @@ fn cpu(simulation: &Simulation<'_>, cpus: &Cpus) -> CpuRecord {
         work: cpus.work.records(),
         fit_error_percent: cpus.plan.fit.map(|fit| fit.error_percent),
     }
+}
+
+/// How full the units were, and how busy the cores of all computers.
+fn occupancy(account: &Account, cpu: &CpuRecord) -> Option<Occupancy> {
+    let loads: f64 = cpu.workers.iter().map(|worker| worker.load).sum();
+    let machine_busy = Some(loads / cpu.cores.max(1) as f64);
+    Some(Occupancy { machine_busy, ..account.occupancy()? })
 }
 
 /// The account of all nodes at the end.

@@ -215,7 +215,7 @@ fn a_writer_stores_the_events_of_its_builder() {
     // Events that are not kept need no writer.
     let dropped = run(&[&cost[..], &[ONE_WORKER, "network.cpu.builder.fragment=100 ns"]].concat());
     assert_near("event rate", dropped.event_rate_hz, 1e6 / 0.2, 0.01);
-    assert_eq!(count(&dropped, "storage.event"), 0);
+    assert_eq!((count(&dropped, "storage.event"), cpu(&dropped).workers.len()), (0, 1));
 }
 
 #[test]
@@ -267,4 +267,18 @@ fn filter_units_take_their_part_of_the_cores() {
     assert_eq!(count(&alone, "filter.time"), 20_000);
     assert_between("accepted", alone.events.built as f64, 9_500.0, 10_500.0);
     assert_eq!(alone.events.built + alone.events.rejected, 20_000);
+}
+
+#[test]
+fn the_units_of_a_computer_are_sampled_as_those_of_a_run() {
+    // The writer is slow: all slots of its builder hold events that wait for it.
+    let slow = ["builder.units=1", "builder.slots=8", "network.cpu.storage.event=20 us"];
+    let record = run(&[&KEPT[..], &slow].concat());
+    let occupancy = record.occupancy.as_ref().expect("it was sampled");
+    assert!(occupancy.looks > 100, "{occupancy:?}");
+    assert_near("waiting for the writer", occupancy.builders[0].storing, 8.0, 0.15);
+    assert_near("one of two cores", occupancy.machine_busy.unwrap_or_default(), 0.5, 0.02);
+    // Without processors nothing is sampled.
+    let plain = SHARED.replace("[network.cpu]\ncores = 2\ncomputers = \"one\"\nmessages = \"memory\"\n", "");
+    assert_eq!(run_with(&plain, &[]).occupancy, None);
 }
