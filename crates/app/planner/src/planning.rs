@@ -18,7 +18,7 @@ impl<E: From<PlannerError>> Search<'_, '_, E> {
         Planning {
             kind: RecordKind::Planning,
             plan: problem.requirements.name.clone(),
-            seed: problem.choices[0].plan.run.seed,
+            seed: problem.seed(),
             version: evb::VERSION.to_owned(),
             goal: problem.goal(),
             parts_date: String::new(),

@@ -165,6 +165,11 @@ impl<'a> Problem<'a> {
         Ok(bound(&self.candidates[case.candidate], &demand, &goal.survive, 1.0 / (1.0 + goal.headroom)))
     }
 
+    /// The seed of the experiment.
+    pub(crate) fn seed(&self) -> u64 {
+        self.choices[0].plan.run.seed
+    }
+
     /// The failures to be survived: what fails in a simulation.
     pub(crate) fn failing(&self, candidate: usize) -> Vec<String> {
         let candidate = &self.candidates[candidate];

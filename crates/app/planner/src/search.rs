@@ -244,12 +244,16 @@ impl<'a, 's, E: From<PlannerError>> Search<'a, 's, E> {
     }
 
     /// The networks that could be on the front: nothing that carries the load is better, and none of them has failed at this load
-    /// or a lower one, nor has one that has as much in every respect.
+    /// or a lower one, nor has one that has as much in every respect. A network that nobody can tell of below the requirement is
+    /// tried at the requirement, and not beyond.
     fn open(&self, family: &[usize], choice: usize, load: usize, loads: &[f64]) -> Vec<usize> {
         let is_open = |&candidate: &usize| {
             let failed = |lower: usize| {
-                self.outcome(&Question { candidate, choice, load: lower })
-                    .is_some_and(|outcome| outcome != Outcome::Good)
+                match self.outcome(&Question { candidate, choice, load: lower }) {
+                    Some(Outcome::NotGood) => true,
+                    Some(Outcome::CannotTell) => lower >= required(loads),
+                    Some(Outcome::Good) | None => false,
+                }
             };
             !self.is_beaten(candidate, choice, loads[load])
                 && !(0..load).any(failed)

@@ -6,6 +6,10 @@ use evb_experiment::Experiment;
 use evb_record::Outcome;
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeSet;
+use toml::Value;
+
+/// Further seeds of a simulation in which packets were dropped.
+const FURTHER_SEEDS: u64 = 2;
 
 /// A network, and what is asked of it.
 #[derive(Clone, Debug)]
@@ -23,6 +27,13 @@ impl Case {
     pub(crate) const fn new(candidate: usize, choice: usize, load: f64) -> Self {
         Self { candidate, choice, load, changes: Vec::new() }
     }
+
+    /// The same with another seed.
+    fn with_seed(&self, seed: u64) -> Self {
+        let mut case = self.clone();
+        case.changes.push(("run.seed".into(), Value::Integer(seed as i64)));
+        case
+    }
 }
 
 /// What simulations say.
@@ -32,6 +43,22 @@ pub(crate) struct Answer {
     pub(crate) reason: String,
     /// The longest simulation without a failure.
     pub(crate) trial: Trial,
+}
+
+impl Answer {
+    /// Another seed has had another outcome.
+    fn doubt(&mut self, seed: u64, outcome: Outcome) {
+        let is_contrary = outcome != self.outcome && [outcome, self.outcome].contains(&Outcome::Good);
+        if !is_contrary || self.outcome == Outcome::CannotTell {
+            return;
+        }
+        let but = format!(
+            "packets are dropped, and chance decides: with the seed {seed} the simulation is {}",
+            outcome.name()
+        );
+        self.reason = if self.reason.is_empty() { but } else { format!("{}; {but}", self.reason) };
+        self.outcome = Outcome::CannotTell;
+    }
 }
 
 /// One simulation of a case.
@@ -68,7 +95,7 @@ impl<'a, 's, E: From<PlannerError>> Simulator<'a, 's, E> {
     pub(crate) fn answers(&mut self, cases: &[Case]) -> Result<Vec<Answer>, E> {
         let efforts = &self.problem.requirements.search.triggers;
         let mut answers: Vec<Option<Answer>> = vec![None; cases.len()];
-        let mut carrying = Vec::new();
+        let mut decided = Vec::new();
         for (effort, &triggers) in efforts.iter().enumerate() {
             let open = (0..cases.len()).filter(|&case| answers[case].is_none());
             let specs = open.map(|case| Spec { case, load: cases[case].load, triggers, fault: None }).collect();
@@ -82,15 +109,39 @@ impl<'a, 's, E: From<PlannerError>> Simulator<'a, 's, E> {
                     Outcome::Good => is_last || effort > 0,
                 };
                 if is_decided {
-                    carrying.extend((outcome == Outcome::Good).then_some((spec.case, triggers)));
+                    decided.push((spec.case, triggers));
                     answers[spec.case] = Some(Answer { outcome, reason, trial });
                 }
             }
         }
         // The last effort decides each.
         let mut answers: Vec<Answer> = answers.into_iter().flatten().collect();
-        self.fail(cases, &carrying, &mut answers)?;
+        self.repeat(cases, &decided, &mut answers)?;
+        decided.retain(|&(case, _)| answers[case].outcome == Outcome::Good);
+        self.fail(cases, &decided, &mut answers)?;
         Ok(answers)
+    }
+
+    /// Repeats with further seeds what chance may have decided, since packets were dropped. If the outcomes differ, nobody can tell.
+    fn repeat(&mut self, cases: &[Case], decided: &[(usize, u64)], answers: &mut [Answer]) -> Result<(), E> {
+        let first = self.problem.seed();
+        let by_chance = decided.iter().filter(|&&(case, _)| answers[case].trial.dropped > 0);
+        let repeats =
+            by_chance.flat_map(|&(case, triggers)| (1..=FURTHER_SEEDS).map(move |more| (case, triggers, first + more)));
+        let repeats: Vec<_> = repeats.collect();
+        let again: Vec<_> = repeats.iter().map(|&(case, _, seed)| cases[case].with_seed(seed)).collect();
+        let spec = |(index, &(case, triggers, _)): (usize, &(usize, u64, u64))| Spec {
+            case: index,
+            load: cases[case].load,
+            triggers,
+            fault: None,
+        };
+        let specs = repeats.iter().enumerate().map(spec).collect();
+        for (spec, trial) in self.trials(&again, specs)? {
+            let (case, _, seed) = repeats[spec.case];
+            answers[case].doubt(seed, trial.verdict(self.latency_us()).0);
+        }
+        Ok(())
     }
 
     /// Simulates the failures that are to be survived, at the load without its headroom.

@@ -17,6 +17,9 @@ pub struct Trial {
     pub offered_hz: f64,
     /// Events that were lost, or not complete.
     pub lost: u64,
+    /// Packets that were dropped. Where some were, chance has a part in the verdict.
+    #[serde(default)]
+    pub dropped: u64,
     /// 99th percentile of the latency, in microseconds.
     pub p99_us: f64,
     /// The link that was in use most of the time; empty if none was.
@@ -31,6 +34,7 @@ impl Trial {
     pub(crate) fn new(key: String, record: &Record) -> Self {
         let outcome = record.outcome();
         let links = record.simulation.iter().flat_map(|simulation| &simulation.network.links);
+        let dropped = links.clone().map(|link| link.dropped).sum();
         let busiest = links.max_by(|a, b| a.used.total_cmp(&b.used));
         Self {
             key,
@@ -38,6 +42,7 @@ impl Trial {
             rate_hz: record.event_rate_hz,
             offered_hz: record.trigger.offered_rate_hz.unwrap_or(0.0),
             lost: record.events.lost + record.events.incomplete,
+            dropped,
             p99_us: record.latency_us.p99,
             busiest_link: busiest.map(|link| link.name.clone()).unwrap_or_default(),
             busiest_used: busiest.map_or(0.0, |link| link.used),

@@ -139,3 +139,34 @@ fn wrong_files_are_told_with_their_names() {
         assert!(found.contains(expected), "{expected}: {found}");
     }
 }
+
+/// Searches where each simulation drops a packet if `drops`, and those with further seeds are all good.
+fn with_chance(planner: &Planner, drops: bool) -> Planning {
+    let first = planner.experiment(1, 0).unwrap().plans()[0].run.seed;
+    let planning = planner.search::<Failure>(&mut Store::default(), &mut |plans, take| {
+        plans.iter().enumerate().try_for_each(|(index, plan)| {
+            let mut record = simulate(plan)?;
+            record.simulation.as_mut().unwrap().network.links[0].dropped = u64::from(drops);
+            if plan.run.seed != first {
+                (record.good, record.verdict) = (true, Some(Outcome::Good));
+            }
+            take.ended(index, &record)
+        })
+    });
+    planning.unwrap()
+}
+
+#[test]
+fn what_chance_decides_is_not_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let planner = write(folder.path(), PLAN);
+    let [certain, by_chance] = [false, true].map(|drops| with_chance(&planner, drops));
+    let has = |planning: &Planning, verdict| planning.judgements.iter().any(|one| one.verdict == verdict);
+    assert!(has(&certain, PlanVerdict::Simulated) && !has(&certain, PlanVerdict::CannotTell), "{certain:#?}");
+    // What failed with the first seed only excludes nothing, not even itself.
+    assert!(has(&by_chance, PlanVerdict::CannotTell) && !has(&by_chance, PlanVerdict::Simulated), "{by_chance:#?}");
+    assert_eq!(by_chance.cheapest(), certain.cheapest());
+    assert!(by_chance.simulations > certain.simulations, "{}", by_chance.simulations);
+    let unknown = by_chance.judgements.iter().find(|one| one.verdict == PlanVerdict::CannotTell).unwrap();
+    assert!(unknown.reason.contains("packets are dropped, and chance decides: with the seed 2"), "{unknown:?}");
+}
