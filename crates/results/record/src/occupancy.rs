@@ -2,13 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How full the units were: means over samples of their reports, ten a second, during the run. Which unit waits for which
+/// How full the units were: means over samples of their reports, ten a second during a run, and a thousand a second of a simulation
+/// with processors. Which unit waits for which
 /// shows in them. With blocks, an event is a block.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Occupancy {
     /// Number of samples.
     pub looks: u64,
-    /// Part of the time in which the processors of run control's machine worked, for any program; `None` if it is not known.
+    /// Part of the time in which the processors of run control's machine worked, for any program, or in a simulation those of all
+    /// computers; `None` if it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine_busy: Option<f64>,
     /// Each readout unit.
