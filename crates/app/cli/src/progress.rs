@@ -151,7 +151,9 @@ impl SimulationLine<'_> {
     pub(crate) fn show(&self, now: &evb::SimulationProgress) {
         let wall = self.start.elapsed().as_secs_f64().max(1e-9);
         let hops = evb_report::metric(now.packet_hops as f64 / wall);
-        let message = format!("{}{:.3} s simulated  {} ended  {hops}packet-hops/s", self.name, now.seconds, now.ended);
+        let why = now.why_one_by_one.map(|why| format!(", one by one because {why}")).unwrap_or_default();
+        let message =
+            format!("{}{:.3} s simulated  {} ended  {hops}packet-hops/s{why}", self.name, now.seconds, now.ended);
         self.line.show((now.part * PARTS as f64) as u64, &message);
     }
 }

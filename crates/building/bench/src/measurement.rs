@@ -148,7 +148,7 @@ pub(crate) fn saturating(config: TrafficConfig, size: usize, warmup: Span, durat
 
 fn plan_of(config: TrafficConfig, load: Load, size: usize, warmup: Span, duration: Span) -> Plan {
     let seed = config.seed;
-    let traffic = TrafficPlan { config, load, messages: None };
+    let traffic = TrafficPlan { config, load, messages: None, awaits_acknowledgement: false };
     let mut plan = Plan::traffic(traffic, SourceSpec::Fixed { size: ByteCount(size as u64) });
     plan.name = "bench".into();
     plan.trigger.duration = Some(duration);

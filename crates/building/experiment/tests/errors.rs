@@ -402,6 +402,7 @@ cases! {
     traffic_to_nobody: with("[builder]\nunits = 1\n") + "[workload]\ntype = \"random\"\nmessages = 1\n[network]\nplacement = { builder = 1 }\n";
     traffic_without_end: with("[workload]\ntype = \"random\"\n");
     traffic_with_load_and_rate: with("[workload]\ntype = \"random\"\nmessages = 1\nload = 0.5\nrate = \"1 kHz\"\n");
+    traffic_without_acknowledgements: with("[workload]\ntype = \"random\"\nmessages = 1\nawaits = \"acknowledgement\"\n");
     slots_without_load: with("[workload]\ntype = \"random\"\nmessages = 1\narrivals = \"slotted\"\n");
     slots_of_a_rate: with("[workload]\ntype = \"random\"\nmessages = 1\nrate = \"1 kHz\"\narrivals = \"slotted\"\n");
     slots_more_than_full: with("[workload]\ntype = \"random\"\nmessages = 1\nload = 1.5\narrivals = \"slotted\"\n");

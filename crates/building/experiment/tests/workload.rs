@@ -35,6 +35,7 @@ fn traffic_gets_every_default() {
         },
         load: Load::Saturating,
         messages: Some(5),
+        awaits_acknowledgement: false,
     };
     assert_eq!(traffic("type = 'random'"), expected);
 }
@@ -86,6 +87,16 @@ fn load_and_rate_say_how_much_is_sent() {
     assert_eq!(load("rate = '2 kHz'"), Load::Rate { rate: Frequency(2_000_000), poisson: true });
     assert_eq!(load("load = 0.25\narrivals = 'slotted'"), Load::Slots { load: 0.25 });
     assert_eq!(load("arrivals = 'regular'"), Load::Saturating);
+}
+
+#[test]
+fn senders_of_connections_may_await_acknowledgements() {
+    let transport = "[network.transport]\ntype = 'rdma'";
+    assert!(!traffic("type = 'pairs'\nawaits = 'departure'").awaits_acknowledgement);
+    for pattern in ["type = 'random'", "type = 'rotation'", "type = 'assigned'\ndestinations = [0, 0, 1]"] {
+        let keys = format!("{pattern}\nawaits = 'acknowledgement'\n{transport}");
+        assert!(traffic(&keys).awaits_acknowledgement, "{keys}");
+    }
 }
 
 #[test]

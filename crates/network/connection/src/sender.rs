@@ -194,6 +194,11 @@ impl Sender {
         self.next
     }
 
+    /// All bytes before this place have arrived, as the sender knows.
+    pub fn acknowledged_until(&self) -> u64 {
+        self.expected
+    }
+
     /// Bytes that are to be sent, or sent again.
     pub fn backlog(&self) -> u64 {
         self.written - self.next + self.outstanding.lost_bytes()

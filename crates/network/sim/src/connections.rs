@@ -49,6 +49,9 @@ pub(crate) struct Connections {
     all: Vec<Connection>,
     of_pair: HashMap<(NodeId, NodeId, u8), ConnectionId>,
     pub(crate) cargo: Slab<CargoId, Cargo>,
+    /// For each receiver the connections that are arriving.
+    senders: HashMap<NodeId, u64>,
+    most_senders: u64,
 }
 
 /// One connection with both its ends.
@@ -62,6 +65,8 @@ pub(crate) struct Connection {
     written: u64,
     /// Messages of which the last byte was not sent yet, with the places at which they end.
     unsent: VecDeque<(MessageId, u64)>,
+    /// The ends of sent messages that their sender awaits the acknowledgement of.
+    awaited: VecDeque<u64>,
     /// Messages that have not arrived whole, with the places at which they end.
     missing: VecDeque<(MessageId, u64)>,
     /// All bytes before this place were handed to their messages.
@@ -72,6 +77,8 @@ pub(crate) struct Connection {
     pub(crate) queued: u64,
     /// The number of segments that were sent, modulo a large one: the plane of the next one, where they take turns.
     pub(crate) turn: usize,
+    /// A part of what was written has arrived, and the rest has not.
+    is_arriving: bool,
     /// The interface has it in its list of those that may send.
     pub(crate) is_ready: bool,
     /// The interface of the receiver has it in its list of those that wait for credit.
@@ -85,7 +92,18 @@ impl Connections {
     pub(crate) fn new(transport: Transport, segment: u32, header: u32) -> Option<Self> {
         let (all, of_pair, cargo) = (Vec::new(), HashMap::new(), Slab::default());
         let keep_order = !matches!(transport, Transport::UltraEthernet(_));
-        transport.connects().then_some(Self { transport, segment, header, keep_order, all, of_pair, cargo })
+        let (senders, most_senders) = (HashMap::new(), 0);
+        transport.connects().then_some(Self {
+            transport,
+            segment,
+            header,
+            keep_order,
+            all,
+            of_pair,
+            cargo,
+            senders,
+            most_senders,
+        })
     }
 
     /// Bytes of a connection that may wait in the queue of its interface.
@@ -109,11 +127,13 @@ impl Connections {
                 receiver: Receiver::new(&self.transport),
                 written: 0,
                 unsent: VecDeque::new(),
+                awaited: VecDeque::new(),
                 missing: VecDeque::new(),
                 handed: 0,
                 arrived_before: 0,
                 queued: 0,
                 turn: self.all.len(),
+                is_arriving: false,
                 is_ready: false,
                 awaits_credit: false,
                 planned: Time::MAX,
@@ -128,6 +148,18 @@ impl Connections {
 
     pub(crate) fn get_mut(&mut self, id: ConnectionId) -> &mut Connection {
         &mut self.all[id.0 as usize]
+    }
+
+    /// New bytes have arrived over a connection: its receiver may have one more sender now, or one less.
+    pub(crate) fn count_sender(&mut self, id: ConnectionId) {
+        let connection = &mut self.all[id.0 as usize];
+        let is_arriving = connection.receiver.expected() < connection.written;
+        if std::mem::replace(&mut connection.is_arriving, is_arriving) == is_arriving {
+            return;
+        }
+        let senders = self.senders.entry(connection.to).or_default();
+        *senders = if is_arriving { *senders + 1 } else { *senders - 1 };
+        self.most_senders = self.most_senders.max(*senders);
     }
 
     /// The measurement begins.
@@ -152,6 +184,7 @@ impl Connections {
             marked_bytes: sum(|counts| counts.marked_bytes),
             notices: sum(|counts| counts.notices),
             trimmed: sum(|counts| counts.trimmed),
+            most_senders: self.most_senders,
             rates: ConnectionRates::of(rates.collect()),
         }
     }
@@ -177,11 +210,19 @@ impl Connection {
         self.unsent.front().map(|&(id, _)| id)
     }
 
-    /// Takes the next message of which all bytes were sent.
-    pub(crate) fn take_sent(&mut self) -> Option<MessageId> {
-        let &(id, end) = self.unsent.front()?;
-        (end <= self.sender.next()).then(|| self.unsent.pop_front())?;
-        Some(id)
+    /// Takes the next message of which all bytes were sent, with the place at which it ends.
+    pub(crate) fn take_sent(&mut self) -> Option<(MessageId, u64)> {
+        self.unsent.pop_front_if(|&mut (_, end)| end <= self.sender.next())
+    }
+
+    /// The sender of a message awaits the acknowledgement of all until its end.
+    pub(crate) fn await_acknowledgement(&mut self, end: u64) {
+        self.awaited.push_back(end);
+    }
+
+    /// Takes a message that was awaited and is acknowledged; returns false if there is none.
+    pub(crate) fn take_acknowledged(&mut self) -> bool {
+        self.awaited.pop_front_if(|&mut end| end <= self.sender.acknowledged_until()).is_some()
     }
 
     /// The message that the byte at a place belongs to, if it has not arrived whole.

@@ -37,7 +37,7 @@ use std::{iter, num::NonZeroUsize, sync::Arc};
 const FEWEST: f64 = 4.0;
 
 /// Packets of a message from which on it is simulated faster as a train, in one partition.
-const TRAIN: f64 = 4.0;
+pub(crate) const TRAIN: f64 = 4.0;
 
 /// Simulates a plan in at most `most` partitions. Returns `None` if that does not pay, if the plan has no partitions, or if
 /// they gave up.
@@ -71,13 +71,18 @@ pub(crate) fn divide(plan: &Plan, most: NonZeroUsize) -> Result<Option<(Network,
 fn pays(plan: &Plan, network: &Network, partitioning: &Partitioning) -> bool {
     let (link, nic) = (&network.config.link, &network.config.nic);
     let (fragment, packet) = (mean_size(plan, 0), nic.packet.0 as f64);
-    let message = match plan.building.shaping {
-        Shaping::BarrelShifter { bucket, .. } => bucket.0 as f64,
-        _ => fragment,
-    };
     let seconds = fragment.min(packet) / link.rate.as_bytes_per_second();
     let within_lookahead = network.hosts() as f64 * partitioning.lookahead.as_secs_f64() / seconds;
-    message / packet < TRAIN && within_lookahead >= FEWEST
+    packets_of_message(plan) < TRAIN && within_lookahead >= FEWEST
+}
+
+/// Mean number of packets of a message.
+pub(crate) fn packets_of_message(plan: &Plan) -> f64 {
+    let message = match plan.building.shaping {
+        Shaping::BarrelShifter { bucket, .. } => bucket.0 as f64,
+        _ => mean_size(plan, 0),
+    };
+    message / plan.network.config.nic.packet.0 as f64
 }
 
 /// Simulates the partitions of a plan. Returns `None` if they gave up.

@@ -133,6 +133,10 @@ pub struct Connections {
     /// Segments that switches cut to their headers (Ultra Ethernet).
     #[serde(default, skip_serializing_if = "is_zero")]
     pub trimmed: u64,
+    /// Most senders at one receiver at once, of which a part had arrived and the rest had not; 0 in records from before this
+    /// count.
+    #[serde(default)]
+    pub most_senders: u64,
     /// Bytes per second of the connections that carried something, in the measured time.
     pub rates: ConnectionRates,
 }

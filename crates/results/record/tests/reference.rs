@@ -262,6 +262,7 @@ fn alone() -> Record {
                     marked_bytes: 1,
                     notices: 1,
                     trimmed: 1,
+                    most_senders: 1,
                     rates: ConnectionRates::of(vec![1.0]),
                 }),
                 links: vec![LinkRecord {

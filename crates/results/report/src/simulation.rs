@@ -141,12 +141,15 @@ fn background(background: &Background) -> (&'static str, String) {
 
 /// What the connections did.
 fn connected(connections: &Connections) -> String {
-    let &Connections { count, segments, sent_again, timeouts, notices, trimmed, ref rates, .. } = connections;
+    let &Connections { count, segments, sent_again, timeouts, notices, trimmed, most_senders, ref rates, .. } =
+        connections;
     let notices = if notices > 0 { format!(", {notices} notices of congestion") } else { String::new() };
     let trimmed = if trimmed > 0 { format!(", {trimmed} trimmed") } else { String::new() };
+    let most = if most_senders > 1 { format!("; up to {most_senders} senders at a receiver") } else { String::new() };
     let fairness = rates.fairness;
     format!(
-        "{count}; {segments} segments, {sent_again} of them again{trimmed}, {timeouts} timeouts{notices}; fairness {fairness:.2}"
+        "{count}; {segments} segments, {sent_again} of them again{trimmed}, {timeouts} timeouts{notices}{most}; \
+         fairness {fairness:.2}"
     )
 }
 

@@ -24,6 +24,10 @@ pub struct TrafficPlan {
     /// Messages of each sender (of [`Gather`](evb_patterns::Pattern::Gather): events in all; of what
     /// [has cycles](evb_patterns::Pattern::has_cycles): cycles) after which it stops.
     pub messages: Option<u64>,
+    /// A message that goes over a connection is under way until all of it is acknowledged, and not only until it has left
+    /// its host.
+    #[serde(default)]
+    pub awaits_acknowledgement: bool,
 }
 
 /// Load that the senders of a traffic pattern offer.

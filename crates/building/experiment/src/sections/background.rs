@@ -209,6 +209,7 @@ pub(super) fn plan(view: View<'_>, config: &Config) -> Vec<BackgroundPlan> {
                     },
                     load: load(table),
                     messages: table.maybe_integer("messages"),
+                    awaits_acknowledgement: false,
                 },
                 sender_host: from.first,
                 receiver_host: to.first,

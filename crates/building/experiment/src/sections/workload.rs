@@ -35,6 +35,7 @@ pub(super) static WORKLOAD: Choice<Option<Traffic>> = choice(
                     "for each sender the index of its receiver, such as [0, 0, 2]",
                 ),
                 WINDOW,
+                AWAITS,
                 LOAD,
                 RATE,
                 ARRIVALS,
@@ -45,13 +46,13 @@ pub(super) static WORKLOAD: Choice<Option<Traffic>> = choice(
         variant(
             "random",
             "each message goes to a receiver drawn at random, never to one on the sender's own host",
-            TRAFFIC,
+            SENDING,
             traffic(Between::Hosts, |_| Pattern::Random),
         ),
         variant(
             "pairs",
             "sender n always sends to receiver n + half, where half is half the number of receivers: fixed pairs",
-            TRAFFIC,
+            SENDING,
             traffic(Between::Any, |_| Pattern::Pairs),
         ),
         variant(
@@ -60,6 +61,7 @@ pub(super) static WORKLOAD: Choice<Option<Traffic>> = choice(
             &[
                 key("start", KeyKind::Word(&STARTS), KeyDefault::Text("simultaneous"), "how the senders start"),
                 WINDOW,
+                AWAITS,
                 LOAD,
                 RATE,
                 ARRIVALS,
@@ -70,7 +72,7 @@ pub(super) static WORKLOAD: Choice<Option<Traffic>> = choice(
         variant(
             "stream",
             "each sender waits for a start message from every receiver, then sends to each in turn (MStreamIO)",
-            TRAFFIC,
+            SENDING,
             traffic(Between::Any, |_| Pattern::Stream),
         ),
         variant(
@@ -188,6 +190,9 @@ const fn traffic(between: Between, pattern: Make<Pattern>) -> Option<Traffic> {
 /// The keys of all that is not event building.
 const TRAFFIC: &[Key] = &[WINDOW, LOAD, RATE, ARRIVALS, MESSAGES];
 
+/// The keys of senders that nobody answers.
+const SENDING: &[Key] = &[WINDOW, AWAITS, LOAD, RATE, ARRIVALS, MESSAGES];
+
 /// The keys of what goes in cycles, one after the other.
 const CYCLES: &[Key] = &[MESSAGES];
 
@@ -207,6 +212,13 @@ const WINDOW: Key = key(
     KeyDefault::Integer(2),
     "messages that a saturating sender has under way: it sends the next when one has left its host; in a `funnel` and a \
      `push-farm` for every sender, until the receiver is done with one and reports this by a message of 64 B",
+);
+
+const AWAITS: Key = key(
+    "awaits",
+    KeyKind::Word(&AWAITED),
+    KeyDefault::Text("departure"),
+    "what a saturating sender awaits before a message is no more under way; only simulated",
 );
 
 const DEPTH: Key =
@@ -242,6 +254,15 @@ static STARTS: Words<Start> = Words(&[
     word("retarded", "sender n skips the first n messages", Start::Retarded),
 ]);
 
+static AWAITED: Words<bool> = Words(&[
+    word("departure", "it has left its host", false),
+    word(
+        "acknowledgement",
+        "its connection has acknowledged all of it, as with a blocking send; needs `network.transport`",
+        true,
+    ),
+]);
+
 /// The spacing of messages.
 #[derive(Clone, Copy, PartialEq)]
 enum Spacing {
@@ -264,6 +285,11 @@ static SPACING: Words<Spacing> = Words(&[
 /// True if messages come in time slots.
 fn is_slotted(workload: View<'_>) -> bool {
     workload.has("arrivals") && SPACING.at(workload, "arrivals") == Spacing::Slotted
+}
+
+/// True if a message is under way until it is acknowledged.
+fn awaits_acknowledgement(workload: View<'_>) -> bool {
+    workload.has("awaits") && AWAITED.at(workload, "awaits")
 }
 
 /// True if the workload is traffic and not event building.
@@ -290,6 +316,7 @@ pub(super) fn plan(view: View<'_>, config: &Config) -> Workload {
         },
         load: load(workload),
         messages: workload.maybe_integer("messages"),
+        awaits_acknowledgement: awaits_acknowledgement(workload),
     })
 }
 

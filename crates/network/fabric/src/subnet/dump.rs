@@ -68,10 +68,11 @@ pub(super) fn nodes(text: &str) -> Result<Vec<Node<'_>>, SubnetError> {
     Ok(nodes)
 }
 
-/// Lines about vendors, GUIDs that the names repeat, and the boxes that switches are in.
+/// Lines about vendors, GUIDs that the names repeat, the boxes that switches are in, and warnings of the tool.
 fn says_nothing(line: &str) -> bool {
-    const BEGINNINGS: [&str; 10] = [
+    const BEGINNINGS: [&str; 11] = [
         "#",
+        super::WARNING,
         "vendid=",
         "devid=",
         "sysimgguid=",

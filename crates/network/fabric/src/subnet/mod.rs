@@ -16,6 +16,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 /// The description of the channel adapter in a switch that adds numbers up for the hosts (SHARP). It is no host.
 const AGGREGATION: &str = "Mellanox Technologies Aggregation Node";
 
+/// The beginning of the warnings of the tools, which a file has that was written with their standard error.
+const WARNING: &str = "ibwarn: ";
+
 /// Most switches, and most ports of hosts: their ids are 16 bits wide.
 const MOST: usize = u16::MAX as usize;
 

@@ -45,11 +45,11 @@ pub(super) fn tables(text: &str) -> Result<HashMap<u64, Table>, SubnetError> {
     Ok(tables)
 }
 
-/// Comments, the heads of columns, and the number of lines of a table.
+/// Comments, warnings of the tool, the heads of columns, and the number of lines of a table.
 fn says_nothing(line: &str) -> bool {
     let line = line.trim();
-    let is_head = ["Lid ", "Port "].iter().any(|head| line.starts_with(head));
-    line.is_empty() || line.starts_with('#') || is_head || line.ends_with("lids dumped")
+    let is_head = ["#", super::WARNING, "Lid ", "Port "].iter().any(|head| line.starts_with(head));
+    line.is_empty() || is_head || line.ends_with("lids dumped")
 }
 
 fn guid(line: &str) -> Option<u64> {

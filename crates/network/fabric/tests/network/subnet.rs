@@ -179,6 +179,35 @@ fn parts_of_switches_and_routers_are_no_hosts_and_names_are_unique() {
     assert_eq!(switches, ["leaf0", "leaf1", "S-0000000000000102", "S-0000000000000103"]);
 }
 
+/// `ibnetdiscover --full --grouping` has more words in its lines, and a file may have caught the warnings of the tools.
+#[test]
+fn words_beside_the_cables_change_nothing() {
+    let network = leaves_and_spines();
+    let (topology, tables) = (topology_file(&network), table_file(&network));
+    let warning = "ibwarn: [4711] sim_connect: attached as client 1 at node \"leaf0\"\n";
+    let wordy = topology
+        .replace("4xHDR", "4xHDR s=4 w=2 v=4 e=8")
+        .replace("[1]\t\"S-", "[1][ext 17]\t\"S-")
+        .replace("\nvendid=", "\n# Spine Nodes\nvendid=")
+        + "\nChassis 1 (guid 0x100)\nNon-Chassis Nodes\n";
+    let warned = [format!("{warning}{wordy}"), tables.replace("Unicast", &format!("{warning}Unicast"))];
+    assert_eq!(read(&warned[0], &warned[1]), read(&topology, &tables));
+}
+
+/// A bad cable runs at a lower rate than the others beside it.
+#[test]
+fn each_cable_has_the_rate_at_which_it_runs() {
+    let text = topology_file(&leaves_and_spines());
+    let slow = |line: &str| match line.contains("\"S-0000000000000102\"[") {
+        true => line.replace("HDR", "DDR"),
+        false => line.to_owned(),
+    };
+    let text: Vec<_> = text.lines().map(slow).collect();
+    let network = routed(files(&text.join("\n"), None).read().expect("a good file"), D_MOD_K);
+    let rate = |name: &str| network.link(link_id(&network, name)).rate.0;
+    assert_eq!([rate("leaf0>spine0"), rate("leaf0>spine1")], [16_000_000_000, 200_000_000_000]);
+}
+
 /// The error about the files after each change, of the topology or of the tables.
 fn error(of_topology: [&str; 2], of_tables: [&str; 2]) -> String {
     let network = leaves_and_spines();

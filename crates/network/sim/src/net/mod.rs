@@ -93,6 +93,11 @@ pub(crate) enum NetEffect {
     Uncut { message: MessageId, packets: u32, bytes: u32 },
 }
 
+/// The first reason that holds.
+pub(crate) fn first_of(reasons: &[(bool, &'static str)]) -> Option<&'static str> {
+    reasons.iter().find(|(holds, _)| *holds).map(|&(_, reason)| reason)
+}
+
 /// A network with packets on it.
 pub(crate) struct Net {
     pub(crate) network: Network,

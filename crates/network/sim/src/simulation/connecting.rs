@@ -9,6 +9,7 @@ use crate::{
 };
 use evb_connection::{Next, Reply, Segment};
 use evb_core::{Bandwidth, NodeId, Span, Time};
+use evb_experiment::Workload;
 use evb_fabric::{EndpointId, PlaneChoice};
 
 /// The number by which a path of a connection is chosen among equal routes: that of the connection for its first path.
@@ -173,10 +174,28 @@ impl Simulation<'_> {
         let late = next.map_or(Span::ZERO, |message| self.messages.take_lateness(message));
         let cargo = Cargo { connection: id, part: Part::Segment(segment) };
         self.send_cargo(Time(now) + late, (host, to), port, cargo, segment.bytes);
-        while let Some(message) = self.connection(id).take_sent() {
+        while let Some((message, end)) = self.connection(id).take_sent() {
             self.messages.get_mut(message).unsent = 0;
             self.nics[host].note_cut(message, self.messages.get(message));
-            self.note_sent(now, message);
+            if self.awaits_acknowledgement(message) {
+                self.connection(id).await_acknowledgement(end);
+            } else {
+                self.note_sent(now, message);
+            }
+        }
+    }
+
+    /// True if the sender of a message sends the next one when this one is acknowledged.
+    fn awaits_acknowledgement(&self, message: MessageId) -> bool {
+        let Workload::Traffic(traffic) = &self.plan.workload else { return false };
+        traffic.awaits_acknowledgement && !self.messages.get(message).body.is_background()
+    }
+
+    /// Messages of which all is acknowledged are no more under way.
+    fn note_acknowledged(&mut self, now: u64, id: ConnectionId) {
+        let from = self.connection(id).from;
+        while self.connection(id).take_acknowledged() {
+            self.free_sender(now, from);
         }
     }
 
@@ -250,6 +269,7 @@ impl Simulation<'_> {
                 self.connection(connection).sender.handle(Time(now), &reply);
                 self.plan_connection(connection, None);
                 self.make_ready(connection);
+                self.note_acknowledged(now, connection);
             }
         }
     }
@@ -264,6 +284,7 @@ impl Simulation<'_> {
             self.statistics.packets(now, packet, 1, &self.net.network, filled, (message.from, message.to.first));
         }
         received.replies.into_iter().flatten().for_each(|reply| self.reply(id, reply));
+        self.connections().count_sender(id);
         self.plan_connection(id, None);
         self.await_credit(id);
         if !self.connections().keep_order {

@@ -61,6 +61,9 @@ pub struct Progress {
     pub packets: u64,
     /// Messages under way, or waiting at their hosts.
     pub messages: u64,
+    /// Why packets of long messages are simulated one by one, and not in trains, which are faster; `None` if they are in trains,
+    /// or if that would not save much.
+    pub why_one_by_one: Option<&'static str>,
 }
 
 /// Takes the progress of a simulation; returns true to continue.
@@ -101,6 +104,8 @@ pub(crate) struct Simulation<'a> {
     cut: bool,
     /// Consecutive packets of a message may go as one train.
     couples: bool,
+    /// Why they may not, where messages are long enough.
+    why_one_by_one: Option<&'static str>,
     /// The trigger or the senders have stopped.
     stopped: bool,
     /// Everything is over.
@@ -159,6 +164,7 @@ impl<'a> Simulation<'a> {
             moved_at: 0,
             cut: false,
             couples: false,
+            why_one_by_one: None,
             stopped: false,
             ended: false,
             handled: 0,
@@ -170,7 +176,7 @@ impl<'a> Simulation<'a> {
         simulation.set_peers();
         simulation.set_background();
         simulation.set_jitter();
-        simulation.couples = packets == Packets::InTrains && simulation.may_couple();
+        simulation.decide_on_trains(packets);
         let couples = simulation.couples;
         simulation.nics.iter_mut().for_each(|nic| nic.couples = couples);
         simulation.plan_start();
@@ -264,6 +270,7 @@ impl<'a> Simulation<'a> {
             planned_events: self.net.queue.len() as u64,
             packets: self.net.packets.len() as u64,
             messages: self.messages.len() as u64,
+            why_one_by_one: self.why_one_by_one,
         }
     }
 

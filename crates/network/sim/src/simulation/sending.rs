@@ -230,9 +230,13 @@ impl Simulation<'_> {
         if !matches!(message.body, Body::Traffic(TrafficMessage::Data { .. })) {
             return;
         }
-        let id = message.from;
-        self.nodes[id.index()].command_traffic(Time(now), TrafficCommand::Sent);
-        self.drain(id);
+        self.free_sender(now, message.from);
+    }
+
+    /// A message of a sender is no more under way.
+    pub(super) fn free_sender(&mut self, now: u64, sender: NodeId) {
+        self.nodes[sender.index()].command_traffic(Time(now), TrafficCommand::Sent);
+        self.drain(sender);
     }
 
     /// The memory of a host is free: the next access begins, and idle ports take the packets that are there.

@@ -2,28 +2,49 @@
 
 use super::{Simulation, receiving::filled};
 use crate::{
+    Packets,
     message::{Message, MessageId},
+    net::first_of,
     packet::PacketId,
+    parallel,
 };
 use evb_core::Time;
 use evb_experiment::Workload;
 use evb_fabric::{Control, JitterPer};
 
 impl Simulation<'_> {
-    /// True if packets of one message follow each other without anything between them that their sender could not know
-    /// before, and if nothing depends on the order in which packets of different senders happen at one time.
-    pub(super) fn may_couple(&self) -> bool {
+    /// Why packets of one message do not go as a train; `None` if they follow each other without anything between them that
+    /// their sender could not know before, and if nothing depends on the order in which packets of different senders happen
+    /// at one time.
+    fn why_no_trains(&self) -> Option<&'static str> {
         let is_building = matches!(self.plan.workload, Workload::EventBuilding);
         let is_apart = is_building && matches!(self.net.network.config.control, Control::Separate { .. });
         let is_urgent = self.control_priority(is_building) > 0 && !is_apart;
         let by_packet = self.nics.iter().filter_map(|nic| nic.slots.as_ref()).any(|slots| slots.shaper.is_by_packet());
-        let is_as_sent = self.connections.is_none();
-        let is_alone = self.plan.background.is_empty();
-        let is_as_built = self.plan.network.faults.is_empty() && self.mapping.is_none();
         let jitter = self.net.network.config.nic.jitter;
-        let is_even = jitter.is_none_or(|jitter| jitter.per != JitterPer::Packet);
-        let in_time = self.plan.network.slot_errors.jitter.is_none();
-        is_alone && is_as_sent && is_as_built && is_even && in_time && !is_urgent && !by_packet && self.net.may_couple()
+        let is_uneven = jitter.is_some_and(|jitter| jitter.per == JitterPer::Packet);
+        let network = &self.plan.network;
+        let reasons = [
+            (!self.plan.background.is_empty(), "there is background traffic"),
+            (self.connections.is_some(), "network.transport has connections"),
+            (!network.faults.is_empty(), "there are network faults"),
+            (self.mapping.is_some(), "there are mappers"),
+            (is_uneven, "network.nic.jitter is of each packet"),
+            (network.slot_errors.jitter.is_some(), "shaping has a jitter"),
+            (is_urgent, "control messages share the network and go first"),
+            (by_packet, "shaping is by packets"),
+        ];
+        first_of(&reasons).or_else(|| self.net.why_no_trains())
+    }
+
+    /// Decides if packets go in trains, and notes why they do not where they could save much.
+    pub(super) fn decide_on_trains(&mut self, packets: Packets) {
+        let why_not = match packets {
+            Packets::InTrains => self.why_no_trains(),
+            Packets::OneByOne => Some("a train did not get through as a whole"),
+        };
+        self.couples = why_not.is_none();
+        self.why_one_by_one = why_not.filter(|_| parallel::packets_of_message(self.plan) >= parallel::TRAIN);
     }
 
     /// A packet goes with others like it behind it.

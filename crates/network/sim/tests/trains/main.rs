@@ -64,3 +64,30 @@ fn a_train_with_gaps_gives_the_same_record() {
     let (in_trains, one_by_one) = both(&Case::from_a_slow_interface().text()).expect("an experiment");
     assert_eq!(in_trains, one_by_one);
 }
+
+/// What the progress of a simulation tells of the packets that go one by one, the same all the time.
+fn why_one_by_one(text: &str) -> Option<&'static str> {
+    let experiment = Experiment::parse(text, "test.toml", &[]).unwrap_or_else(|error| panic!("{error:?}\n{text}"));
+    let mut told = Vec::new();
+    let mut observe = |now: &evb_sim::Progress| {
+        told.push(now.why_one_by_one);
+        true
+    };
+    evb_sim::simulate(&experiment.plans()[0], NonZeroUsize::MIN, None, &mut observe).expect("a good plan");
+    told.dedup();
+    let [why] = told[..] else { panic!("told {told:?}") };
+    why
+}
+
+#[test]
+fn progress_tells_why_long_messages_do_not_go_in_trains() {
+    let text = Case::default().text();
+    let [long, short] = ["100 ms", "5 ms"].map(|time| text.replace("1000 us", time));
+    assert_eq!(why_one_by_one(&long), None);
+    let several = |text: &str| text.replace("nic = { ", "nic = { messages = 4, ");
+    assert_eq!(why_one_by_one(&several(&short)), Some("network.nic.messages is not 1"));
+    let connected = short.replace("nic = { ", "transport = { type = \"rdma\" }\nnic = { ");
+    assert_eq!(why_one_by_one(&connected), Some("network.transport has connections"));
+    // Trains of two packets would not save much.
+    assert_eq!(why_one_by_one(&several(&short).replace("1 MiB", "8 KiB")), None);
+}

@@ -73,6 +73,24 @@ fn connections_deliver_all_over_queues_that_drop() {
     }
 }
 
+#[test]
+fn senders_that_meet_at_a_receiver_are_counted() {
+    for transport in [CUBIC, GO_BACK_N, RCCC] {
+        assert_eq!(connections(&run_with(INCAST, &[transport])).most_senders, 8, "{transport}");
+        let alone = ["readout.units=1", "workload.destinations=[0]"];
+        assert_eq!(connections(&run_with(INCAST, &[&alone[..], &[transport]].concat())).most_senders, 1, "{transport}");
+    }
+}
+
+/// 137 segments take 168.5 us. The last of them needs 3.7 us to the receiver, waits up to 1 us, and is acknowledged in 2.6 us.
+#[test]
+fn a_sender_may_await_the_acknowledgement_of_each_message() {
+    let alone = ["readout.units=1", "workload.destinations=[0]", "workload.window=1", GO_BACK_N];
+    let microseconds = |awaits: &str| 1e6 / run_with(INCAST, &[&alone[..], &[awaits]].concat()).event_rate_hz;
+    assert_near("departure", microseconds("workload.awaits=departure"), 168.5, 0.002);
+    assert_between("acknowledgement", microseconds("workload.awaits=acknowledgement"), 174.5, 176.5);
+}
+
 /// The link to the receiver is full of segments; their headers are the rest.
 #[test]
 fn tcp_fills_the_link() {

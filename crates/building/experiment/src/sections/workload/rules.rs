@@ -1,7 +1,7 @@
 //! Rules on the keys of `[workload]`, among themselves and with the number of nodes. All of them are about traffic:
 //! event building has no keys here.
 
-use super::{Between, WORKLOAD, is_slotted};
+use super::{Between, WORKLOAD, awaits_acknowledgement, is_slotted};
 use crate::{
     diagnostics::Problem,
     limits::*,
@@ -23,6 +23,7 @@ pub(in crate::sections) fn check(view: View<'_>) -> Vec<Problem> {
         gather_sizes,
         processors,
         partners,
+        acknowledgements,
     ];
     let single = rules.iter().filter_map(|rule| rule(view));
     single.chain(unknown_destinations(view)).take(MAX_FOUND).collect()
@@ -33,6 +34,16 @@ fn load_and_rate(view: View<'_>) -> Option<Problem> {
         Problem::new("`workload.load` and `workload.rate` both set the load", "remove one of the two")
             .at(view.origin("workload.load"), "part of the rate of a link")
             .at(view.origin("workload.rate"), "messages per second")
+    })
+}
+
+/// Only connections acknowledge.
+fn acknowledgements(view: View<'_>) -> Option<Problem> {
+    let connects = view.maybe_text("network.transport.type").is_some_and(|transport| transport != "none");
+    (awaits_acknowledgement(view.below("workload")) && !connects).then(|| {
+        let help = "describe the connections in `network.transport`, or write awaits = \"departure\"";
+        Problem::new("nothing acknowledges the messages of the traffic", help)
+            .at(view.origin("workload.awaits"), "without connections")
     })
 }
 

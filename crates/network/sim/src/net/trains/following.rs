@@ -3,35 +3,38 @@
 use super::{Run, Train};
 use crate::{
     event::Event,
-    net::{NOWHERE, Net},
+    net::{NOWHERE, Net, first_of},
     packet::{LaneId, Packet, PacketId, TrainId},
 };
 use evb_core::{Span, Time};
 use evb_fabric::{Flow, LinkId, Network, NicConfig, Service};
 
 impl Net {
-    /// True if packets of one message may go as a train: each would do the same at a later time, unless something comes
-    /// between them.
-    pub(crate) fn may_couple(&self) -> bool {
+    /// Why packets of one message do not go as a train; `None` if each would do the same at a later time, unless something
+    /// comes between them.
+    pub(crate) fn why_no_trains(&self) -> Option<&'static str> {
         let config = &self.network.config;
         let NicConfig { ports, messages, service, keeps_step, dma, .. } = &config.nic;
-        let is_plain = (*ports, *messages, *service, *keeps_step) == (1, 1, Service::InTurn, false)
-            && dma.is_none()
-            && !self.network.is_mixed();
+        let is_wormhole = matches!(config.flow, Flow::Wormhole { .. });
         // Packets of other inputs change how much of a shared memory an input may take.
-        let is_sure = match config.flow {
-            Flow::Wormhole { .. } => false,
-            Flow::CutThrough { .. } => true,
-            Flow::StoreAndForward { .. } => !config.flow.may_lose() && !self.ingress.is_shared(),
-        };
-        // The turns of lanes follow from each packet.
-        let has_turns = self.lane_arbiter.is_some();
-        is_plain
-            && is_sure
-            && !has_turns
-            && !self.arbiter.looks_at_all_outputs()
-            && !self.trace.is_on()
-            && self.is_steady()
+        let shares = matches!(config.flow, Flow::StoreAndForward { .. }) && self.ingress.is_shared();
+        let reasons = [
+            (*ports != 1, "network.nic.ports is not 1"),
+            (*messages != 1, "network.nic.messages is not 1"),
+            (*service != Service::InTurn, "network.nic.service is not \"in-turn\""),
+            (*keeps_step, "network.nic.keeps_step is true"),
+            (dma.is_some(), "there is network.nic.dma"),
+            (self.network.is_mixed(), "links have different rates"),
+            (is_wormhole, "network.flow.type is \"wormhole\""),
+            (config.flow.may_lose(), "queues may drop packets"),
+            (shares, "inputs share a memory"),
+            // The turns of lanes follow from each packet.
+            (self.lane_arbiter.is_some(), "network.lanes have turns"),
+            (self.arbiter.looks_at_all_outputs(), "network.switch.arbitration looks at all outputs"),
+            (self.trace.is_on(), "there is a trace"),
+            (!self.is_steady(), "routes change from packet to packet, or close a ring"),
+        ];
+        first_of(&reasons)
     }
 
     /// Makes a train of a packet that has just been handed to the network interface and others like it behind it.
