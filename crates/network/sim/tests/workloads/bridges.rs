@@ -84,6 +84,17 @@ fn switches_that_pause_their_senders_flood_too() {
     );
 }
 
+/// Each input takes six times what it has room for: it gets the room back when the last copy of a packet has left.
+#[test]
+fn copies_give_their_room_back() {
+    let queues =
+        r#"network.flow={type="store-and-forward",queue="8 KiB",headroom="4 KiB",full="pause",reaction="0 s"}"#;
+    let set = ["readout.units=1", "builder.units=1", "workload.rate=\"1 kHz\"", "workload.destinations=[0]", queues];
+    let record = run("assigned", &set);
+    assert!(record.good, "{record:#?}");
+    assert_eq!((network(&record).lost_packets, network(&record).flooded_packets), (0, 50 * (12 - 2)));
+}
+
 /// When the tree changes, all switches forget: the next packet reaches all hosts again.
 #[test]
 fn a_new_tree_is_learnt_again() {

@@ -150,6 +150,15 @@ fn interruptions_take_their_part_of_the_time_and_delay_events() {
     assert_between("99th percentile", record.latency_us.p99, 150.0, 1000.0);
 }
 
+/// A fifth of the events comes while the one core is away, and waits for the rest: 100 us of 200 us on average.
+#[test]
+fn work_waits_for_the_rest_of_an_interruption() {
+    let seldom = [ONE_WORKER, "trigger={type=\"rate\",rate=\"1 kHz\",events=4000}"];
+    let taken = "network.cpu.interruptions=[{every=\"800 us\",length=\"200 us\"}]";
+    let mean = |more: &[&str]| run(&[&seldom[..], more].concat()).latency_us.mean.expect("events");
+    assert_between("mean wait", mean(&[taken]) - mean(&[]), 18.0, 22.0);
+}
+
 #[test]
 fn computers_of_each_host_send_over_the_network() {
     let each = ["network.cpu.computers=each-host", "network.cpu.messages=network", "network.cpu.cores=1"];
