@@ -248,12 +248,10 @@ impl<'a, 's, E: From<PlannerError>> Search<'a, 's, E> {
     /// tried at the requirement, and not beyond.
     fn open(&self, family: &[usize], choice: usize, load: usize, loads: &[f64]) -> Vec<usize> {
         let is_open = |&candidate: &usize| {
-            let failed = |lower: usize| {
-                match self.outcome(&Question { candidate, choice, load: lower }) {
-                    Some(Outcome::NotGood) => true,
-                    Some(Outcome::CannotTell) => lower >= required(loads),
-                    Some(Outcome::Good) | None => false,
-                }
+            let failed = |lower: usize| match self.outcome(&Question { candidate, choice, load: lower }) {
+                Some(Outcome::NotGood) => true,
+                Some(Outcome::CannotTell) => lower >= required(loads),
+                Some(Outcome::Good) | None => false,
             };
             !self.is_beaten(candidate, choice, loads[load])
                 && !(0..load).any(failed)

@@ -13,8 +13,10 @@ use evb_sources::SourceSpec;
 use evb_unit::{ReadLimits, TURN_MESSAGES, WorkDone};
 use std::collections::VecDeque;
 
-/// Time between two samples of the state of all units.
+/// Shortest time between two samples of the state of all units.
 const SAMPLED: Span = Span::from_millis(1);
+/// Most samples of a simulation whose end is known.
+const MOST_SAMPLES: u64 = 1000;
 
 /// Something that has come for a node.
 #[derive(Clone, Copy, Debug)]
@@ -135,12 +137,16 @@ impl Simulation<'_> {
     }
 
     pub(super) fn plan_sample(&mut self, now: u64) {
-        self.net.queue.push(Time(now) + SAMPLED, Event::Sample);
+        let trigger = &self.plan.trigger;
+        let by_rate = || Some(self.plan.events()? as f64 / trigger.rate?.as_hertz() * 1e12);
+        let all = trigger.duration.map(|duration| duration.0).or_else(|| by_rate().map(|time| time as u64));
+        let every = SAMPLED.max(Span(all.unwrap_or(0) / MOST_SAMPLES));
+        self.net.queue.push(Time(now) + every, Event::Sample);
     }
 
-    /// Samples how full the units are, as run control does in a run.
+    /// Samples how full the units are, as run control does in a run, until nothing moves any more.
     pub(super) fn sample(&mut self, now: u64) {
-        if self.stopped {
+        if self.stopped || self.net.queue.is_empty() || self.is_stuck(now) {
             return;
         }
         // The event manager comes last: its report ends a round.

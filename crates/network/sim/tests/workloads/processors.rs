@@ -291,3 +291,13 @@ fn the_units_of_a_computer_are_sampled_as_those_of_a_run() {
     let plain = SHARED.replace("[network.cpu]\ncores = 2\ncomputers = \"one\"\nmessages = \"memory\"\n", "");
     assert_eq!(run_with(&plain, &[]).occupancy, None);
 }
+
+/// Events lack fragments that are lost, and nobody gives them up before 100 s.
+#[test]
+fn a_simulation_that_is_stuck_is_sampled_no_more() {
+    let lost = SHARED.to_owned() + "[[fault]]\nnode = \"ru0\"\naction = \"lose\"\none_in = 100\n";
+    let record = run_with(&lost, &["builder.patience=100 s", "run.drain_timeout=10 ms"]);
+    assert!(!record.good && record.events.built < 20_000, "{:?}", record.events);
+    let looks = record.occupancy.expect("it was sampled").looks;
+    assert!((1..1000).contains(&looks), "{looks} samples");
+}
