@@ -82,6 +82,14 @@ fn senders_that_meet_at_a_receiver_are_counted() {
     }
 }
 
+#[test]
+fn senders_in_step_do_not_meet() {
+    let rotation =
+        "workload={ type=\"rotation\", start=\"retarded\", window=1, awaits=\"acknowledgement\", messages=16 }";
+    let record = run_with(INCAST, &["builder.units=8", "run.warmup=0 s", rotation, GO_BACK_N]);
+    assert_eq!((record.events.built, connections(&record).most_senders), (8 * 16, 1));
+}
+
 /// 137 segments take 168.5 us. The last of them needs 3.7 us to the receiver, waits up to 1 us, and is acknowledged in 2.6 us.
 #[test]
 fn a_sender_may_await_the_acknowledgement_of_each_message() {
