@@ -212,7 +212,8 @@ impl Connection {
 
     /// Takes the next message of which all bytes were sent, with the place at which it ends.
     pub(crate) fn take_sent(&mut self) -> Option<(MessageId, u64)> {
-        self.unsent.pop_front_if(|&mut (_, end)| end <= self.sender.next())
+        let &(_, end) = self.unsent.front()?;
+        if end <= self.sender.next() { self.unsent.pop_front() } else { None }
     }
 
     /// The sender of a message awaits the acknowledgement of all until its end.
@@ -222,7 +223,8 @@ impl Connection {
 
     /// Takes a message that was awaited and is acknowledged; returns false if there is none.
     pub(crate) fn take_acknowledged(&mut self) -> bool {
-        self.awaited.pop_front_if(|&mut end| end <= self.sender.acknowledged_until()).is_some()
+        let is_acknowledged = self.awaited.front().is_some_and(|&end| end <= self.sender.acknowledged_until());
+        is_acknowledged && self.awaited.pop_front().is_some()
     }
 
     /// The message that the byte at a place belongs to, if it has not arrived whole.
