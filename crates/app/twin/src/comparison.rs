@@ -115,8 +115,11 @@ pub(crate) fn figures(runs: &Runs, simulated: &Record, band: f64) -> Vec<TwinFig
     always.into_iter().chain(full.into_iter().filter(is_there)).collect()
 }
 
+/// A figure of how full something is.
+type Fullness = (&'static str, fn(&Occupancy) -> f64);
+
 /// How full cores, buffers and builders are. With blocks, an event is a block.
-const OCCUPANCIES: [(&str, fn(&Occupancy) -> f64); 4] = [
+const OCCUPANCIES: [Fullness; 4] = [
     ("cores busy", |occupancy| occupancy.machine_busy.unwrap_or(0.0)),
     ("buffers filled", |occupancy| {
         occupancy.readouts.iter().map(|unit| unit.filled).sum::<f64>() / occupancy.readouts.len().max(1) as f64
