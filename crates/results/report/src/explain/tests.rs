@@ -53,14 +53,33 @@ fn builders_that_take_turns_are_not_slow_storage() {
     assert!(explanation(&record, 200).contains("of 0.12 slots"), "{}", explanation(&record, 200));
 }
 
+/// The same, simulated without processors.
+fn simulated() -> Record {
+    Record { kind: RecordKind::Simulation, occupancy: None, ..run() }
+}
+
+#[test]
+fn a_simulation_with_processors_has_the_limits_of_its_units() {
+    let mut record = simulated();
+    record.simulation = Some(Simulation::default());
+    assert_eq!(explain(&record)[0].what, "hosts");
+    record.occupancy = run().occupancy;
+    assert_eq!(explain(&record)[0].what, "latency");
+    record.occupancy.as_mut().expect("it has one").machine_busy = Some(0.99);
+    let limit = &explain(&record)[0];
+    assert_eq!(
+        (&*limit.what, &*limit.how_known),
+        ("processors", "the processors of all computers worked 99.0 % of the time")
+    );
+}
+
 fn link(name: &str, used: f64, blocked: f64) -> LinkRecord {
     LinkRecord { name: name.into(), used, blocked, ..LinkRecord::default() }
 }
 
 #[test]
 fn a_simulation_is_limited_by_full_links_by_blocked_ones_or_by_neither() {
-    let mut record = run();
-    record.kind = RecordKind::Simulation;
+    let mut record = simulated();
     let mut what = |links: Vec<LinkRecord>, deadlock: &[&str]| {
         let deadlock = deadlock.iter().map(|&link| link.to_owned()).collect();
         let network = Network { links, deadlock, ..Network::default() };
@@ -76,8 +95,7 @@ fn a_simulation_is_limited_by_full_links_by_blocked_ones_or_by_neither() {
 /// Where pauses hold up senders, hosts are not what limits.
 #[test]
 fn a_simulation_whose_senders_are_paused_is_limited_by_pauses() {
-    let mut record = run();
-    record.kind = RecordKind::Simulation;
+    let mut record = simulated();
     let queue = LinkRecord { most_bytes: 25_000_000, ..link("spine0>leaf1", 0.3, 0.0) };
     let mut limit = |paused: f64| {
         let host = LinkRecord { paused, ..link("h1>leaf0", 0.2, 0.0) };
@@ -95,8 +113,7 @@ fn a_simulation_whose_senders_are_paused_is_limited_by_pauses() {
 
 #[test]
 fn a_simulation_without_full_links_is_limited_by_slots_at_wrong_times() {
-    let mut record = run();
-    record.kind = RecordKind::Simulation;
+    let mut record = simulated();
     let mut what = |used: f64, skew_us: Option<f64>| {
         let network = Network { links: vec![link("a", used, 0.1)], ..Network::default() };
         record.simulation = Some(Simulation { network, ..Simulation::default() });
@@ -219,8 +236,7 @@ fn a_run_that_is_not_over_has_lost_nothing_yet() {
 
 #[test]
 fn background_traffic_is_named_where_it_fills_a_link() {
-    let mut record = run();
-    record.kind = RecordKind::Simulation;
+    let mut record = simulated();
     let full = |background_bytes| LinkRecord { bytes: 1000, background_bytes, ..link("a", 0.99, 0.0) };
     let background = Background { name: "storage".into(), messages: 1, ..Background::default() };
     let explained = |record: &mut Record, links| {
@@ -245,8 +261,7 @@ fn background_traffic_is_named_where_it_fills_a_link() {
 
 #[test]
 fn faults_of_a_network_come_before_its_full_links() {
-    let mut record = run();
-    record.kind = RecordKind::Simulation;
+    let mut record = simulated();
     let dip = Dip { before_hz: 20_000.0, lowest_hz: 0.0, recovered_after_s: None, after_hz: 0.0, resolution_s: 1e-3 };
     let fault = NetworkFault {
         target: "h0>leaf0".into(),
@@ -271,8 +286,7 @@ fn faults_of_a_network_come_before_its_full_links() {
 
 #[test]
 fn too_little_headroom_is_a_cause() {
-    let mut record = run();
-    record.kind = RecordKind::Simulation;
+    let mut record = simulated();
     let links = vec![link("a", 0.5, 0.0), LinkRecord { ingress_dropped: 7, ..link("b", 0.1, 0.0) }];
     let network = Network { links, lost_packets: 8, ..Network::default() };
     record.simulation = Some(Simulation { network, ..Simulation::default() });
