@@ -70,7 +70,7 @@ pub(crate) fn divide(plan: &Plan, most: NonZeroUsize) -> Result<Option<(Network,
 /// True if the partitions have enough to do within a lookahead, and messages are not so long that trains are faster.
 fn pays(plan: &Plan, network: &Network, partitioning: &Partitioning) -> bool {
     let (link, nic) = (&network.config.link, &network.config.nic);
-    let (fragment, packet) = (mean_size(plan, 0), nic.packet.0 as f64);
+    let (fragment, packet) = (mean_fragment(plan), nic.packet.0 as f64);
     let seconds = fragment.min(packet) / link.rate.as_bytes_per_second();
     let within_lookahead = network.hosts() as f64 * partitioning.lookahead.as_secs_f64() / seconds;
     packets_of_message(plan) < TRAIN && within_lookahead >= FEWEST
@@ -80,9 +80,15 @@ fn pays(plan: &Plan, network: &Network, partitioning: &Partitioning) -> bool {
 pub(crate) fn packets_of_message(plan: &Plan) -> f64 {
     let message = match plan.building.shaping {
         Shaping::BarrelShifter { bucket, .. } => bucket.0 as f64,
-        _ => mean_size(plan, 0),
+        _ => mean_fragment(plan),
     };
     message / plan.network.config.nic.packet.0 as f64
+}
+
+/// The mean size of fragments of the first source, in bytes; 1 in a second stage, whose fragments are events of the first.
+fn mean_fragment(plan: &Plan) -> f64 {
+    let first = plan.bundling.bounds.first().copied().unwrap_or(0);
+    if plan.sources.is_empty() { 1.0 } else { mean_size(plan, first) }
 }
 
 /// Simulates the partitions of a plan. Returns `None` if they gave up.
