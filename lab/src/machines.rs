@@ -24,6 +24,8 @@ const ROLES: [(&str, usize); 5] = [("evm", 0), ("ru0", 0), ("bu0", 0), ("ru1", 1
 const CORES: [&str; 2] = ["0", "1"];
 /// The link of each machine, for `tc` and for the simulation.
 const RATE: (&str, &str) = ("1gbit", "1 Gbit/s");
+/// The bucket of a link, for `tc`.
+const BURST: &str = "64kb";
 /// Bytes of the queue of the switch to a machine, and of a machine's own queue.
 const QUEUES: [&str; 2] = ["300000", "2000000"];
 const PROTOCOLS: [&str; 2] = ["push", "pull"];
@@ -61,7 +63,7 @@ pub(crate) fn compare(options: &Options) -> Result<(), String> {
         None => fit_one_core(&workspace)?,
     };
     let network = Namespaces::create(BRIDGE, NETWORK, NAMES.map(str::to_owned))?;
-    network.shape(RATE.0, QUEUES)?;
+    network.shape_in_bursts(RATE.0, BURST, QUEUES)?;
     println!("{:<6} {:<8} {:<7} {:>26} {:>10} {:>6}", "", "size", "block", "run", "simulated", "ratio");
     for (protocol, size, block) in rows() {
         let changes = changes(protocol, size, block);

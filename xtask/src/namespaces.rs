@@ -43,14 +43,23 @@ impl Namespaces {
         &self.nodes
     }
 
-    /// Limits each link to this rate in both directions, as `tc` writes it, with a shallow bucket. The queues are those of
-    /// the bridge to a node and of a node to the bridge, in bytes.
+    /// Limits each link to this rate in both directions, as `tc` writes it, with a shallow bucket, which is enough for 100 Mbit/s.
+    /// The queues are those of the bridge to a node and of a node to the bridge, in bytes.
     ///
     /// # Errors
     /// A call of `tc` fails.
-    pub fn shape(&self, rate: &str, [to_node, of_node]: [&str; 2]) -> Result<(), String> {
-        let shape =
-            |device: &str, queue: &str| format!("qdisc add dev {device} root tbf rate {rate} burst 5kb limit {queue}");
+    pub fn shape(&self, rate: &str, queues: [&str; 2]) -> Result<(), String> {
+        self.shape_in_bursts(rate, "5kb", queues)
+    }
+
+    /// The same with a bucket of this size: faster links need one that lasts until the timer of the system comes again.
+    ///
+    /// # Errors
+    /// A call of `tc` fails.
+    pub fn shape_in_bursts(&self, rate: &str, burst: &str, [to_node, of_node]: [&str; 2]) -> Result<(), String> {
+        let shape = |device: &str, queue: &str| {
+            format!("qdisc add dev {device} root tbf rate {rate} burst {burst} limit {queue}")
+        };
         self.nodes.iter().try_for_each(|node| {
             call("tc", &shape(&node.name, to_node))?;
             node.call(&format!("tc {}", shape("e0", of_node)))
