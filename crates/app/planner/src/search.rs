@@ -244,8 +244,8 @@ impl<'a, 's, E: From<PlannerError>> Search<'a, 's, E> {
     }
 
     /// The networks that could be on the front: nothing that carries the load is better, and none of them has failed at this load
-    /// or a lower one, nor has one that has as much in every respect. A network that nobody can tell of below the requirement is
-    /// tried at the requirement, and not beyond.
+    /// or a lower one, nor has one that has as much in every respect. A network whose verdict below the
+    /// requirement is "cannot tell" is tried at the requirement, and at no higher load.
     fn open(&self, family: &[usize], choice: usize, load: usize, loads: &[f64]) -> Vec<usize> {
         let is_open = |&candidate: &usize| {
             let failed = |lower: usize| match self.outcome(&Question { candidate, choice, load: lower }) {

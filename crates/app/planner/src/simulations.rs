@@ -122,7 +122,8 @@ impl<'a, 's, E: From<PlannerError>> Simulator<'a, 's, E> {
         Ok(answers)
     }
 
-    /// Repeats with further seeds what chance may have decided, since packets were dropped. If the outcomes differ, nobody can tell.
+    /// Repeats simulations that dropped packets with further seeds, since chance may have decided. Seeds that disagree make the
+    /// verdict "cannot tell".
     fn repeat(&mut self, cases: &[Case], decided: &[(usize, u64)], answers: &mut [Answer]) -> Result<(), E> {
         let first = self.problem.seed();
         let by_chance = decided.iter().filter(|&&(case, _)| answers[case].trial.dropped > 0);

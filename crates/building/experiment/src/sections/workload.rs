@@ -190,7 +190,7 @@ const fn traffic(between: Between, pattern: Make<Pattern>) -> Option<Traffic> {
 /// The keys of all that is not event building.
 const TRAFFIC: &[Key] = &[WINDOW, LOAD, RATE, ARRIVALS, MESSAGES];
 
-/// The keys of senders that nobody answers.
+/// The keys of patterns whose receivers do not answer.
 const SENDING: &[Key] = &[WINDOW, AWAITS, LOAD, RATE, ARRIVALS, MESSAGES];
 
 /// The keys of what goes in cycles, one after the other.

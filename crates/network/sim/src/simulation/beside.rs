@@ -7,6 +7,7 @@ use crate::{
     storage::{Batch, Storage},
 };
 use evb_core::{NodeId, Span, Time};
+use evb_experiment::{CpuPlan, EventCost};
 
 impl Simulation<'_> {
     fn storage(&mut self, builder: NodeId) -> Option<&mut Storage> {
@@ -58,7 +59,8 @@ impl Simulation<'_> {
     pub(super) fn write_events(&mut self, now: Time, builder: NodeId) {
         let task = Task::Writer(builder);
         let batch = self.storage(builder).map_or(Batch::default(), |storage| storage.begin_batch(now));
-        let time = self.cost_of_storing(builder, batch);
+        let time =
+            self.cost_of_batch(builder, batch, |cpu| cpu.storage, [WorkItem::StorageEvent, WorkItem::StorageByte]);
         let Some(computing) = &mut self.computing else { return };
         computing.cpus.end_turn(now, task, time, batch.events > 0);
         if batch.events == 0 {
@@ -72,41 +74,34 @@ impl Simulation<'_> {
         }
     }
 
-    fn cost_of_storing(&mut self, builder: NodeId, batch: Batch) -> Span {
+    /// The time for a batch, and to wake the builder that takes it back.
+    fn cost_of_batch(
+        &mut self,
+        builder: NodeId,
+        batch: Batch,
+        cost: fn(&CpuPlan) -> EventCost,
+        [event, byte]: [WorkItem; 2],
+    ) -> Span {
         if batch.events == 0 {
             return Span::ZERO;
         }
         let wakes = self.cost_of_waking(Task::Node(builder));
         let Some(computing) = &mut self.computing else { return Span::ZERO };
-        let (cost, work) = (computing.cpus.plan.storage, &mut computing.cpus.work);
-        wakes
-            + work.add(WorkItem::StorageEvent, batch.events, cost.event)
-            + work.add(WorkItem::StorageByte, batch.bytes, cost.byte)
+        let (cost, work) = (cost(&computing.cpus.plan), &mut computing.cpus.work);
+        wakes + work.add(event, batch.events, cost.event) + work.add(byte, batch.bytes, cost.byte)
     }
 
     /// A turn of a filter unit: it decides about its part of the events that wait.
     pub(super) fn decide(&mut self, now: Time, unit: Task, builder: NodeId) {
         let Some(filter) = self.storage(builder).map(|storage| &storage.filter) else { return };
         let (batch, each) = (filter.next_batch(), filter.time);
-        let time = self.cost_of_deciding(builder, batch, each);
+        let time = self.cost_of_batch(builder, batch, |cpu| cpu.filter, [WorkItem::FilterEvent, WorkItem::FilterByte]);
         let Some(computing) = &mut self.computing else { return };
+        let time = time + computing.cpus.work.add(WorkItem::FilterTime, batch.events, each);
         computing.cpus.end_turn(now, unit, time, batch.events > 0);
         self.storage(builder).into_iter().for_each(|storage| storage.filter.begin(batch, now + time));
         for _ in 0..batch.events {
             self.net.queue.push(now + time, Event::Filtered { node: builder.0 });
         }
-    }
-
-    fn cost_of_deciding(&mut self, builder: NodeId, batch: Batch, time: Span) -> Span {
-        if batch.events == 0 {
-            return Span::ZERO;
-        }
-        let wakes = self.cost_of_waking(Task::Node(builder));
-        let Some(computing) = &mut self.computing else { return Span::ZERO };
-        let (cost, work) = (computing.cpus.plan.filter, &mut computing.cpus.work);
-        wakes
-            + work.add(WorkItem::FilterEvent, batch.events, cost.event)
-            + work.add(WorkItem::FilterByte, batch.bytes, cost.byte)
-            + work.add(WorkItem::FilterTime, batch.events, time)
     }
 }

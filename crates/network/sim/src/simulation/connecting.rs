@@ -191,7 +191,7 @@ impl Simulation<'_> {
         traffic.awaits_acknowledgement && !self.messages.get(message).body.is_background()
     }
 
-    /// Messages of which all is acknowledged are no more under way.
+    /// Frees the sender of each message that is fully acknowledged.
     fn note_acknowledged(&mut self, now: u64, id: ConnectionId) {
         let from = self.connection(id).from;
         while self.connection(id).take_acknowledged() {

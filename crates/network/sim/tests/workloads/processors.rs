@@ -292,7 +292,7 @@ fn the_units_of_a_computer_are_sampled_as_those_of_a_run() {
     assert_eq!(run_with(&plain, &[]).occupancy, None);
 }
 
-/// Events lack fragments that are lost, and nobody gives them up before 100 s.
+/// Lost fragments leave events incomplete, and builders give them up after 100 s only.
 #[test]
 fn a_simulation_that_is_stuck_is_sampled_no_more() {
     let lost = SHARED.to_owned() + "[[fault]]\nnode = \"ru0\"\naction = \"lose\"\none_in = 100\n";
