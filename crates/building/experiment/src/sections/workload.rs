@@ -218,7 +218,7 @@ const AWAITS: Key = key(
     "awaits",
     KeyKind::Word(&AWAITED),
     KeyDefault::Text("departure"),
-    "what a saturating sender awaits before a message is no more under way; only simulated",
+    "what a saturating sender awaits before it takes a message as sent; only simulated",
 );
 
 const DEPTH: Key =
