@@ -47,8 +47,8 @@ const LOOKS: u32 = 8;
 /// Calls of `receive` between two checks of the system's events while there is something to read, unless it is time for
 /// one before.
 const CALLS_PER_POLL: u32 = 16;
-/// Reads of the peer that alone had something at the last check, without a check before each: a read that finds nothing costs
-/// no more than a check, and one that finds something saves it.
+/// Reads of the peer that alone had something at the last check, without a check before each: a read that finds something
+/// saves the check, and one that finds nothing costs no more than it.
 const GUESSES: u32 = 6;
 /// Bytes that wait for a peer before they are written without a flush.
 const WRITE_AHEAD_BYTES: usize = 256 << 10;
@@ -291,6 +291,31 @@ impl Tcp {
         true
     }
 
+    fn has_several_peers(&self) -> bool {
+        self.options.endpoint.nodes > 2
+    }
+
+    /// Gives the active peers their turns, until `limit` messages have been received.
+    fn take_turns(&mut self, limit: usize, sink: &mut Vec<Received>) {
+        let before = sink.len();
+        while let Some(index) = self.active.next_from(self.turn) {
+            let left = limit - (sink.len() - before);
+            if left == 0 {
+                break;
+            }
+            let Some(peer) = &mut self.peers[index] else {
+                self.active.remove(index);
+                continue;
+            };
+            match peer.receive(left.min(TURN), &mut self.pool, sink) {
+                ReceiveTurn::Over => {}
+                ReceiveTurn::Dry => self.active.remove(index),
+                ReceiveTurn::Lost => self.drop_peer(index),
+            }
+            self.turn = index + 1;
+        }
+    }
+
     /// Returns true if something may be received or written.
     fn is_ready(&self) -> bool {
         let writable = |index: usize| self.peers[index].as_ref().is_none_or(|peer| peer.writable);
@@ -349,26 +374,17 @@ impl Transport for Tcp {
 
     fn receive(&mut self, limit: usize, sink: &mut Vec<Received>) -> usize {
         self.calls += 1;
-        let is_due = self.is_due();
-        if (self.active.is_empty() || self.calls >= CALLS_PER_POLL || is_due) && (is_due || !self.guess()) {
+        let (before, is_due) = (sink.len(), self.is_due());
+        let has_guessed = !is_due && self.active.is_empty() && self.guess();
+        if !has_guessed && (is_due || self.active.is_empty() || self.calls >= CALLS_PER_POLL) {
             self.poll_events(Some(Duration::ZERO));
         }
-        let before = sink.len();
-        while let Some(index) = self.active.next_from(self.turn) {
-            let left = limit - (sink.len() - before);
-            if left == 0 {
-                break;
-            }
-            let Some(peer) = &mut self.peers[index] else {
-                self.active.remove(index);
-                continue;
-            };
-            match peer.receive(left.min(TURN), &mut self.pool, sink) {
-                ReceiveTurn::Over => {}
-                ReceiveTurn::Dry => self.active.remove(index),
-                ReceiveTurn::Lost => self.drop_peer(index),
-            }
-            self.turn = index + 1;
+        self.take_turns(limit, sink);
+        if has_guessed && sink.len() == before && self.has_several_peers() {
+            // Another peer may have sent something, which must not wait for further guesses.
+            self.talker = None;
+            self.poll_events(Some(Duration::ZERO));
+            self.take_turns(limit, sink);
         }
         sink.len() - before
     }
@@ -413,5 +429,35 @@ impl Drop for Tcp {
         if !are_gone() {
             finish_in_background(are_gone);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use evb_transport::{EndpointOptions, Token, conformance::joined};
+
+    /// Sends a message, waits until the system has it for node 0, and returns what one call of node 0 receives.
+    fn one_call(nodes: &mut [Tcp], from: usize) -> usize {
+        let message = Message { head: [0; evb_transport::HEAD_BYTES], body: bytes::Bytes::new() };
+        nodes[from].send(NodeId(0), message).expect("it is connected");
+        assert!(nodes[from].flush(), "a short message is sent at once");
+        let peer = nodes[0].peers[from].as_mut().expect("it is connected");
+        while !matches!(peer.has_bytes(), Ok(true)) {
+            std::thread::yield_now();
+        }
+        nodes[0].receive(8, &mut Vec::new())
+    }
+
+    #[test]
+    fn a_peer_does_not_wait_for_guesses_at_another_one() {
+        let options = TcpOptions::new(EndpointOptions::new(3, Token::new([7; Token::BYTES])));
+        let mut nodes =
+            joined((0..3).map(|node| Tcp::bind(NodeId(node), options.clone()).expect("a socket")).collect());
+        for _ in 0..3 {
+            one_call(&mut nodes, 1);
+        }
+        assert_eq!(nodes[0].talker, Some(1), "it alone has sent something");
+        assert_eq!(one_call(&mut nodes, 2), 1);
     }
 }

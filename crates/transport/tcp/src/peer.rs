@@ -98,6 +98,12 @@ impl Peer {
         self.readable = true;
     }
 
+    /// Returns true if the system has bytes of this peer.
+    #[cfg(test)]
+    pub(super) fn has_bytes(&mut self) -> io::Result<bool> {
+        self.channel.stream_mut().peek(&mut [0]).map(|count| count > 0)
+    }
+
     /// Writes waiting messages as far as the socket takes them. Returns true if nothing is left.
     pub(super) fn write(&mut self) -> bool {
         if !self.writable {
