@@ -16,6 +16,7 @@ mod profile;
 mod shaping;
 mod spread;
 mod tail;
+mod twin;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -44,8 +45,10 @@ enum Task {
     Busy(busy::Options),
     /// Measure what a flood of connections costs a run, beside a flood at a port without a listener
     Flood(flood::Options),
-    /// Compare traffic shapings over links of 100 Mbit/s in network namespaces, run and simulated; needs root
+    /// Compare traffic shapings over slow links in network namespaces, run and simulated; needs root
     Shaping(shaping::Options),
+    /// Predict event building on this machine from small runs, and hold runs of 36 kinds against it
+    Twin(twin::Options),
     /// Predict event building on two machines from the costs of one, and hold runs in network namespaces against it; needs root
     Machines(machines::Options),
     /// Test in network namespaces whether `evb bench all-pairs` names a bad link, and only a bad link; needs root
@@ -66,6 +69,7 @@ fn main() -> ExitCode {
         Task::Busy(options) => busy::measure(&options),
         Task::Flood(options) => flood::measure(&options),
         Task::Shaping(options) => shaping::compare(&options),
+        Task::Twin(options) => twin::compare(&options),
         Task::Machines(options) => machines::compare(&options),
         Task::Fabric(options) => fabric::test(&options),
         Task::Blocking(options) => blocking::measure(&options),

@@ -43,6 +43,17 @@ impl Namespaces {
         &self.nodes
     }
 
+    /// Sets the most bytes of a packet on all links.
+    ///
+    /// # Errors
+    /// A call of `ip` fails.
+    pub fn set_mtu(&self, bytes: u32) -> Result<(), String> {
+        self.nodes.iter().try_for_each(|Namespace { name, .. }| {
+            ip(&format!("link set {name} mtu {bytes}"))?;
+            ip(&format!("-n {name} link set e0 mtu {bytes}"))
+        })
+    }
+
     /// Limits each link to this rate in both directions, as `tc` writes it, with a shallow bucket, which is enough for 100 Mbit/s.
     /// The queues are those of the bridge to a node and of a node to the bridge, in bytes.
     ///
