@@ -4,15 +4,11 @@
 //! Each namespace is bound to a core of its own. One carries the event manager and a unit of each kind, the other a unit of each
 //! kind. Run control is on the bridge between them. Needs root, `ip`, `tc` and `taskset`.
 
-use crate::{
-    evb,
-    nodes::{Node, token},
-    spread,
-};
+use crate::{evb, nodes::Launcher, spread};
 use serde_json::Value;
 use std::{fs, path::PathBuf, process::Command, time::Duration};
 use xtask::{
-    namespaces::{Namespaces, control},
+    namespaces::Namespaces,
     workspace::{Profile, Workspace, run},
 };
 
@@ -112,14 +108,11 @@ fn simulate(workspace: &Workspace, fit: &PathBuf, changes: &[String]) -> Result<
 
 /// Builds events on the two machines. Returns the record.
 fn build(network: &Namespaces, workspace: &Workspace, changes: &[String]) -> Result<Value, String> {
-    let (token, control) = (token()?, format!("{}:7000", control(NETWORK)));
-    let start = |(role, machine): (&str, usize)| {
-        let (core, namespace) = (["taskset", "-c", CORES[machine]], &network.nodes()[machine]);
-        Node::start_as(role, &core, &workspace.evb(), namespace, &control, &token, LIMIT)
-    };
-    let nodes = ROLES.map(start);
+    let launcher = Launcher::new(workspace.evb(), NETWORK, LIMIT)?;
+    let nodes = ROLES
+        .map(|(role, machine)| launcher.start_as(role, &["taskset", "-c", CORES[machine]], &network.nodes()[machine]));
     let mut run = command(workspace, "run", changes, "600 ms");
-    let record = evb::record(run.args(["--listen", &control]).env("EVB_TOKEN", &token), LIMIT);
+    let record = evb::record(launcher.controlled_by(&mut run), LIMIT);
     drop(nodes);
     record
 }

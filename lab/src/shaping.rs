@@ -3,15 +3,11 @@
 //! Each node has a namespace with a link of 100 Mbit/s or 1 Gbit/s to a bridge, in both directions a token bucket filter with a
 //! shallow queue towards the nodes. Run control is on the bridge. Needs root, `ip` and `tc`.
 
-use crate::{
-    evb,
-    nodes::{Node, token},
-    spread,
-};
+use crate::{evb, nodes::Launcher, spread};
 use serde_json::Value;
 use std::{path::PathBuf, process::Command, time::Duration};
 use xtask::{
-    namespaces::{Namespaces, control},
+    namespaces::Namespaces,
     workspace::{Profile, Workspace},
 };
 
@@ -234,11 +230,10 @@ fn limit(options: &Options) -> Duration {
 
 /// Builds events in the namespaces. Returns the record.
 fn build(network: &Namespaces, workspace: &Workspace, options: &Options, changes: &[String]) -> Result<Value, String> {
-    let (token, control) = (token()?, format!("{}:7000", control(NETWORK)));
-    let start = |node| Node::start(&workspace.evb(), node, PREFIX, &control, &token, limit(options));
-    let nodes: Vec<_> = network.nodes().iter().map(start).collect();
+    let launcher = Launcher::new(workspace.evb(), NETWORK, limit(options))?;
+    let nodes: Vec<_> = network.nodes().iter().map(|node| launcher.start(node, PREFIX)).collect();
     let mut run = command(workspace, "run", options, changes);
-    let record = evb::record(run.args(["--listen", &control]).env("EVB_TOKEN", &token), limit(options));
+    let record = evb::record(launcher.controlled_by(&mut run), limit(options));
     drop(nodes);
     record
 }

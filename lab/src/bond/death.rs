@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     evb,
-    nodes::{Node, token},
+    nodes::{Launcher, Node},
 };
 use serde_json::Value;
 use std::{
@@ -14,7 +14,7 @@ use std::{
     thread,
     time::{Duration, Instant},
 };
-use xtask::{namespaces::control, processes::Limited, workspace::Workspace};
+use xtask::{processes::Limited, workspace::Workspace};
 
 const PREFIX: &str = "evb-";
 const ROLES: [&str; 5] = ["evb-evm", "evb-ru0", "evb-ru1", "evb-bu0", "evb-bu1"];
@@ -28,12 +28,11 @@ const LIMIT: Duration = Duration::from_secs(60);
 /// Runs an event builder, cuts the second link of all nodes halfway, and reports rates and a verdict.
 pub(super) fn run(workspace: &Workspace, options: &Options, bond: &str) -> Result<(), String> {
     let links = Links::create(&ROLES, options.megabits)?;
-    let (token, control) = (token()?, format!("{}:7000", control(NETWORKS[0])));
     let limit = LIMIT + Duration::from_secs(2 * options.run_seconds);
-    let start = |node| Node::start(&workspace.evb(), node, PREFIX, &control, &token, limit);
-    let nodes: Vec<_> = links.nodes().iter().map(start).collect();
+    let launcher = Launcher::new(workspace.evb(), NETWORKS[0], limit)?;
+    let nodes: Vec<_> = links.nodes().iter().map(|node| launcher.start(node, PREFIX)).collect();
     let mut run = command(workspace, options, bond);
-    let started = Limited::start(run.args(["--listen", &control]).env("EVB_TOKEN", &token), limit);
+    let started = Limited::start(launcher.controlled_by(&mut run), limit);
     let mut process = started.map_err(|error| format!("evb: {error}"))?;
     let half = Duration::from_secs(options.run_seconds);
     await_traffic(&links)?;
