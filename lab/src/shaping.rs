@@ -140,6 +140,8 @@ fn rows(options: &Options) -> impl Iterator<Item = (&'static str, &'static str, 
         format!("readout.units={}", options.readouts),
         format!("builder.units={}", options.builders),
         format!("transport={}", options.transport()),
+        // A run has a host for each unit, too.
+        format!("network.topology={{ type = \"crossbar\", ports = {} }}", options.readouts + options.builders + 1),
     ];
     let ways = ways(options).into_iter().filter(|(way, _)| way.starts_with(&options.only));
     ways.flat_map(move |(way, changes)| {
@@ -194,7 +196,6 @@ fn simulate(workspace: &Workspace, options: &Options, changes: &[String]) -> Res
     let (payload, headers) = (options.payload(), options.mtu + ETHERNET_HEADERS - options.payload());
     let network = [
         "network.preset=\"fast-ethernet\"".to_owned(),
-        format!("network.topology={{ type = \"crossbar\", ports = {} }}", options.readouts + options.builders + 1),
         format!("network.link.rate=\"{} Mbit/s\"", links.megabits),
         format!("network.flow={{ queue = \"{} B\", full = \"drop\" }}", links.queue),
         format!(

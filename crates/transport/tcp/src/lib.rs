@@ -47,8 +47,8 @@ const LOOKS: u32 = 8;
 /// Calls of `receive` between two checks of the system's events while there is something to read, unless it is time for
 /// one before.
 const CALLS_PER_POLL: u32 = 16;
-/// Reads of the peer that alone had something at the last check, without a check before each: a read that finds something
-/// saves the check, and one that finds nothing costs no more than it.
+/// Reads of the only peer without a check before each: a read that finds nothing costs no more than a check, and one that finds
+/// something saves it. With several peers the others would wait for it.
 const GUESSES: u32 = 6;
 /// Bytes that wait for a peer before they are written without a flush.
 const WRITE_AHEAD_BYTES: usize = 256 << 10;
@@ -99,8 +99,6 @@ pub struct Tcp {
     /// Peers with something in their outbox.
     unsent: BitSet,
     turn: usize,
-    /// The only peer that had something at the last check that found any.
-    talker: Option<usize>,
     /// Calls of `receive` since the last check of the system's events.
     calls: u32,
     last_tick: Instant,
@@ -147,7 +145,6 @@ impl Tcp {
             active: BitSet::new(nodes),
             unsent: BitSet::new(nodes),
             turn: 0,
-            talker: None,
             calls: 0,
             last_tick: Instant::now(),
             rejected: 0,
@@ -237,7 +234,6 @@ impl Tcp {
 
     /// Handles the system's events.
     fn take_events(&mut self) {
-        let mut talkers = None::<Option<usize>>;
         for event in &self.events {
             match event.token() {
                 WAKER | WATCHED => self.woken = true,
@@ -246,12 +242,10 @@ impl Tcp {
                         && peer.on_event(event)
                     {
                         self.active.insert(index);
-                        talkers = Some(if talkers.is_none() { Some(index) } else { None });
                     }
                 }
             }
         }
-        self.talker = talkers.unwrap_or(self.talker);
     }
 
     fn tick_interval(&self) -> Duration {
@@ -282,38 +276,16 @@ impl Tcp {
         }
     }
 
-    /// Takes the talker for one who has something to receive. Returns false if it is time for a check.
+    /// Takes the only peer for one that has something to receive. Returns false if there are several, or if it is time for a check.
     fn guess(&mut self) -> bool {
-        let Some(index) = self.talker.filter(|_| self.calls <= GUESSES && self.active.is_empty()) else { return false };
-        let Some(peer) = &mut self.peers[index] else { return false };
-        peer.guess_readable();
-        self.active.insert(index);
-        true
-    }
-
-    fn has_several_peers(&self) -> bool {
-        self.options.endpoint.nodes > 2
-    }
-
-    /// Gives the active peers their turns, until `limit` messages have been received.
-    fn take_turns(&mut self, limit: usize, sink: &mut Vec<Received>) {
-        let before = sink.len();
-        while let Some(index) = self.active.next_from(self.turn) {
-            let left = limit - (sink.len() - before);
-            if left == 0 {
-                break;
-            }
-            let Some(peer) = &mut self.peers[index] else {
-                self.active.remove(index);
-                continue;
-            };
-            match peer.receive(left.min(TURN), &mut self.pool, sink) {
-                ReceiveTurn::Over => {}
-                ReceiveTurn::Dry => self.active.remove(index),
-                ReceiveTurn::Lost => self.drop_peer(index),
-            }
-            self.turn = index + 1;
+        let [one, other] = &mut self.peers[..] else { return false };
+        let ((Some(peer), None) | (None, Some(peer))) = (one, other) else { return false };
+        if self.calls > GUESSES || !self.active.is_empty() {
+            return false;
         }
+        peer.guess_readable();
+        self.active.insert(1 - self.local.index());
+        true
     }
 
     /// Returns true if something may be received or written.
@@ -374,17 +346,26 @@ impl Transport for Tcp {
 
     fn receive(&mut self, limit: usize, sink: &mut Vec<Received>) -> usize {
         self.calls += 1;
-        let (before, is_due) = (sink.len(), self.is_due());
-        let has_guessed = !is_due && self.active.is_empty() && self.guess();
-        if !has_guessed && (is_due || self.active.is_empty() || self.calls >= CALLS_PER_POLL) {
+        let is_due = self.is_due();
+        if (self.active.is_empty() || self.calls >= CALLS_PER_POLL || is_due) && (is_due || !self.guess()) {
             self.poll_events(Some(Duration::ZERO));
         }
-        self.take_turns(limit, sink);
-        if has_guessed && sink.len() == before && self.has_several_peers() {
-            // Another peer may have sent something, which must not wait for further guesses.
-            self.talker = None;
-            self.poll_events(Some(Duration::ZERO));
-            self.take_turns(limit, sink);
+        let before = sink.len();
+        while let Some(index) = self.active.next_from(self.turn) {
+            let left = limit - (sink.len() - before);
+            if left == 0 {
+                break;
+            }
+            let Some(peer) = &mut self.peers[index] else {
+                self.active.remove(index);
+                continue;
+            };
+            match peer.receive(left.min(TURN), &mut self.pool, sink) {
+                ReceiveTurn::Over => {}
+                ReceiveTurn::Dry => self.active.remove(index),
+                ReceiveTurn::Lost => self.drop_peer(index),
+            }
+            self.turn = index + 1;
         }
         sink.len() - before
     }
@@ -450,14 +431,11 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_does_not_wait_for_guesses_at_another_one() {
+    fn one_call_receives_from_any_of_several_peers() {
         let options = TcpOptions::new(EndpointOptions::new(3, Token::new([7; Token::BYTES])));
         let mut nodes =
             joined((0..3).map(|node| Tcp::bind(NodeId(node), options.clone()).expect("a socket")).collect());
-        for _ in 0..3 {
-            one_call(&mut nodes, 1);
-        }
-        assert_eq!(nodes[0].talker, Some(1), "it alone has sent something");
-        assert_eq!(one_call(&mut nodes, 2), 1);
+        let received = [1, 1, 1, 2, 2, 1].map(|from| one_call(&mut nodes, from));
+        assert_eq!(received, [1; 6]);
     }
 }
