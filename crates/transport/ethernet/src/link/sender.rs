@@ -75,6 +75,8 @@ pub(super) struct Sender {
     since_ask: u32,
     trip: RoundTrip,
     in_vain: u32,
+    /// The timer has ended: a frame may go, however many are under way. They may all be lost.
+    has_timed_out: bool,
     /// When the oldest frame is sent again, and the earliest time of the next frame.
     pub(super) timer: Option<Time>,
     pace: Time,
@@ -112,6 +114,7 @@ impl Sender {
             since_ask: 0,
             trip: RoundTrip::new(),
             in_vain: 0,
+            has_timed_out: false,
             timer: None,
             pace: Time::ZERO,
             least_pace,
@@ -164,14 +167,14 @@ impl Sender {
     /// The next frame to be sent, if flight, credit and pace allow one. Its memory is filled but for the header.
     #[inline]
     pub(super) fn next(&mut self, now: Time, ethernet: &[u8], pool: &mut Vec<Vec<u8>>) -> Option<Next> {
-        let may_fly = (self.flight as f64) < self.most_flight;
+        let may_fly = (self.flight as f64) < self.most_flight || self.has_timed_out && self.lost > 0;
         let has_credit = self.next_number() < self.limit;
         if !may_fly || self.lost == 0 && !(has_credit && self.has_waiting()) || self.pace > now {
             self.arm(now);
             return None;
         }
         let number = if self.lost > 0 { self.again(now) } else { self.build(now, ethernet, pool) };
-        self.flight += 1;
+        (self.flight, self.has_timed_out) = (self.flight + 1, false);
         self.keep_pace(now);
         let is_last = self.flight as f64 >= self.most_flight || self.next_number() >= self.limit;
         self.since_ask += 1;
@@ -364,6 +367,7 @@ impl Sender {
             frame.state = FrameState::Lost;
             (self.flight, self.lost) = (self.flight - 1, self.lost + 1);
         }
+        self.has_timed_out = true;
         self.arm(now);
         self.timer.get_or_insert(Time(now.0 + self.trip.patience(self.in_vain).0));
         self.flight == 0 && self.lost == 0
@@ -390,4 +394,36 @@ fn append_part(bytes: &mut Vec<u8>, end: usize, message: &Message, offset: usize
         skip -= from;
     }
     bytes.len() - begin
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Sends all that may be sent now; returns the numbers of the frames.
+    fn send(sender: &mut Sender, now: Time) -> Vec<u64> {
+        std::iter::from_fn(|| sender.next(now, &[], &mut Vec::new()).map(|next| next.number)).collect()
+    }
+
+    /// A burst of which the end is lost leaves more frames under way than may be after the loss. They must not keep the first one
+    /// from being sent again.
+    #[test]
+    fn a_timeout_sends_although_too_many_frames_are_under_way() {
+        let (mut sender, mut pool) = (Sender::new(1000, 200, Span::ZERO), Vec::new());
+        sender.push_bytes(&[0; 200_000]);
+        assert_eq!(send(&mut sender, Time::ZERO).len(), 64);
+        let later = Time::ZERO + Span::from_micros(500);
+        sender.hear(later, 20, 200, &[], &mut pool);
+        assert_eq!(send(&mut sender, later).len(), 40, "as many as arrived, and as many more");
+        // Frame 24 has arrived, and all others from 20 on are lost.
+        let status = later + Span::from_micros(500);
+        sender.hear(status, 20, 200, &[1 << 3], &mut pool);
+        assert_eq!(send(&mut sender, status), [], "too many are under way");
+        let end = sender.timer.expect("some are under way");
+        sender.time_out(end);
+        assert_eq!(send(&mut sender, end), [20]);
+        // Its arrival shows that the others are lost.
+        sender.hear(end + Span::from_micros(500), 21, 200, &[1 << 2], &mut pool);
+        assert!(sender.lost > 70, "{}", sender.lost);
+    }
 }
