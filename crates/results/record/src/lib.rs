@@ -8,6 +8,7 @@ mod benchmark;
 mod broadcast;
 mod bundles;
 mod comparison;
+mod connections;
 mod estimate;
 mod filtering;
 mod finding;
@@ -36,6 +37,7 @@ pub use benchmark::{
 pub use broadcast::Broadcast;
 pub use bundles::Bundles;
 pub use comparison::{Change, Comparison, Difference, Interval, RunComparison};
+pub use connections::{ConnectionRates, Connections};
 pub use estimate::{Estimate, median, spread, student};
 pub use filtering::{Filtering, Given, Stream};
 pub use finding::{Effect, Finding, FindingKind};
@@ -54,8 +56,7 @@ pub use qualification::{LinkSpeed, LinkVerdict, PairOfNodes, Qualification};
 use serde::{Deserialize, Serialize};
 pub use shaping::{Shaping, Slots};
 pub use simulation::{
-    ConnectionRates, Connections, CpuRecord, KnownMap, LinkRecord, Mapping, Network, NetworkFault, Simulation,
-    WorkRecord, WorkerRecord,
+    CpuRecord, KnownMap, LinkRecord, Mapping, Network, NetworkFault, Simulation, WorkRecord, WorkerRecord,
 };
 pub use source::{ClockPlace, ClockRecord, FrontEndRecord, SourceRecord, SourceState, WaitingSource, waiting_sources};
 pub use stages::Stages;
