@@ -166,6 +166,15 @@ pub enum UltraEthernetControl {
     Rccc,
 }
 
+/// What a congestion control changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Regulated {
+    /// The congestion window.
+    Window,
+    /// The rate at which packets go.
+    Rate,
+}
+
 impl UltraEthernetConfig {
     /// The window of a connection over a link of this rate.
     pub fn window_over(&self, link: Bandwidth) -> u64 {
@@ -185,6 +194,19 @@ impl Transport {
         match self {
             Self::Tcp(tcp) => tcp.interface_queue,
             Self::None | Self::Rdma(_) | Self::UltraEthernet(_) => ByteCount(0),
+        }
+    }
+
+    /// What the congestion control of a sender changes; `None` if the link, a fixed window or the credit of receivers is all that
+    /// bounds it.
+    pub const fn regulates(&self) -> Option<Regulated> {
+        match self {
+            Self::Tcp(_) => Some(Regulated::Window),
+            Self::Rdma(RdmaConfig { control: RdmaControl::Dcqcn(_), .. }) => Some(Regulated::Rate),
+            Self::UltraEthernet(UltraEthernetConfig { control: UltraEthernetControl::Nscc { .. }, .. }) => {
+                Some(Regulated::Window)
+            }
+            Self::None | Self::Rdma(_) | Self::UltraEthernet(_) => None,
         }
     }
 

@@ -17,7 +17,7 @@ mod sender;
 mod wire;
 
 pub use config::{
-    Dcqcn, RdmaConfig, RdmaControl, Recovery, TcpConfig, TcpControl, Transport, UltraEthernetConfig,
+    Dcqcn, RdmaConfig, RdmaControl, Recovery, Regulated, TcpConfig, TcpControl, Transport, UltraEthernetConfig,
     UltraEthernetControl,
 };
 pub use control::{Acked, CongestionControl};

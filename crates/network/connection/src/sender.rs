@@ -204,6 +204,11 @@ impl Sender {
         self.written - self.next + self.outstanding.lost_bytes()
     }
 
+    /// True if something was sent that is not acknowledged.
+    pub fn has_outstanding(&self) -> bool {
+        !self.outstanding.is_empty()
+    }
+
     /// What it did so far.
     pub fn counts(&self) -> &SenderCounts {
         &self.counts

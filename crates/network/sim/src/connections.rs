@@ -1,10 +1,13 @@
 //! The connections of a simulation: each pair of nodes that send to each other has one in each direction and priority.
 
+mod over_time;
+
 use crate::{message::MessageId, slab::Slab};
-use evb_connection::{Receiver, Reply, Segment, Sender, SenderCounts, Transport};
+use evb_connection::{Received, Receiver, Reply, Segment, Sender, SenderCounts, Transport};
 use evb_core::{Bandwidth, NodeId, Time};
 use evb_record::ConnectionRates;
 use hashbrown::HashMap;
+use over_time::{Known, OverTime};
 use std::collections::VecDeque;
 
 /// A connection, by its number.
@@ -52,6 +55,7 @@ pub(crate) struct Connections {
     /// For each receiver the connections that are arriving.
     senders: HashMap<NodeId, u64>,
     most_senders: u64,
+    over_time: OverTime,
 }
 
 /// One connection with both its ends.
@@ -61,6 +65,8 @@ pub(crate) struct Connection {
     pub(crate) priority: u8,
     pub(crate) sender: Sender,
     pub(crate) receiver: Receiver,
+    /// What was counted of its sender over time.
+    known: Known,
     /// Bytes of all messages so far.
     written: u64,
     /// Messages of which the last byte was not sent yet, with the places at which they end.
@@ -93,6 +99,7 @@ impl Connections {
         let (all, of_pair, cargo) = (Vec::new(), HashMap::new(), Slab::default());
         let keep_order = !matches!(transport, Transport::UltraEthernet(_));
         let (senders, most_senders) = (HashMap::new(), 0);
+        let over_time = OverTime::new(transport.regulates());
         transport.connects().then_some(Self {
             transport,
             segment,
@@ -103,6 +110,7 @@ impl Connections {
             cargo,
             senders,
             most_senders,
+            over_time,
         })
     }
 
@@ -125,6 +133,7 @@ impl Connections {
                 priority,
                 sender: Sender::new(&self.transport, self.segment, self.header, link),
                 receiver: Receiver::new(&self.transport),
+                known: Known::default(),
                 written: 0,
                 unsent: VecDeque::new(),
                 awaited: VecDeque::new(),
@@ -150,6 +159,22 @@ impl Connections {
         &mut self.all[id.0 as usize]
     }
 
+    /// Lets the sender of a connection do something, and counts what came of it.
+    #[inline]
+    pub(crate) fn with_sender<T>(&mut self, now: Time, id: ConnectionId, act: impl FnOnce(&mut Sender) -> T) -> T {
+        let connection = &mut self.all[id.0 as usize];
+        let result = act(&mut connection.sender);
+        self.over_time.note(now, &connection.sender, &mut connection.known);
+        result
+    }
+
+    /// A segment has arrived, marked if it met congestion.
+    pub(crate) fn receive(&mut self, now: Time, id: ConnectionId, segment: Segment, is_marked: bool) -> Received {
+        let received = self.get_mut(id).receiver.receive(now, segment, is_marked);
+        self.over_time.arrive(now, received.new_bytes);
+        received
+    }
+
     /// New bytes have arrived over a connection: its receiver may have one more sender now, or one less.
     pub(crate) fn count_sender(&mut self, id: ConnectionId) {
         let connection = &mut self.all[id.0 as usize];
@@ -163,14 +188,21 @@ impl Connections {
     }
 
     /// The measurement begins.
-    pub(crate) fn begin_to_measure(&mut self) {
+    pub(crate) fn begin_to_measure(&mut self, now: Time) {
+        self.over_time.begin_to_measure(now);
         for connection in &mut self.all {
             connection.arrived_before = connection.receiver.expected();
         }
     }
 
-    /// What all connections did, in a measurement of this time.
-    pub(crate) fn record(&self, seconds: f64) -> evb_record::Connections {
+    /// The measurement ends, and the simulation goes on.
+    pub(crate) fn end_to_measure(&mut self, now: Time) {
+        self.over_time.end_to_measure(now);
+    }
+
+    /// What all connections did, in a measurement between two times.
+    pub(crate) fn record(&self, measured: (Time, Time)) -> evb_record::Connections {
+        let seconds = measured.1.since(measured.0).as_secs_f64();
         let sum = |count: fn(&SenderCounts) -> u64| self.all.iter().map(|one| count(one.sender.counts())).sum();
         let arrived = |one: &Connection| one.receiver.expected() - one.arrived_before;
         let rates = self.all.iter().map(arrived).filter(|&bytes| bytes > 0).map(|bytes| bytes as f64 / seconds);
@@ -186,6 +218,7 @@ impl Connections {
             trimmed: sum(|counts| counts.trimmed),
             most_senders: self.most_senders,
             rates: ConnectionRates::of(rates.collect()),
+            over_time: self.over_time.record(measured),
         }
     }
 }

@@ -31,6 +31,39 @@ pub struct Connections {
     pub most_senders: u64,
     /// Bytes per second of the connections that carried something, in the measured time.
     pub rates: ConnectionRates,
+    /// What they did over time; `None` in records from before it, and of a measurement without any time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub over_time: Option<ConnectionsOverTime>,
+}
+
+/// What all connections did in each step of the measured time. All lists have [`STEPS`](crate::STEPS) values, or are empty
+/// where they do not apply.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ConnectionsOverTime {
+    /// Length of a step, in seconds. The first one begins with the measurement.
+    pub step_s: f64,
+    /// Bytes that arrived, each counted once, per second.
+    pub goodput_bytes_per_s: Vec<f64>,
+    /// Segments sent again.
+    pub sent_again: Vec<u64>,
+    /// Losses found by a timeout.
+    pub timeouts: Vec<u64>,
+    /// Mean number of connections with something outstanding: sent, and not acknowledged.
+    pub outstanding: Vec<f64>,
+    /// Mean congestion window of these connections, in bytes; `None` in a step without any. Empty for a transport whose windows
+    /// do not change.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub window_bytes: Vec<Option<f64>>,
+    /// Mean rate at which these connections may send, headers included, in bytes per second; `None` in a step without any. Empty
+    /// for a transport without such rates.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rate_bytes_per_s: Vec<Option<f64>>,
+    /// Acknowledged bytes that were marked in a queue; empty if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub marked_bytes: Vec<u64>,
+    /// Notices of congestion that senders received; empty if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notices: Vec<u64>,
 }
 
 /// The bytes per second of several connections.

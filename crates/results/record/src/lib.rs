@@ -37,7 +37,7 @@ pub use benchmark::{
 pub use broadcast::Broadcast;
 pub use bundles::Bundles;
 pub use comparison::{Change, Comparison, Difference, Interval, RunComparison};
-pub use connections::{ConnectionRates, Connections};
+pub use connections::{ConnectionRates, Connections, ConnectionsOverTime};
 pub use estimate::{Estimate, median, spread, student};
 pub use filtering::{Filtering, Given, Stream};
 pub use finding::{Effect, Finding, FindingKind};
@@ -61,7 +61,7 @@ pub use simulation::{
 pub use source::{ClockPlace, ClockRecord, FrontEndRecord, SourceRecord, SourceState, WaitingSource, waiting_sources};
 pub use stages::Stages;
 use std::collections::BTreeMap;
-pub use timeline::{Dip, EventTimes, Timeline};
+pub use timeline::{Dip, EventTimes, STEPS, Timeline};
 pub use twin::{Agreement, Twin, TwinFigure, TwinLoad};
 
 /// The kind of work in a record.

@@ -9,8 +9,8 @@ const MOST_TIMES: usize = 8192;
 const FEWEST_TIMES: u64 = 20;
 /// Mean rates before a fault that are compared with each other, at least.
 const FEWEST_STEPS: u64 = 4;
-/// Steps of a timeline.
-const STEPS: u64 = 64;
+/// Steps of what is recorded over time.
+pub const STEPS: u64 = 64;
 /// Part of the rate before a fault from which on the rate counts as recovered.
 const RECOVERED: f64 = 0.95;
 

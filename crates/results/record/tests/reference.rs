@@ -3,13 +3,13 @@
 use evb_record::{
     Advice, Agreement, Assumption, Background, Basis, Benchmark, BenchmarkSettings, BillLine, Bounds, Broadcast,
     BuilderOccupancy, BuilderRecord, Bundles, Calibration, Change, Class, ClockPlace, ClockRecord, Comparison,
-    ConnectionRates, Connections, CoreToCore, CpuLoad, CpuRecord, Difference, Dip, Events, Filtering, Finding,
-    FindingKind, FrontEndRecord, FrontEntry, Given, HardwareMeasurement, Histogram, Interval, Judgement, KnownMap,
-    Latency, Launches, LinkRecord, LinkSpeed, LinkVerdict, Mapping, Network, NetworkFault, Occupancy, Origin, Outcome,
-    PairOfNodes, PaperItem, Parameters, PlanAnswer, PlanCandidate, PlanChange, PlanFigures, PlanLevel, PlanVerdict,
-    Planning, PlanningGoal, Qualification, ReadoutOccupancy, ReadoutRecord, Record, RecordKind, Relation,
-    RunComparison, Sensitivity, Shaping, Simulation, Slots, SourceRecord, SourceState, Stages, Stream, Timeline, Times,
-    Trigger, Twin, TwinFigure, TwinLoad, Verdict, Window, WorkRecord, WorkerRecord,
+    ConnectionRates, Connections, ConnectionsOverTime, CoreToCore, CpuLoad, CpuRecord, Difference, Dip, Events,
+    Filtering, Finding, FindingKind, FrontEndRecord, FrontEntry, Given, HardwareMeasurement, Histogram, Interval,
+    Judgement, KnownMap, Latency, Launches, LinkRecord, LinkSpeed, LinkVerdict, Mapping, Network, NetworkFault,
+    Occupancy, Origin, Outcome, PairOfNodes, PaperItem, Parameters, PlanAnswer, PlanCandidate, PlanChange, PlanFigures,
+    PlanLevel, PlanVerdict, Planning, PlanningGoal, Qualification, ReadoutOccupancy, ReadoutRecord, Record, RecordKind,
+    Relation, RunComparison, Sensitivity, Shaping, Simulation, Slots, SourceRecord, SourceState, Stages, Stream,
+    Timeline, Times, Trigger, Twin, TwinFigure, TwinLoad, Verdict, Window, WorkRecord, WorkerRecord,
 };
 use serde_json::Value;
 use std::{
@@ -264,6 +264,17 @@ fn alone() -> Record {
                     trimmed: 1,
                     most_senders: 1,
                     rates: ConnectionRates::of(vec![1.0]),
+                    over_time: Some(ConnectionsOverTime {
+                        step_s: 1.0,
+                        goodput_bytes_per_s: vec![1.0],
+                        sent_again: vec![1],
+                        timeouts: vec![1],
+                        outstanding: vec![1.0],
+                        window_bytes: vec![Some(1.0)],
+                        rate_bytes_per_s: vec![Some(1.0)],
+                        marked_bytes: vec![1],
+                        notices: vec![1],
+                    }),
                 }),
                 links: vec![LinkRecord {
                     name: "h0>switch0".into(),

@@ -104,13 +104,13 @@ impl Simulation<'_> {
             if self.goes_elsewhere(id, host, port) {
                 continue;
             }
-            let connection = self.connection(id);
-            if room > 0 && connection.holds_back(room, segment) {
+            if room > 0 && self.connection(id).holds_back(room, segment) {
                 self.leave_ready(id, None);
                 continue;
             }
-            match connection.sender.send(Time(now)) {
+            match self.connections().with_sender(Time(now), id, |sender| sender.send(Time(now))) {
                 Next::Segment(segment) => {
+                    let connection = self.connection(id);
                     connection.queued += u64::from(segment.bytes);
                     connection.turn = connection.turn.wrapping_add(1);
                     self.plan_connection(id, None);
@@ -266,7 +266,7 @@ impl Simulation<'_> {
             }
             Part::Segment(segment) => self.receive_segment(now, connection, segment, packet),
             Part::Reply(reply) => {
-                self.connection(connection).sender.handle(Time(now), &reply);
+                self.connections().with_sender(Time(now), connection, |sender| sender.handle(Time(now), &reply));
                 self.plan_connection(connection, None);
                 self.make_ready(connection);
                 self.note_acknowledged(now, connection);
@@ -275,9 +275,8 @@ impl Simulation<'_> {
     }
 
     fn receive_segment(&mut self, now: u64, id: ConnectionId, segment: Segment, packet: &Packet) {
-        let connection = self.connection(id);
-        let message = connection.message_at(segment.first);
-        let received = connection.receiver.receive(Time(now), segment, packet.congested);
+        let message = self.connection(id).message_at(segment.first);
+        let received = self.connections().receive(Time(now), id, segment, packet.congested);
         if let Some(message) = message.filter(|_| received.new_bytes > 0) {
             let message = self.messages.get(message);
             let filled = filled(message, received.new_bytes);
@@ -355,9 +354,9 @@ impl Simulation<'_> {
     /// A deadline of a connection may be over, or its rate lets it send.
     pub(super) fn connection_deadline(&mut self, id: ConnectionId) {
         let now = self.net.queue.now();
+        self.connection(id).forget_plan(now);
+        self.connections().with_sender(now, id, |sender| sender.handle_deadline(now));
         let connection = self.connection(id);
-        connection.forget_plan(now);
-        connection.sender.handle_deadline(now);
         let is_due = connection.receiver.deadline().is_some_and(|at| at <= now);
         let reply = if is_due { connection.receiver.handle_deadline() } else { None };
         reply.into_iter().for_each(|reply| self.reply(id, reply));

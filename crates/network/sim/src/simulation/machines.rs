@@ -286,6 +286,9 @@ impl Simulation<'_> {
             Workload::Traffic(_) if self.messages.len() > 0 || !self.arrivals.bounded => {
                 self.statistics.stop(now);
                 self.statistics.close(now);
+                if let Some(connections) = &mut self.connections {
+                    connections.end_to_measure(Time(now));
+                }
                 self.statistics.links = self.net.counts().map(|(_, counts)| *counts).collect();
             }
             Workload::Traffic(_) => {}

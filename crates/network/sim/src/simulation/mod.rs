@@ -341,7 +341,7 @@ impl<'a> Simulation<'a> {
                 self.split_trains(Time(now));
                 self.net.begin_to_measure();
                 if let Some(connections) = &mut self.connections {
-                    connections.begin_to_measure();
+                    connections.begin_to_measure(Time(now));
                 }
                 if let Some(computing) = &mut self.computing {
                     computing.cpus.begin_to_measure();

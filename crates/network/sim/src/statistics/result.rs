@@ -1,6 +1,7 @@
 //! The record of a simulation that has ended.
 
 use crate::{
+    connections::Connections,
     cpu::{Cpus, Task},
     net::LinkCounts,
     simulation::Simulation,
@@ -249,6 +250,7 @@ impl Simulation<'_> {
 fn network(simulation: &Simulation<'_>, seconds: f64) -> evb_record::Network {
     let (net, statistics) = (&simulation.net, &simulation.statistics);
     let (config, end) = (&net.network.config, Time(statistics.to.unwrap_or(statistics.from)));
+    let connected = |all: &Connections| all.record((Time(statistics.from), end));
     let part = |time: u64| if seconds > 0.0 { time as f64 * 1e-12 / seconds } else { 0.0 };
     let links = simulation.link_counts().map(|(link, counts)| LinkRecord {
         name: link.name.clone(),
@@ -286,7 +288,7 @@ fn network(simulation: &Simulation<'_>, seconds: f64) -> evb_record::Network {
         mapping: simulation.mapping.as_ref().map(|mapping| mapping.record(&net.network)),
         faults: statistics.faults.as_ref().map_or_else(Vec::new, |log| faults(simulation, log)),
         timeline: statistics.faults.as_ref().and_then(|log| log.timeline(simulation.now())),
-        connections: simulation.connections.as_ref().map(|connections| connections.record(seconds)),
+        connections: simulation.connections.as_ref().map(connected),
         links: links.collect(),
     }
 }

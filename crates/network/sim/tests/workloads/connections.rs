@@ -308,6 +308,62 @@ keep = "none"
     assert_between("segments of a fragment at once", at_once, 0.3, 0.6);
 }
 
+/// Eight senders fill a short queue at once, each with one message. Without probes a lost tail waits for a timeout.
+const LOST_TAILS: &[&str] = &[
+    r#"network.transport={ type="tcp", control="reno", tail_probes=false, least_timeout="20 ms", ack_delay="1 ms" }"#,
+    "network.flow.queue=\"30 kB\"",
+    "workload.messages=1",
+    "run.warmup=\"0 s\"",
+];
+
+#[test]
+fn what_happens_over_time_adds_up_to_the_totals() {
+    let record = run_with(INCAST, LOST_TAILS);
+    let counts = connections(&record);
+    let over_time = counts.over_time.as_ref().expect("it took time");
+    let sum = |counts: &[u64]| counts.iter().sum::<u64>();
+    assert!(counts.sent_again > 0 && counts.timeouts > 0, "{counts:?}");
+    assert_eq!((sum(&over_time.sent_again), sum(&over_time.timeouts)), (counts.sent_again, counts.timeouts));
+    let bytes = over_time.goodput_bytes_per_s.iter().sum::<f64>() * over_time.step_s;
+    assert_near("bytes", bytes, 8.0 * 200e3, 1e-8);
+    assert_near("steps", 64.0 * over_time.step_s, record.seconds, 1e-9);
+}
+
+#[test]
+fn a_timeout_is_seen_as_steps_without_goodput() {
+    let record = run_with(INCAST, LOST_TAILS);
+    let over_time = connections(&record).over_time.as_ref().expect("it took time");
+    let is_silent = |step: &usize| over_time.goodput_bytes_per_s[*step] == 0.0;
+    let steps: Vec<_> = (0..64).collect();
+    let silences = steps.split(|step| !is_silent(step));
+    let silent = silences.max_by_key(|silence| silence.len()).expect("there are steps");
+    assert_between("silence", silent.len() as f64 * over_time.step_s, 15e-3, 20e-3);
+    // Who waits is known, and how small the window is when it ends.
+    assert!(silent.iter().all(|&step| over_time.outstanding[step] >= 1.0), "{over_time:?}");
+    assert!(silent.iter().all(|&step| over_time.window_bytes[step].is_some_and(|bytes| bytes > 0.0)), "{over_time:?}");
+}
+
+/// Windows where a window is regulated, rates where a rate is, and neither over a fixed window or with credit.
+#[test]
+fn windows_and_rates_are_recorded_where_they_change() {
+    for (transport, has_window, has_rate) in [
+        (DCTCP, true, false),
+        (GO_BACK_N, false, false),
+        (DCQCN, false, true),
+        (NSCC, true, false),
+        (RCCC, false, false),
+    ] {
+        let record = run_with(INCAST, &[transport, RED, "trigger.duration=\"30 ms\""]);
+        let over_time = connections(&record).over_time.as_ref().expect("it took time");
+        let found = (!over_time.window_bytes.is_empty(), !over_time.rate_bytes_per_s.is_empty());
+        assert_eq!(found, (has_window, has_rate), "{transport}");
+        assert_eq!(!over_time.notices.is_empty(), transport == DCQCN, "{transport}");
+        // Eight senders share the link, and no rate is above that of a link.
+        let rates: Vec<_> = over_time.rate_bytes_per_s.iter().flatten().collect();
+        assert!(rates.iter().all(|&&rate| (50e6..1.25e9).contains(&rate)), "{rates:?}");
+    }
+}
+
 #[test]
 fn the_same_seed_gives_the_same_record() {
     let run = || {

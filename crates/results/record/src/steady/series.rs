@@ -59,6 +59,11 @@ impl Series {
         now.0 >= self.next
     }
 
+    /// The next moment at which a mark is due.
+    pub fn next_mark(&self) -> Time {
+        Time(self.next)
+    }
+
     /// Stores the counts from before `now` for all moments up to it.
     pub fn mark(&mut self, now: Time, counts: &[u64]) {
         while self.is_due(now) {
@@ -131,6 +136,11 @@ impl Series {
             counts[count] /= by;
         }
         self
+    }
+
+    /// One of the counts at the first mark that is not before a moment, or at the end if that comes first.
+    pub fn next_known(&self, moment: Time, count: usize) -> u64 {
+        self.known(moment.since(self.start()).0.div_ceil(self.spacing) as usize, count)
     }
 
     /// One of the counts at a mark, or at the end if the mark is behind it.
