@@ -5,6 +5,7 @@ mod advice;
 mod benchmark;
 mod bundles;
 mod compare;
+mod connections;
 mod csv;
 mod explain;
 mod faults;

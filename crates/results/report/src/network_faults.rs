@@ -22,7 +22,7 @@ pub(crate) fn rows(network: &Network) -> Vec<(&'static str, String)> {
         rows.push(("fault", format!("{} more", network.faults.len() - MOST_FAULTS)));
     }
     let before = network.faults.iter().filter_map(|fault| fault.dip).map(|dip| dip.before_hz).reduce(f64::max);
-    rows.extend(network.timeline.iter().map(|timeline| ("timeline", bars(timeline, before))));
+    rows.extend(network.timeline.iter().map(|timeline| ("timeline", rates(timeline, before))));
     rows
 }
 
@@ -69,14 +69,18 @@ fn seconds(seconds: f64) -> String {
     nanos(seconds * 1e9)
 }
 
-/// The rate in each step as the height of a bar, which is full at the rate before the faults.
-fn bars(timeline: &Timeline, before_hz: Option<f64>) -> String {
+/// The rate in each step, with a bar that is full at the rate before the faults.
+fn rates(timeline: &Timeline, before_hz: Option<f64>) -> String {
     let most = before_hz.unwrap_or_else(|| timeline.rates_hz.iter().copied().fold(0.0, f64::max));
-    let bar = |rate: &f64| match (rate / most * HEIGHTS.len() as f64).ceil() as usize {
-        _ if *rate <= 0.0 => NOTHING,
+    bars(&timeline.rates_hz, timeline.step_s, most, &format!("{} or more", hertz(most)))
+}
+
+/// The value in each step as the height of a bar. Bars of `most` and more are full, which `full` says in words.
+pub(crate) fn bars(values: &[f64], step_s: f64, most: f64, full: &str) -> String {
+    let bar = |value: &f64| match (value / most * HEIGHTS.len() as f64).ceil() as usize {
+        _ if *value <= 0.0 => NOTHING,
         height => HEIGHTS[height.clamp(1, HEIGHTS.len()) - 1],
     };
-    let bars: String = timeline.rates_hz.iter().map(bar).collect();
-    let all = seconds(timeline.step_s * timeline.rates_hz.len() as f64);
-    format!("{bars} {all}, a full bar is {} or more", hertz(most))
+    let bars: String = values.iter().map(bar).collect();
+    format!("{bars} {}, a full bar is {full}", seconds(step_s * values.len() as f64))
 }

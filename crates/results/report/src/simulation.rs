@@ -1,12 +1,12 @@
 //! Summary of a simulation: results, and blocked links.
 
 use crate::{
-    faults, network_faults, rates, stages,
+    connections, faults, network_faults, rates, stages,
     table::{Column as Shown, Table},
     text::{aligned, hanging, metric, micros, per_destination, percent},
     verdict::verdict,
 };
-use evb_record::{Background, Connections, CpuRecord, KnownMap, LinkRecord, Network, Record, Simulation};
+use evb_record::{Background, CpuRecord, KnownMap, LinkRecord, Network, Record, Simulation};
 use std::fmt::Write as _;
 
 /// Most links in the table of blocked links.
@@ -139,29 +139,13 @@ fn background(background: &Background) -> (&'static str, String) {
     ("background", parts.concat())
 }
 
-/// What the connections did.
-fn connected(connections: &Connections) -> String {
-    let &Connections { count, segments, sent_again, timeouts, notices, trimmed, most_senders, ref rates, .. } =
-        connections;
-    let notices = if notices > 0 { format!(", {notices} notices of congestion") } else { String::new() };
-    let trimmed = if trimmed > 0 { format!(", {trimmed} trimmed") } else { String::new() };
-    let most = if most_senders > 1 { format!("; up to {most_senders} senders at a receiver") } else { String::new() };
-    let fairness = rates.fairness;
-    format!(
-        "{count}; {segments} segments, {sent_again} of them again{trimmed}, {timeouts} timeouts{notices}{most}; \
-         fairness {fairness:.2}"
-    )
-}
-
 fn losses(network: &Network) -> Vec<(&'static str, String)> {
     let mut rows = Vec::new();
     if network.lost_packets > 0 {
         rows.push(("dropped", format!("{} packets lost on the way", network.lost_packets)));
     }
     rows.extend(pauses(network));
-    if let Some(connections) = &network.connections {
-        rows.push(("connections", connected(connections)));
-    }
+    rows.extend(network.connections.iter().flat_map(connections::rows));
     if network.corrupted_packets > 0 {
         rows.push(("corrupted", format!("{} packets thrown away by their receivers", network.corrupted_packets)));
     }

@@ -1,8 +1,8 @@
 //! Records that are made up, but look like those of real work.
 
 use evb_record::{
-    Bounds, BuilderRecord, Events, Finding, FindingKind, Latency, LinkRecord, Network, ReadoutRecord, Record,
-    RecordKind, Simulation, Trigger, Window,
+    Bounds, BuilderRecord, ConnectionRates, Connections, ConnectionsOverTime, Events, Finding, FindingKind, Latency,
+    LinkRecord, Network, ReadoutRecord, Record, RecordKind, Simulation, Trigger, Window,
 };
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -78,6 +78,33 @@ pub(crate) fn bad_simulation() -> Record {
     network.corrupted_packets = 3;
     network.deadlock = vec!["a".into(), "b".into()];
     network.links = crossbar(8).links;
+    record
+}
+
+/// The simulation over TCP: packets are dropped in a third of a second, and then a timeout holds up everything.
+pub(crate) fn lossy_simulation() -> Record {
+    let mut record = simulation();
+    let is_silent = |step: u64| (21..53).contains(&step);
+    let waits = |step: u64| is_silent(step) || step < 21;
+    let over_time = ConnectionsOverTime {
+        step_s: 0.326_53 / 64.0,
+        goodput_bytes_per_s: (0..64).map(|step| if is_silent(step) { 0.0 } else { 2e8 + 1e6 * step as f64 }).collect(),
+        sent_again: (0..64).map(|step| if step < 21 { step * step } else { u64::from(step == 53) }).collect(),
+        timeouts: (0..64).map(|step| u64::from(step == 53)).collect(),
+        outstanding: (0..64).map(|step| if is_silent(step) { 1.0 } else { 12.5 }).collect(),
+        window_bytes: (0..64).map(|step| waits(step).then_some(80e3 - 1e3 * step as f64)).collect(),
+        ..ConnectionsOverTime::default()
+    };
+    record.simulation.as_mut().unwrap().network.connections = Some(Connections {
+        count: 16,
+        segments: 40_000,
+        sent_again: over_time.sent_again.iter().sum(),
+        timeouts: 1,
+        most_senders: 4,
+        rates: ConnectionRates::of(vec![15e6; 16]),
+        over_time: Some(over_time),
+        ..Connections::default()
+    });
     record
 }
 

@@ -51,6 +51,17 @@ fn a_summary_says_what_a_fault_did_and_what_was_of_use() {
 }
 
 #[test]
+fn a_summary_shows_connections_over_time_where_something_was_sent_again() {
+    let mut record = samples::lossy_simulation();
+    snapshot("lossy_simulation", &simulation_summary(&record, NARROW));
+    let connections = record.simulation.as_mut().unwrap().network.connections.as_mut().unwrap();
+    let over_time = connections.over_time.as_mut().unwrap();
+    (over_time.sent_again, over_time.timeouts) = (vec![0; 64], vec![0; 64]);
+    let text = simulation_summary(&record, NARROW);
+    assert!(text.contains("connections") && !text.contains("over time"), "{text}");
+}
+
+#[test]
 fn a_summary_says_how_many_fragments_belong_to_no_event_and_where_they_are() {
     let mut record = samples::run();
     assert!(!run_summary(&record, NARROW).contains("set apart"));
