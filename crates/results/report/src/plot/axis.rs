@@ -27,6 +27,15 @@ impl Axis {
         Self { range: 0.0..steps * step, is_log: false, ticks: labelled(ticks, Unit::None) }
     }
 
+    /// The axis with few ticks, for a low chart.
+    pub(super) fn with_few_ticks(mut self) -> Self {
+        const MOST: usize = 6;
+        if self.ticks.len() > MOST {
+            self.ticks = self.ticks.into_iter().step_by(2).collect();
+        }
+        self
+    }
+
     /// A logarithmic axis between 1, 2 or 5 times powers of ten around all values, which are above zero.
     pub(super) fn logarithmic(values: impl Iterator<Item = f64>) -> Self {
         let (least, most) = span(values).unwrap_or((1.0, 10.0));

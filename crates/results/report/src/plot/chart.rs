@@ -1,4 +1,4 @@
-//! A chart of lines with its legend on the right, where it hides no point.
+//! A chart of lines with its legend on the right, where it hides no point; or several low ones below each other.
 
 use super::{
     axis::Axis,
@@ -80,8 +80,14 @@ const ROW: i32 = 20;
 /// Length of a line in the legend, and start of its label.
 const SAMPLE: i32 = 36;
 const LABEL: i32 = 44;
-/// Room above the legend.
+/// Room above a chart with a title, and above one without.
 const TOP: i32 = 44;
+const CLOSE: i32 = 10;
+/// Room below a chart for the labels of its axis, and below one without a title of that axis, which has no labels either.
+const LABELS: i32 = 56;
+const NO_LABELS: i32 = 8;
+/// Height of what is between.
+const PANEL: i32 = 100;
 /// Most rows of a legend; all lines are drawn.
 const MOST_ENTRIES: usize = 40;
 /// Longest text in a legend, in characters.
@@ -93,10 +99,29 @@ type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
 type Mark<'a, At> = ComposedElement<At, SVGBackend<'a>, Polygon<Pixel>, PathElement<Pixel>>;
 type Pixel = (i32, i32);
 
+/// Charts below each other as SVG, without their legends; `None` if no line has two points. Those with the same horizontal axis
+/// need its title once.
+pub(super) fn stacked(charts: &[Chart<'_>]) -> Option<String> {
+    if charts.iter().all(Chart::is_empty) {
+        return None;
+    }
+    let height = charts.iter().map(Chart::low).sum::<i32>();
+    let mut svg = String::new();
+    {
+        let mut rest = SVGBackend::with_string(&mut svg, (WIDTH, height as u32)).into_drawing_area();
+        for chart in charts {
+            let (area, below) = rest.split_vertically(chart.low());
+            chart.draw_on(&area).expect("a text takes all that is drawn on it");
+            rest = below;
+        }
+    }
+    Some(themed(svg))
+}
+
 impl Chart<'_> {
     /// The chart as SVG; `None` if no line has two points.
     pub(super) fn draw(&self) -> Option<String> {
-        if self.lines.iter().all(|line| line.points.len() < 2) {
+        if self.is_empty() {
             return None;
         }
         let legend_width = self.legend_width();
@@ -107,6 +132,23 @@ impl Chart<'_> {
             self.draw_on(&root).expect("a text takes all that is drawn on it");
         }
         Some(themed(svg))
+    }
+
+    fn is_empty(&self) -> bool {
+        self.lines.iter().all(|line| line.points.len() < 2)
+    }
+
+    fn above(&self) -> i32 {
+        if self.title.is_empty() { CLOSE } else { TOP }
+    }
+
+    fn below(&self) -> i32 {
+        if self.x_title.is_empty() { NO_LABELS } else { LABELS }
+    }
+
+    /// Height of the chart as one of several.
+    fn low(&self) -> i32 {
+        self.above() + PANEL + self.below()
     }
 
     fn legend_width(&self) -> u32 {
@@ -121,11 +163,11 @@ impl Chart<'_> {
         root.draw_text(&printable(self.title, 68), &title.color(&INK), (72, 14))?;
         let (left, right) = root.split_horizontally(WIDTH);
         let mut chart = ChartBuilder::on(&left)
-            .margin_top(TOP)
+            .margin_top(self.above())
             .margin_right(24)
-            .margin_bottom(10)
+            .margin_bottom(self.below().min(10))
             .margin_left(8)
-            .x_label_area_size(46)
+            .x_label_area_size((self.below() - 10).max(0))
             .y_label_area_size(64)
             .build_cartesian_2d(self.x.clone(), self.y.clone())?;
         chart

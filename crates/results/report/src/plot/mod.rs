@@ -3,6 +3,7 @@
 mod axis;
 mod benchmark;
 mod chart;
+mod connections;
 mod curves;
 mod errors;
 mod figure;
@@ -47,7 +48,10 @@ pub struct Plot {
 ///
 /// A swept seed is no axis: a point is the mean of its replicates, with a bar for its 95 % interval.
 ///
-/// For the last record, if it is a simulation, `links`: the parts of the time in which each link was used and blocked.
+/// For the last record, if it is a simulation:
+///
+/// - `links`: the parts of the time in which each link was used and blocked;
+/// - `connections`: what the connections of a transport did over time.
 pub fn plots(records: &[Record]) -> Vec<Plot> {
     let by_load = Curves::of(records, LOAD).map(|curves| curves.key);
     all(records, main_key(records), latency(records, by_load))
@@ -73,6 +77,7 @@ fn all(records: &[Record], key: Option<&str>, latency: Option<String>) -> Vec<Pl
         ("latency", latency),
         ("efficiency", key.and_then(|key| efficiency(records, key))),
         ("links", records.last().and_then(links::draw)),
+        ("connections", records.last().and_then(connections::draw)),
     ];
     charts.into_iter().filter_map(|(name, svg)| Some(Plot { name: name.into(), svg: svg? })).collect()
 }

@@ -108,6 +108,32 @@ fn plots_that_make_no_sense_are_left_out() {
 }
 
 #[test]
+fn connections_over_time_have_a_panel_for_each_figure_that_says_something() {
+    let mut record = samples::lossy_simulation();
+    let svg = plot(&[record.clone()], "connections").svg;
+    assert_well_formed(&svg);
+    let found = texts(&svg);
+    let panels = ["goodput (MB/s)", "outstanding", "window (kB)", "sent again", "timeouts"];
+    for text in panels.iter().chain(&["demonstrator", "time, in steps of 5.1 ms"]) {
+        assert_eq!(found.iter().filter(|other| other == &text).count(), 1, "{text}: {found:?}");
+    }
+    for text in ["rate (MB/s)", "marked (MB)", "notices"] {
+        assert!(!found.contains(&text), "{text}: {found:?}");
+    }
+    // One stair for each panel.
+    let stairs =
+        |svg: &str| svg.lines().filter(|line| line.starts_with("<polyline") && line.contains("#0072B2")).count();
+    assert_eq!(stairs(&svg), panels.len());
+
+    let connections = record.simulation.as_mut().unwrap().network.connections.as_mut().unwrap();
+    // Nothing is outstanding in one step: the stair of the windows is interrupted.
+    connections.over_time.as_mut().unwrap().window_bytes[10] = None;
+    assert_eq!(stairs(&plot(&[record.clone()], "connections").svg), panels.len() + 1);
+    record.simulation.as_mut().unwrap().network.connections.as_mut().unwrap().over_time = None;
+    assert_eq!(names(&[record]), ["links"]);
+}
+
+#[test]
 fn the_map_shows_the_busiest_links_in_the_order_of_their_names() {
     let svg = plot(&[samples::simulation()], "links").svg;
     let found = texts(&svg);
