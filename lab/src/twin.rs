@@ -3,7 +3,12 @@
 
 use crate::{evb, spread};
 use serde_json::Value;
-use std::{fs, path::PathBuf, process::Command, time::Duration};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+    time::Duration,
+};
 use xtask::workspace::{Profile, Workspace, run};
 
 /// Experiments beside those of [`TWO_BY_TWO`].
@@ -113,24 +118,22 @@ impl Row {
     }
 
     /// The record of `evb twin`.
-    fn measure(
-        &self,
-        workspace: &Workspace,
-        options: &Options,
-        fit: &PathBuf,
-        folder: &PathBuf,
-    ) -> Result<Value, String> {
-        let keep = if options.stored { "all" } else { "none" };
+    fn measure(&self, workspace: &Workspace, options: &Options, fit: &PathBuf, folder: &Path) -> Result<Value, String> {
+        let (keep, events) = (if options.stored { "all" } else { "none" }, folder.join("events"));
         let common = [
             "trigger.duration=\"300 ms\"".to_owned(),
             format!("transport.type={}", options.transport),
             format!("run.workers={}", options.workers),
-            format!("storage={{ keep = \"{keep}\", directory = {folder:?} }}"),
+            format!("storage={{ keep = \"{keep}\", directory = {events:?} }}"),
         ];
         let mut command = Command::new(workspace.evb());
         command.current_dir(&workspace.root).arg("twin").arg(format!("experiments/{}.toml", self.file));
         command.args(["--json", "--progress", "none", "--turns", &options.turns.to_string(), "--network"]).arg(fit);
-        evb::record(command.args(self.changes.iter().chain(&common).flat_map(|change| ["--set", change])), LIMIT)
+        let record =
+            evb::record(command.args(self.changes.iter().chain(&common).flat_map(|change| ["--set", change])), LIMIT);
+        // Without this the next row waits for the disk. A row that keeps nothing has no folder.
+        let _missing = fs::remove_dir_all(&events);
+        record
     }
 }
 
