@@ -416,15 +416,19 @@ impl Drop for Tcp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use evb_transport::{EndpointOptions, Token, conformance::joined};
+    use evb_transport::{
+        EndpointOptions, Token,
+        conformance::{PATIENCE, joined},
+    };
 
     /// Sends a message, waits until the system has it for node 0, and returns what one call of node 0 receives.
     fn one_call(nodes: &mut [Tcp], from: usize) -> usize {
         let message = Message { head: [0; evb_transport::HEAD_BYTES], body: bytes::Bytes::new() };
         nodes[from].send(NodeId(0), message).expect("it is connected");
         assert!(nodes[from].flush(), "a short message is sent at once");
-        let peer = nodes[0].peers[from].as_mut().expect("it is connected");
+        let (peer, start) = (nodes[0].peers[from].as_mut().expect("it is connected"), Instant::now());
         while !matches!(peer.has_bytes(), Ok(true)) {
+            assert!(start.elapsed() < PATIENCE, "the message does not arrive");
             std::thread::yield_now();
         }
         nodes[0].receive(8, &mut Vec::new())
