@@ -15,6 +15,8 @@ const NETWORK: &str = "10.79.0";
 const LIMIT: Duration = Duration::from_secs(300);
 /// Rate of a link for `tc`, and in bytes per second.
 const RATE: (&str, f64) = ("100mbit", 12.5e6);
+/// Bytes that a link may send at once, for `tc`.
+const BURST: &str = "5kb";
 /// Bytes of the queue of the bridge to a node, and of a node's own queue.
 const QUEUES: [&str; 2] = ["30000", "30000"];
 /// Receivers of the senders, as for `evb bench assigned --to`.
@@ -38,7 +40,7 @@ pub(crate) fn measure(options: &Options) -> Result<(), String> {
     let workspace = Workspace::with_evb()?;
     let most = MAPS.iter().map(|map| nodes(map)).max().unwrap_or(0);
     let network = Namespaces::create(BRIDGE, NETWORK, (0..most).map(|node| format!("evb-k{node}")))?;
-    network.shape(RATE.0, QUEUES)?;
+    network.shape(RATE.0, BURST, QUEUES)?;
     println!("{:<10} {:<16} part of a link for each sender", "receivers", "layer");
     for map in MAPS {
         for record in assigned(&workspace, options, &network.nodes()[..nodes(map)], map)? {

@@ -1,8 +1,30 @@
-//! The records that the `evb` command prints.
+//! The `evb` command: the records that it prints, and its fits of this machine.
 
 use serde_json::Value;
-use std::{process::Command, time::Duration};
-use xtask::{namespaces::Namespace, processes::Limited};
+use std::{ffi::OsStr, fs, path::PathBuf, process::Command, time::Duration};
+use xtask::{
+    namespaces::Namespace,
+    processes::Limited,
+    workspace::{Workspace, run},
+};
+
+/// The costs of event building over a transport on this machine, fitted anew, as a file `NAME.toml`. `through` is the program that
+/// starts `evb`, with its arguments.
+pub(crate) fn fit(workspace: &Workspace, through: &[&str], transport: &str, name: &str) -> Result<PathBuf, String> {
+    let file = folder(workspace)?.join(format!("{name}.toml"));
+    let program = workspace.evb();
+    let mut words = through.iter().map(OsStr::new).chain([program.as_os_str()]);
+    let mut command = Command::new(words.next().unwrap_or_default());
+    run(command.args(words).args(["twin", "--transport", transport, "--fit"]).arg(&file))?;
+    Ok(file)
+}
+
+/// The folder of what measurements write.
+pub(crate) fn folder(workspace: &Workspace) -> Result<PathBuf, String> {
+    let folder = workspace.target.join("lab");
+    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    Ok(folder)
+}
 
 /// The record of a command that prints one, and must end within `limit`.
 pub(crate) fn record(command: &mut Command, limit: Duration) -> Result<Value, String> {

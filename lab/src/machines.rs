@@ -6,11 +6,8 @@
 
 use crate::{evb, nodes::Launcher, spread};
 use serde_json::Value;
-use std::{fs, path::PathBuf, process::Command, time::Duration};
-use xtask::{
-    namespaces::Namespaces,
-    workspace::{Profile, Workspace, run},
-};
+use std::{path::PathBuf, process::Command, time::Duration};
+use xtask::{namespaces::Namespaces, workspace::Workspace};
 
 const BRIDGE: &str = "evb-two";
 const NETWORK: &str = "10.78.0";
@@ -52,14 +49,13 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn compare(options: &Options) -> Result<(), String> {
-    let workspace = Workspace::find(Profile::Release)?;
-    workspace.cargo(&["build", "--release", "--quiet", "--package", "evb-cli"])?;
+    let workspace = Workspace::with_evb()?;
     let fit = match &options.fit {
         Some(fit) => fit.clone(),
-        None => fit_one_core(&workspace)?,
+        None => evb::fit(&workspace, &["taskset", "-c", CORES[0]], "tcp", "one-core")?,
     };
     let network = Namespaces::create(BRIDGE, NETWORK, NAMES.map(str::to_owned))?;
-    network.shape_in_bursts(RATE.0, BURST, QUEUES)?;
+    network.shape(RATE.0, BURST, QUEUES)?;
     println!("{:<6} {:<8} {:<7} {:>26} {:>10} {:>6}", "", "size", "block", "run", "simulated", "ratio");
     for (protocol, size, block) in rows() {
         let changes = changes(protocol, size, block);
@@ -86,17 +82,6 @@ fn changes(protocol: &str, size: &str, block: &str) -> Vec<String> {
         format!("trigger.block={block}"),
     ];
     COMMON.map(str::to_owned).into_iter().chain(own).collect()
-}
-
-/// Fits the costs of event building over TCP on one core.
-fn fit_one_core(workspace: &Workspace) -> Result<PathBuf, String> {
-    let folder = workspace.root.join("target/lab");
-    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    let file = folder.join("one-core.toml");
-    let mut command = Command::new("taskset");
-    command.args(["-c", CORES[0]]).arg(workspace.evb()).args(["twin", "--transport", "tcp", "--fit"]).arg(&file);
-    run(&mut command)?;
-    Ok(file)
 }
 
 fn simulate(workspace: &Workspace, fit: &PathBuf, changes: &[String]) -> Result<Value, String> {

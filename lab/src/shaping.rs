@@ -6,10 +6,7 @@
 use crate::{evb, nodes::Launcher, spread};
 use serde_json::Value;
 use std::{path::PathBuf, process::Command, time::Duration};
-use xtask::{
-    namespaces::Namespaces,
-    workspace::{Profile, Workspace},
-};
+use xtask::{namespaces::Namespaces, workspace::Workspace};
 
 const BRIDGE: &str = "evb-switch";
 const NETWORK: &str = "10.77.0";
@@ -20,8 +17,9 @@ const FILE: &str = "experiments/shaped-links.toml";
 const LIMIT: Duration = Duration::from_secs(60);
 /// Bytes of the queue of a node.
 const NODE_QUEUE: &str = "2000000";
-/// Bytes of a packet of TCP that are no payload, without Ethernet, and the bytes of Ethernet that its MTU leaves out.
+/// Bytes of the headers of IP and TCP in a packet.
 const TCP_HEADERS: u32 = 52;
+/// Bytes of a frame on the wire that its MTU does not count: preamble, header, checksum and gap.
 const ETHERNET_HEADERS: u32 = 38;
 /// Bytes that the nodes of frames grant their peers together, with packets of 1500 bytes.
 const GRANTED_BYTES: u32 = 1_100_000;
@@ -81,7 +79,7 @@ pub(crate) struct Options {
     mtu: u32,
     /// A file of `evb twin --fit`: simulations count the cores of this machine, too
     #[arg(long)]
-    network: Option<PathBuf>,
+    fit: Option<PathBuf>,
 }
 
 impl Options {
@@ -117,8 +115,7 @@ impl Options {
 }
 
 pub(crate) fn compare(options: &Options) -> Result<(), String> {
-    let workspace = Workspace::find(Profile::Release)?;
-    workspace.cargo(&["build", "--release", "--quiet", "--package", "evb-cli"])?;
+    let workspace = Workspace::with_evb()?;
     let network = create_network(options)?;
     let wire = 125e3 * f64::from(options.links().megabits) * f64::from(options.readouts.min(options.builders));
     println!("{:<24} {:<10} {:>22} {:>10} {:>6} {:>8}", "way", "sizes", "run", "simulated", "ratio", "of wire");
@@ -206,7 +203,7 @@ fn simulate(workspace: &Workspace, options: &Options, changes: &[String]) -> Res
     // The changes of a row may replace the transport.
     let all: Vec<_> = network.into_iter().chain(changes.iter().cloned()).collect();
     let mut command = command(workspace, "simulate", options, &all);
-    if let Some(costs) = &options.network {
+    if let Some(costs) = &options.fit {
         command.args(["--network".as_ref(), costs.as_os_str()]).args(["--set", "network.cpu.messages=\"network\""]);
     }
     evb::record(&mut command, limit(options))
@@ -220,7 +217,7 @@ fn create_network(options: &Options) -> Result<Namespaces, String> {
     let network = Namespaces::create(BRIDGE, NETWORK, names)?;
     let Links { megabits, burst, queue, .. } = options.links();
     network.set_mtu(options.mtu)?;
-    network.shape_in_bursts(&format!("{megabits}mbit"), burst, [&queue.to_string(), NODE_QUEUE])?;
+    network.shape(&format!("{megabits}mbit"), burst, [&queue.to_string(), NODE_QUEUE])?;
     Ok(network)
 }
 

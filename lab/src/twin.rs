@@ -9,7 +9,7 @@ use std::{
     process::Command,
     time::Duration,
 };
-use xtask::workspace::{Profile, Workspace, run};
+use xtask::workspace::Workspace;
 
 /// Experiments beside those of [`TWO_BY_TWO`].
 const OTHERS: [&str; 4] = ["pull-2x2", "two-by-two-tcp", "demonstrator-8x8", "phased"];
@@ -36,7 +36,7 @@ pub(crate) struct Options {
     #[arg(long, default_value_t = 2)]
     workers: u16,
     /// Runs of each row; the table has their median
-    #[arg(long, default_value_t = 2)]
+    #[arg(long, default_value_t = 3)]
     turns: usize,
     /// Store all events
     #[arg(long)]
@@ -60,22 +60,16 @@ struct Ratios {
 }
 
 pub(crate) fn compare(options: &Options) -> Result<(), String> {
-    let workspace = Workspace::find(Profile::Release)?;
-    workspace.cargo(&["build", "--release", "--quiet", "--package", "evb-cli"])?;
-    let folder = workspace.root.join("target/lab");
-    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let workspace = Workspace::with_evb()?;
+    let events = evb::folder(&workspace)?.join("events");
     let fit = match &options.fit {
         Some(fit) => fit.clone(),
-        None => {
-            let file = folder.join(format!("{}.toml", options.transport));
-            run(Command::new(workspace.evb()).args(["twin", "--transport", &options.transport, "--fit"]).arg(&file))?;
-            file
-        }
+        None => evb::fit(&workspace, &[], &options.transport, &options.transport)?,
     };
     println!("{:<64} {:>9} {:>7} {:>6} {:>6}", "simulated over real", "rate, kHz", "rate", "median", "p99");
     let mut all = Vec::new();
     for row in rows(options.stored) {
-        let record = row.measure(&workspace, options, &fit, &folder)?;
+        let record = row.measure(&workspace, options, &fit, &events)?;
         let ratios = Ratios::of(&record);
         let [rate, middle, late] = ratios.of;
         let real_khz = real(&record, FIGURES[0]) / 1e3;
@@ -118,8 +112,8 @@ impl Row {
     }
 
     /// The record of `evb twin`.
-    fn measure(&self, workspace: &Workspace, options: &Options, fit: &PathBuf, folder: &Path) -> Result<Value, String> {
-        let (keep, events) = (if options.stored { "all" } else { "none" }, folder.join("events"));
+    fn measure(&self, workspace: &Workspace, options: &Options, fit: &Path, events: &Path) -> Result<Value, String> {
+        let keep = if options.stored { "all" } else { "none" };
         let common = [
             "trigger.duration=\"300 ms\"".to_owned(),
             format!("transport.type={}", options.transport),
@@ -132,7 +126,7 @@ impl Row {
         let record =
             evb::record(command.args(self.changes.iter().chain(&common).flat_map(|change| ["--set", change])), LIMIT);
         // Without this the next row waits for the disk. A row that keeps nothing has no folder.
-        let _missing = fs::remove_dir_all(&events);
+        let _missing = fs::remove_dir_all(events);
         record
     }
 }

@@ -54,20 +54,13 @@ impl Namespaces {
         })
     }
 
-    /// Limits each link to this rate in both directions, as `tc` writes it, with a shallow bucket, which is enough for 100 Mbit/s.
-    /// The queues are those of the bridge to a node and of a node to the bridge, in bytes.
+    /// Limits each link to this rate in both directions. Rate and burst are written as for `tc`. A burst of 5 kB is enough for
+    /// 100 Mbit/s; faster links need one that lasts until the timer of the system comes again. The queues are those of the bridge to
+    /// a node and of a node to the bridge, in bytes.
     ///
     /// # Errors
     /// A call of `tc` fails.
-    pub fn shape(&self, rate: &str, queues: [&str; 2]) -> Result<(), String> {
-        self.shape_in_bursts(rate, "5kb", queues)
-    }
-
-    /// The same with a bucket of this size: faster links need one that lasts until the timer of the system comes again.
-    ///
-    /// # Errors
-    /// A call of `tc` fails.
-    pub fn shape_in_bursts(&self, rate: &str, burst: &str, [to_node, of_node]: [&str; 2]) -> Result<(), String> {
+    pub fn shape(&self, rate: &str, burst: &str, [to_node, of_node]: [&str; 2]) -> Result<(), String> {
         let shape = |device: &str, queue: &str| {
             format!("qdisc add dev {device} root tbf rate {rate} burst {burst} limit {queue}")
         };

@@ -1,6 +1,6 @@
 //! The connections of a simulation in a summary: what they did in all, and over time where something was sent again.
 
-use crate::{network_faults::bars, text::metric};
+use crate::text::{bars, metric};
 use evb_record::{Connections, ConnectionsOverTime};
 
 /// The rows of a summary.

@@ -1,13 +1,11 @@
 //! Faults of a simulated network: what was down, what it cost, and how the rate took it.
 
-use crate::{rates::hertz, text::nanos};
+use crate::{
+    rates::hertz,
+    text::{bars, nanos},
+};
 use evb_record::{Dip, Network, NetworkFault, Timeline};
 
-/// Heights of the rate in a timeline, from the lowest on.
-const HEIGHTS: [char; 8] =
-    ['\u{2581}', '\u{2582}', '\u{2583}', '\u{2584}', '\u{2585}', '\u{2586}', '\u{2587}', '\u{2588}'];
-/// A step of a timeline without any event.
-const NOTHING: char = '.';
 /// Most faults in a summary.
 const MOST_FAULTS: usize = 8;
 
@@ -73,14 +71,4 @@ fn seconds(seconds: f64) -> String {
 fn rates(timeline: &Timeline, before_hz: Option<f64>) -> String {
     let most = before_hz.unwrap_or_else(|| timeline.rates_hz.iter().copied().fold(0.0, f64::max));
     bars(&timeline.rates_hz, timeline.step_s, most, &format!("{} or more", hertz(most)))
-}
-
-/// The value in each step as the height of a bar. Bars of `most` and more are full, which `full` says in words.
-pub(crate) fn bars(values: &[f64], step_s: f64, most: f64, full: &str) -> String {
-    let bar = |value: &f64| match (value / most * HEIGHTS.len() as f64).ceil() as usize {
-        _ if *value <= 0.0 => NOTHING,
-        height => HEIGHTS[height.clamp(1, HEIGHTS.len()) - 1],
-    };
-    let bars: String = values.iter().map(bar).collect();
-    format!("{bars} {}, a full bar is {full}", seconds(step_s * values.len() as f64))
 }

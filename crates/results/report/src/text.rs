@@ -2,6 +2,12 @@
 
 use evb_record::Record;
 
+/// Heights of a bar, from the lowest on.
+const HEIGHTS: [char; 8] =
+    ['\u{2581}', '\u{2582}', '\u{2583}', '\u{2584}', '\u{2585}', '\u{2586}', '\u{2587}', '\u{2588}'];
+/// A step with nothing.
+const NOTHING: char = '.';
+
 /// A number with a metric prefix and three significant digits: `12.3 k`.
 pub fn metric(value: f64) -> String {
     let prefixes = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")];
@@ -65,6 +71,16 @@ pub(crate) fn per_destination(record: &Record) -> Option<(f64, f64, f64)> {
     let least = rates.iter().copied().reduce(f64::min)?;
     let most = rates.iter().copied().reduce(f64::max)?;
     Some((rates.iter().sum::<f64>() / rates.len() as f64, least, most))
+}
+
+/// The value in each step as the height of a bar. Bars of `most` and more are full, which `full` says in words.
+pub(crate) fn bars(values: &[f64], step_s: f64, most: f64, full: &str) -> String {
+    let bar = |value: &f64| match (value / most * HEIGHTS.len() as f64).ceil() as usize {
+        _ if *value <= 0.0 => NOTHING,
+        height => HEIGHTS[height.clamp(1, HEIGHTS.len()) - 1],
+    };
+    let bars: String = values.iter().map(bar).collect();
+    format!("{bars} {}, a full bar is {full}", nanos(step_s * values.len() as f64 * 1e9))
 }
 
 /// Names and their values in lines. Values longer than `width` allows are wrapped between words.

@@ -85,14 +85,13 @@ pub(crate) fn bad_simulation() -> Record {
 pub(crate) fn lossy_simulation() -> Record {
     let mut record = simulation();
     let is_silent = |step: u64| (21..53).contains(&step);
-    let waits = |step: u64| is_silent(step) || step < 21;
     let over_time = ConnectionsOverTime {
         step_s: 0.326_53 / 64.0,
         goodput_bytes_per_s: (0..64).map(|step| if is_silent(step) { 0.0 } else { 2e8 + 1e6 * step as f64 }).collect(),
         sent_again: (0..64).map(|step| if step < 21 { step * step } else { u64::from(step == 53) }).collect(),
         timeouts: (0..64).map(|step| u64::from(step == 53)).collect(),
         outstanding: (0..64).map(|step| if is_silent(step) { 1.0 } else { 12.5 }).collect(),
-        window_bytes: (0..64).map(|step| waits(step).then_some(80e3 - 1e3 * step as f64)).collect(),
+        window_bytes: (0..64).map(|step| (step < 53).then_some(80e3 - 1e3 * step as f64)).collect(),
         ..ConnectionsOverTime::default()
     };
     record.simulation.as_mut().unwrap().network.connections = Some(Connections {
